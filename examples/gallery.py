@@ -70,8 +70,8 @@ def page() -> str:
     """Return the page of the gallery."""
     head = (
         "# Gallery\n\n"
-        "Ten publications from public data, each as one command wrote it: a page, a file a table, the release\n"
-        "and a manifest. The data is public; it is protected all the same, to show what a reader\n"
+        "Ten publications from public data, each as one command wrote it: a page, one for the press, a file a table, the\n"
+        "release and a manifest. The data is public; it is protected all the same, to show what a reader\n"
         "gets. Each spent ε = 1.\n\n"
         '<div class="gallery" markdown="0">\n'
     )
@@ -97,7 +97,7 @@ def card(name: str) -> str:
     )
 
 
-FILES = {"index.html": "report", "release.json": "release", "manifest.json": "manifest"}
+FILES = {"index.html": "report", "press.html": "for the press", "release.json": "release", "manifest.json": "manifest"}
 
 
 if __name__ == "__main__":

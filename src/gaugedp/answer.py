@@ -209,6 +209,13 @@ class Release(Tabular):
         said = [] if query is None else self.remarks(query)
         Path(path).write_text(render(self, remarks=said), encoding="utf-8")
 
+    def save_press_html(self, path: str | Path) -> None:
+        """Write the page for the press: findings in sentences, one picture, and what the noise means."""
+        from gaugedp.report.press import press
+
+        check_ending(path, ".html")
+        Path(path).write_text(press(self), encoding="utf-8")
+
     def save_json(self, path: str | Path) -> None:
         """Write `to_json` to a file."""
         check_ending(path, ".json")

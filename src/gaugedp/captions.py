@@ -6,17 +6,21 @@ from typing import Any
 
 from gaugedp.errors import InvalidRequest, UnknownName
 
-TEXTS = ("title", "source", "footnote")  # of a domain
-OWN = ("label", "labels", "unit")  # of an attribute or a column
+TEXTS = ("title", "source", "footnote", "rows")  # of a domain
+OWN = ("label", "labels", "unit", "geography")  # of an attribute or a column
 
 
 @dataclass(frozen=True)
 class Caption:
-    """What people read in place of a column's name and of its cells' texts, and the unit of its numbers."""
+    """What people read in place of a column's name and of its cells' texts, the unit of its numbers, and its map.
+
+    `areas` are the outlines of cells, as `geography.read_areas` returns them.
+    """
 
     label: str = ""
     unit: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    areas: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, place: str, facts: Mapping[str, Any], cells: Sequence[str] | None = None) -> "Caption":
@@ -32,17 +36,21 @@ class Caption:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is not empty, as JSON can hold it."""
-        facts = {"label": self.label, "unit": self.unit, "labels": dict(self.labels)}
+        facts = {"label": self.label, "unit": self.unit, "labels": dict(self.labels), "areas": dict(self.areas)}
         return {key: fact for key, fact in facts.items() if fact}
 
 
 @dataclass(frozen=True)
 class Captions:
-    """The title, source and footnote of what is published from a table, and the captions of its columns by name."""
+    """The title, source and footnote of what is published from a table, and the captions of its columns by name.
+
+    `rows` is what people call the rows: "persons", "stops".
+    """
 
     title: str = ""
     source: str = ""
     footnote: str = ""
+    rows: str = ""
     columns: Mapping[str, Caption] = field(default_factory=dict)
     terms: Mapping[str, str] = field(default_factory=dict)  # titles, by the texts of terms
 
@@ -70,6 +78,10 @@ class Captions:
         """Return what people read in place of a cell's text; both ends of a run of cells are read so."""
         labels = self._of(column).labels
         return "..".join(labels.get(end, end) for end in text.split("..")) if labels else text
+
+    def areas(self, column: str) -> Mapping[str, str]:
+        """Return the outlines of a column's cells; none where no map was given."""
+        return self._of(column).areas
 
     def about(self, names: Sequence[str]) -> "Captions":
         """Return the captions without those of columns that have none of the names."""

@@ -151,7 +151,7 @@ class Domain:
             name,
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
             Path(path).name,
-            read_captions(facts, attributes),
+            read_captions(facts, attributes, Path(path).parent),
         )
         if "person" not in facts:
             return domain

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from gaugedp.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, c
 from gaugedp.calendars import dates
 from gaugedp.captions import OWN, TEXTS, Caption, Captions
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.geography import read_areas
 from gaugedp.look_ups import look_up
 from gaugedp.per_person import KINDS, PerPerson
 from gaugedp.trees import Tree, read_tree
@@ -66,14 +68,25 @@ def read_own(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> d
     }
 
 
-def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Captions:
-    """Return the title, source and footnote of a domain file, and what stands for its names and cells."""
+def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute], folder: Path) -> Captions:
+    """Return the title and other texts of a domain file, and what stands for its names and cells."""
     own = {name: _own(value) for name, value in _section(facts, "columns").items()}
     columns = {name: Caption.of(f"column {name}", words) for name, words in own.items() if words}
     for name, value in _section(facts, "attributes").items():
         if words := {**own.get(name, {}), **_own(value)}:
             columns[name] = Caption.of(f"attribute {name}", words, attributes[name].labels)
+            if "geography" in words:
+                columns[name] = replace(columns[name], areas=_areas(name, words["geography"], attributes[name], folder))
     return Captions.of({key: facts[key] for key in TEXTS if key in facts}).with_columns(columns)
+
+
+def _areas(name: str, path: object, attribute: Attribute, folder: Path) -> dict[str, str]:
+    place = f"attribute {name}"
+    if not isinstance(path, str):
+        raise InvalidRequest(
+            f"In {place}: geography is {path!r}.", 'Write the name of a file, such as "areas.geojson".'
+        )
+    return named(place, lambda: read_areas(folder / path, name, attribute.labels))
 
 
 def _own(value: object) -> dict[str, Any]:
@@ -167,15 +180,15 @@ def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return section
 
 
-def only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
-    """Refuse what is no mapping, and keys that are not among `keys`."""
+def only_keys(place: str, facts: object, keys: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
+    """Refuse what is no mapping, and keys that are not among `keys`; hints name `more` keys, which were read before."""
     if not isinstance(facts, Mapping):
         raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
     for key in facts:
         if key not in keys and _ALIKE.get(key) in keys:
             raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
         if key not in keys:
-            refusal = UnknownName.among("key", key, keys)
+            refusal = UnknownName.among("key", key, (*keys, *more))
             raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
 
 
@@ -187,14 +200,14 @@ def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribut
         return {name: _looked_up(name, value, folder)}
     if not isinstance(value, Mapping) or "tree" not in value:
         return {name: _attribute(name, value)}
-    only_keys(place, value, ("tree", "outside"))
+    only_keys(place, value, ("tree", "outside"), OWN)
     if not isinstance(value["tree"], str):
         raise InvalidRequest(f"In {place}: tree is no path.", 'Write the name of a CSV file, such as "areas.csv".')
     return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
 
 
 def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
-    only_keys(place, value, _UNKNOWN)
+    only_keys(place, value, _UNKNOWN, OWN)
     if value["keys"] != "unknown" or "most" not in value:
         raise InvalidRequest("The keys are not described.", 'Write { keys = "unknown", most = 1000 }, or list values.')
     return unknown_keys(value["most"])
@@ -203,7 +216,7 @@ def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
 def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
     """Return the column `name` of a public table, whose keys are the values of the table's column `on`."""
     place = f"attribute {name}"
-    only_keys(place, value, ("look_up", "on", "outside"))
+    only_keys(place, value, ("look_up", "on", "outside"), OWN)
     path, on = value["look_up"], value.get("on")
     if not isinstance(path, str) or not isinstance(on, str):
         raise InvalidRequest(
@@ -226,6 +239,7 @@ def _attribute(name: str, value: object) -> Attribute:
             *("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside"),
             *("tree", "keys", "look_up"),
         ),
+        OWN,
     )
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")
@@ -249,7 +263,7 @@ def _attribute(name: str, value: object) -> Attribute:
 
 
 def _column(name: str, value: object) -> BoundedColumn:
-    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"))
+    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), OWN)
     facts = dict(value)  # type: ignore[call-overload]
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(

@@ -35,7 +35,7 @@ class UnknownName(GaugedpError, LookupError):
         """Return the error for `name`, with the nearest `known` name as a hint."""
         names = [str(item) for item in known]
         near = get_close_matches(str(name), names, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of: {', '.join(names[:12]) or '(none)'}."
+        hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of: {', '.join(names[:18]) or '(none)'}."
         return cls(f"There is no {kind} {str(name)!r}.", hint, undone)
 
 

@@ -131,14 +131,14 @@ def test_a_publication_is_written_whole_and_the_second_costs_nothing(
     spent = ledger.spent
     before = contents(desk / "out")
     assert list(before) == [
-        "index.html", "manifest.json", "release.json", "tables/01-by-sex.csv", "tables/01-by-sex.parquet",
+        "index.html", "manifest.json", "press.html", "release.json", "tables/01-by-sex.csv", "tables/01-by-sex.parquet",
         "tables/02-by-age.csv", "tables/02-by-age.parquet", "tables/03-pay.csv", "tables/03-pay.parquet",
     ]  # fmt: skip
     assert (desk / "out" / "tables" / "02-by-age.csv").read_text("utf-8").startswith("AGE,query,estimate,lower,upper")
     page = (desk / "out" / "index.html").read_text("utf-8")
     assert "<h1>People</h1>" in page
     assert "<h3>By age</h3>" in page
-    assert "SEX=women" in page
+    assert '<th scope="row">women</th>' in page
     assert published(desk) == 0
     assert published(desk, "again") == 0
     assert "the same to the last byte" in capsys.readouterr().out
@@ -180,6 +180,14 @@ def test_without_a_key_nothing_is_paid(desk: Path, capsys) -> None:
     assert published(desk) == 2
     assert "has no key" in capsys.readouterr().err
     assert not (desk / "l").exists()
+
+
+def test_what_intervals_of_medians_count_is_named(desk: Path, capsys) -> None:
+    assert run(["publish", str(desk / "publication.toml"), "--dry-run"]) == 0
+    *_, of_pay, _ = capsys.readouterr().out.splitlines()
+    median, mean = of_pay.split("±")[1:]
+    assert "ranks" in median
+    assert "ranks" not in mean
 
 
 def test_accuracies_alone_take_what_they_need(desk: Path) -> None:

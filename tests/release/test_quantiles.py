@@ -301,7 +301,7 @@ def test_the_report_shows_quantiles(table: Table) -> None:
     from gaugedp.report.html import render
 
     page = render(released(table))
-    assert "Quantiles of PAY for each combination of SEX and quantile" in page
+    assert "Quantiles of PAY by SEX and quantile" in page
     assert "errors and bars are ranks" in page
     assert "ε = 2" in page
     assert "one row of a sum counts like one row of a count" not in page

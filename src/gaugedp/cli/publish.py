@@ -21,6 +21,7 @@ from gaugedp.ledger import Ledger
 from gaugedp.planning import Plan, worth
 from gaugedp.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.publication.publication import Publication
+from gaugedp.queries.outline import QUANTILE
 from gaugedp.releasing import release
 from gaugedp.tables.table import Table
 
@@ -95,7 +96,10 @@ def _publish(asked: Publication, planned: Plan, source: Table, account: Ledger, 
 
 def _show(publication: Publication, planned: Plan) -> None:
     """Print a line for each table: its share, and how wide its intervals will be."""
-    terms = {term["query"]: worth(term)[0] for term in planned.terms()}
+    outlines = [outline for question in publication.queries for outline in question.outlines]
+    units = {outline.text: " ranks" for outline in outlines if outline.measure == QUANTILE}
+    terms = {str(term["query"]): worth(term)[0] for term in planned.terms()}
+    terms = {text: width + units.get(text, "") for text, width in terms.items()}
     parts = zip(publication.tables, publication.queries, publication.shares(planned.unit), strict=True)
     rows = [
         {

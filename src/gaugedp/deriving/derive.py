@@ -137,13 +137,13 @@ def _values(term: FigureTerm, numbers: np.ndarray) -> np.ndarray:
 def _intervals(term: FigureTerm, draws: np.ndarray, noise: Summed) -> list[Interval]:
     """Return the intervals of each figure: the same ones for figures of one kind and one law."""
     known: dict[tuple[object, ...], Interval] = {}
-    found = []
+    intervals = []
     for figure, place in zip(term.figures, term.places, strict=True):
         law = noise.variances[place] if noise.form else place
         key = (id(figure), *law.tolist())
         known[key] = known.get(key) or figure.under(draws[:, place])
-        found.append(known[key])
-    return found
+        intervals.append(known[key])
+    return intervals
 
 
 def _reason(release: Release) -> str:
@@ -157,7 +157,7 @@ def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
     for start, part, noise in source.parts:
         sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
         if all(sums):
-            offers.append((start, Summed(noise, tuple(one for one in sums if one), body)))
+            offers.append((start, Summed(noise, tuple(part for part in sums if part), body)))
     if not offers:
         raise InvalidRequest(
             f"{question.text!r} does not follow from {'; '.join(part.text for _, part, _ in source.parts)!r}.",
@@ -179,7 +179,7 @@ def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
 
 def _alike(piece: Piece, wanted: Piece) -> bool:
     """Whether both hold a number for each cell of their attributes, and rows add the same to a cell."""
-    plain = all(one.cells == Identity(one.cells.n_cells) for one in (piece, wanted))
+    plain = all(each.cells == Identity(each.cells.n_cells) for each in (piece, wanted))
     return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
 
 

@@ -75,20 +75,20 @@ class Interval:
 
         All of the range where the number below the line is not positive.
         """
-        one = self.figure
-        if one.bottom.at(numbers) <= 0:
-            return one.low, one.high
+        figure = self.figure
+        if figure.bottom.at(numbers) <= 0:
+            return figure.low, figure.high
         flat, steep = (squares.reach(misses) for squares in self._squares)
-        of_gradient = misses if one.is_linear else (1 - OF_GRADIENT - OF_PAIRS - OF_SQUARES) * misses
-        along = [self.noise @ form.gradient(numbers) for form in (one.top, one.bottom)]
-        top, bottom = one.top.at(numbers), one.bottom.at(numbers)
+        of_gradient = misses if figure.is_linear else (1 - OF_GRADIENT - OF_PAIRS - OF_SQUARES) * misses
+        along = [self.noise @ form.gradient(numbers) for form in (figure.top, figure.bottom)]
+        top, bottom = figure.top.at(numbers), figure.bottom.at(numbers)
 
-        def is_open(figure: float) -> bool:
-            reach = beyond(np.abs(along[0] - figure * along[1]), of_gradient) + flat + abs(figure) * steep
-            return abs(top - figure * bottom) <= reach
+        def is_open(value: float) -> bool:
+            reach = beyond(np.abs(along[0] - value * along[1]), of_gradient) + flat + abs(value) * steep
+            return abs(top - value * bottom) <= reach
 
-        estimate = one.value(numbers)
-        return _end(is_open, estimate, one.low), _end(is_open, estimate, one.high)
+        estimate = figure.value(numbers)
+        return _end(is_open, estimate, figure.low), _end(is_open, estimate, figure.high)
 
     @cached_property
     def _squares(self) -> "tuple[Squares, Squares]":
@@ -178,7 +178,7 @@ class Lowest:
     def under(self, noise: np.ndarray) -> "LowestInterval":
         """Return the intervals for noise of which there are draws (m, k)."""
         sums = np.abs(np.cumsum(noise, axis=1) - self.share * noise.sum(axis=1, keepdims=True))
-        return LowestInterval(self, sums, [one.under(noise) for one in self._quotients])
+        return LowestInterval(self, sums, [quotient.under(noise) for quotient in self._quotients])
 
     def places(self, numbers: np.ndarray, widths: np.ndarray) -> list[int]:
         """Return the cells k for which Σ_{i<k} ≤ share of all ≤ Σ_{i≤k} when sums are off by their widths."""

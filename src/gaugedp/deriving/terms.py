@@ -115,7 +115,7 @@ def _of_cells(domain: Domain, text: str, kind: str, inside: str, by: str | None)
     assert question is not None
     figures: list[Figure] = [Lowest(values, share) for share in shares] or [gini(values)]
     groups = np.arange(question.n_released).reshape(-1, len(values))
-    axes = [attribute_axis(one, domain.attribute(one), Listed(domain.attribute(one).labels)) for one in names]
+    axes = [attribute_axis(of, domain.attribute(of), Listed(domain.attribute(of).labels)) for of in names]
     if shares:
         axes.append(Axis("share", Listed([readable(share) for share in shares]), SHARES))
     outline = Outline(text, {"gini": GINI, "lorenz": LORENZ}[kind], name, tuple(axes))

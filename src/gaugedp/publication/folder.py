@@ -1,4 +1,4 @@
-"""The folder of a publication: a page, a file a table, the release, and a manifest with the digest of each."""
+"""The folder of a publication: a page, one for the press, a file a table, the release, and a manifest with digests."""
 
 import hashlib
 import json
@@ -83,6 +83,7 @@ def check_folder(folder: str | Path) -> list[str]:
 
 def _fill(publication: Publication, release: Release, folder: Path) -> None:
     release.save_html(folder / "index.html")
+    release.save_press_html(folder / "press.html")
     release.save_json(folder / "release.json")
     (folder / "tables").mkdir()
     for number, (table, question) in enumerate(zip(publication.tables, publication.queries, strict=True), 1):
@@ -138,6 +139,6 @@ def titled(publication: Publication) -> Publication:
 
 
 def _title(title: str, term: Outline, question: Query, captions: Captions) -> str:
-    """Return the title of a term: that of its table, and of several terms by what each is told."""
+    """Return the title of a term: that of its table for the first, and by what each is told for others."""
     by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
-    return title if len(question.outlines) == 1 else f"{title}: {by}"
+    return title if term is question.outlines[0] else f"{title}: {by}"

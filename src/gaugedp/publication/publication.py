@@ -22,7 +22,7 @@ from gaugedp.queries.outline import COUNT, SUM
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.text import query
 
-_KEYS = ("title", "source", "footnote", "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables")
+_KEYS = (*TEXTS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables")
 _OF_A_TABLE = ("title", "query", "weight", "within", "footnote")
 FORMATS = ("csv", "parquet", "xlsx")
 _FINEST = 2**14  # parts of the budget, in which the least share for a wanted accuracy is found
@@ -158,8 +158,8 @@ def _table(number: int, facts: Any) -> PublishedTable:
 
 
 def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
-    title, source, footnote = (_text(key, facts.get(key, getattr(captions, key))) for key in TEXTS)
-    return replace(captions, title=title, source=source, footnote=footnote)
+    texts: dict[str, Any] = {key: _text(key, facts.get(key, getattr(captions, key))) for key in TEXTS}
+    return replace(captions, **texts)
 
 
 def _formats(formats: Any) -> tuple[str, ...]:

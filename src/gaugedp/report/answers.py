@@ -9,11 +9,11 @@ from gaugedp.processing import remark, words
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
 from gaugedp.report.layout import MARKS, Layout, arrange
-from gaugedp.report.markup import Html, table, tag
-from gaugedp.report.plots import COLOURS
+from gaugedp.report.maps import area_map
+from gaugedp.report.markup import Html, join, table, tag
 from gaugedp.report.tables import finding, is_wide, wide_table
 from gaugedp.report.term_charts import draw
-from gaugedp.report.terms import MOST_DRAWN, Term, named, read_terms
+from gaugedp.report.terms import MOST_DRAWN, Term, labels, read_terms
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -22,7 +22,7 @@ _OPEN_ROWS = 12  # longer tables are folded
 _FIRST_ROWS = 50  # of a table that is too long to show
 _MOST_ROWS = 8000  # on the page
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
-_HEADS = ("cell", "estimate", "lower", "upper")
+_HEADS = ("estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
 _BARS = (
     "{level} confidence intervals: each dark bar contains its true answer with probability at least {level}, over the "
@@ -88,36 +88,45 @@ def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
 
 
 def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
-    layout = arrange(term, compact)
-    if layout is None:
-        many = f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all."
-        picture, wide = tag("p", many), False
-    else:
-        wide = layout.form != "dots" and not compact
-        box = {"class_": "paper"}
-        if wide:  # it scrolls by itself on a narrow screen
-            box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart of {term.text}"}
-        chart = tag("div", draw(term, layout, name, compact), **box)
-        key = _key(layout) if layout.series_title else Html("")
-        picture = tag(
-            "figure",
-            tag("figcaption", " ".join(f"{text}." for text in (term.meaning, layout.remark) if text)),
-            key,
-            chart,
-        )
-    single = _single(term) if len(term.cells) == 1 else Html("")
-    said = finding(term) if len(term.cells) > 1 else ""
-    found = tag("p", said) if said else Html("")
+    is_single = len(term.cells) == 1
+    layout = None if is_single else arrange(term, compact)
+    wide = layout is not None and layout.form != "dots" and not compact
     tables = [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
-    body = [tag("h3", term.title or term.text), single, found, picture, *tables]
+    above = [
+        _single(term) if is_single else _said(term),
+        *([] if is_single else [_pictures(term, layout, name, compact)]),
+    ]
+    body = [tag("h3", term.title or term.meaning), *above, *tables]
     return tag("article", *body, class_="card wide" if wide else "card", id=name)
+
+
+def _said(term: Term) -> Html:
+    said = finding(term)
+    return tag("p", said) if said else Html("")
+
+
+def _pictures(term: Term, layout: Layout | None, name: str, compact: bool) -> Html:
+    """Return the chart, and where the areas of the cells are known, a map."""
+    if layout is None:
+        return tag("p", f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all.")
+    return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
+
+
+def chart(term: Term, layout: Layout, name: str, compact: bool = False) -> Html:
+    """Return the chart with its caption; a wide one scrolls by itself on a narrow screen."""
+    box = {"class_": "paper"}
+    if layout.form != "dots" and not compact:
+        box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart: {term.meaning}"}
+    said = " ".join(f"{text}." for text in (term.meaning, layout.remark) if text)
+    key = _key(layout) if layout.series_title else ""
+    return tag("figure", tag("figcaption", said), key, tag("div", draw(term, layout, name, compact), **box))
 
 
 def _key(layout: Layout) -> Html:
     """Return what the colours and marks stand for."""
     items = [
-        tag("span", tag("b", mark, style=f"color:{colour}", aria_hidden="true"), f" {label}")
-        for mark, colour, label in zip(MARKS, COLOURS, layout.series, strict=False)
+        tag("span", tag("b", mark, style=f"color:var(--c{place})", aria_hidden="true"), f" {label}")
+        for place, (mark, label) in enumerate(zip(MARKS, layout.series, strict=False))
     ]
     return tag("p", f"{layout.series_title}: ", *items, class_="key")
 
@@ -131,8 +140,9 @@ def _single(term: Term) -> Html:
 def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
-    rows = ((cell, *numbers) for cell, numbers in zip(named(term), islice(_shown(term), n_rows), strict=False))
-    written = table(f"Query {term.text}: estimates with {term.level} intervals{term.bars}", _HEADS, rows)
+    rows = ((cell, *numbers) for cell, numbers in zip(labels(term), islice(_shown(term), n_rows), strict=False))
+    heads = (" · ".join(term.names) or "cell", *_HEADS)
+    written = table(f"{term.meaning}: estimates with {term.level} intervals{term.bars}", heads, rows)
     if total <= _OPEN_ROWS and not (folded and total > 1):
         return written
     return tag("details", tag("summary", f"Table: {of_all}"), written)

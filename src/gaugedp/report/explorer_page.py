@@ -12,7 +12,7 @@ from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, join, table, tag
 from gaugedp.report.page import document
-from gaugedp.report.plots import COLOURS
+from gaugedp.report.palette import COLOURS
 from gaugedp.report.words import BESIDE_RANKS
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from gaugedp.report.plots import check_installed
 if TYPE_CHECKING:
     from gaugedp.answer import Release
 
+_APPENDIX = "Appendix: mechanisms and mathematics"
 _LONG = 120  # characters of a question that still make a title
 _AGAIN = (
     "The same key returns this release from its ledger, at no cost. Without it, or with another, the same question "
@@ -44,12 +45,18 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
         warnings(facts),
         tag(
             "main",
-            _three_facts(release),
             answers(release, remarks),
-            _protected(facts),
-            _compared(facts),
+            _protected(release),
             explorer or "",
-            _again(release),
+            tag(
+                "section",
+                tag("h2", _APPENDIX),
+                _asked_for(facts),
+                _compared(facts),
+                _steps(facts["steps"]),
+                _again(release),
+                class_="appendix",
+            ),
         ),
     ]
     title = release.captions.title or f"{_question(facts)} – {facts['table']}"
@@ -66,7 +73,6 @@ def _head(release: "Release") -> Html:
         "header",
         tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
         tag("h1", captions.title or _question(facts)),
-        tag("p", f"Question: {_question(facts)}") if captions.title else "",
         tag("p", words_below, class_="lead"),
         *(tag("p", text, class_="small") for text in (source, captions.footnote) if text),
     )
@@ -96,6 +102,19 @@ def warnings(facts: Mapping[str, Any]) -> Html:
     return join(tag("p", Html(text), class_="warning", role="note") for text in said)
 
 
+def _protected(release: "Release") -> Html:
+    facts = release.facts
+    return tag(
+        "section",
+        tag("h2", "How privacy is protected"),
+        _three_facts(release),
+        tag("h3", "Who is protected"),
+        tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
+        tag("h3", "Rules for rows"),
+        listing(facts["rules"]) if facts["rules"] else tag("p", "None: every row counts."),
+    )
+
+
 def _three_facts(release: "Release") -> Html:
     facts, unit = release.facts, release.facts["unit"]
     guarantee = release.guarantee
@@ -103,22 +122,18 @@ def _three_facts(release: "Release") -> Html:
     exactly = words.in_detail(guarantee)
     sharper = f"Requested: {words.symbol(request)}; the mechanism's own guarantee implies it."
     return tag(
-        "section",
-        tag("h2", "In short"),
-        tag(
-            "div",
-            fact(
-                "Guaranteed",
-                _symbol(guarantee, request),
-                tag("p", words.guaranteed(guarantee, unit)),
-                tag("p", words.best_guess(guarantee, unit)),
-                tag("p", sharper, class_="small") if request != guarantee else "",
-                tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
-            ),
-            spent(facts),
-            fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
-            class_="facts",
+        "div",
+        fact(
+            "Guaranteed",
+            _symbol(guarantee, request),
+            tag("p", words.guaranteed(guarantee, unit)),
+            tag("p", words.best_guess(guarantee, unit)),
+            tag("p", sharper, class_="small") if request != guarantee else "",
+            tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
         ),
+        spent(facts),
+        fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
+        class_="facts",
     )
 
 
@@ -141,7 +156,7 @@ def _compared(facts: Mapping[str, Any]) -> Html:
     mechanism = facts["mechanism"]
     if not offers:
         text = f"The caller chose {mechanism['name']}: {mechanism['noise']}. Nothing was compared."
-        return tag("section", tag("h2", "Mechanisms compared"), tag("p", text))
+        return join([tag("h3", "Mechanisms compared"), tag("p", text)])
     largest = max(offer["error"] for offer in offers)
     explained = (
         "All satisfy the guarantee, and were compared before any row was read. The expected error is the "
@@ -153,14 +168,14 @@ def _compared(facts: Mapping[str, Any]) -> Html:
     if mechanism.get("in_rows"):
         explained = _IN_ROWS
     bound = (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee.")
-    return tag(
-        "section",
-        tag("h2", "Mechanisms compared"),
+    parts = (
+        tag("h3", "Mechanisms compared"),
         tag("p", f"Chosen: {mechanism['name']}. Reason: {facts['reason']}."),
         tag("p", bound),
         table("Candidates", _CANDIDATES, (_offer(offer, largest) for offer in offers), class_="offers"),
         tag("p", explained, class_="small"),
     )
+    return join(parts)
 
 
 def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
@@ -173,26 +188,19 @@ def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
     return [name, error, *widths, guarantee, offer["exactness"], offer["noise"]]
 
 
-def _protected(facts: Mapping[str, Any]) -> Html:
-    return tag(
-        "section",
-        tag("h2", "Who is protected, and how"),
-        tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
-        tag("h3", "Rules for rows"),
-        listing(facts["rules"]) if facts["rules"] else tag("p", "None: every row counts."),
-        tag("h3", "Steps"),
-        tag("p", "Released are whole multiples of public steps, fixed before any row was read."),
-        listing(_steps(facts["steps"])),
-    )
+def _asked_for(facts: Mapping[str, Any]) -> Html:
+    return join([tag("h3", "The question"), _code(facts["query"])])
 
 
-def _steps(runs: list[list[Any]]) -> list[str]:
+def _steps(runs: list[list[Any]]) -> Html:
     """Return how many numbers have which step; most questions have one or two steps."""
     counts: dict[str, int] = {}
     for count, step in runs:
         counts[str(step)] = counts.get(str(step), 0) + int(count)
     lines = [f"{plain(count)} number{'s' * (count != 1)} in steps of {step}" for step, count in counts.items()]
-    return lines[:12] + [f"and {len(lines) - 12:,} more kinds of step"] * (len(lines) > 12)
+    lines = lines[:12] + [f"and {len(lines) - 12:,} more kinds of step"] * (len(lines) > 12)
+    said = "Released are whole multiples of public steps, fixed before any row was read."
+    return join([tag("h3", "Steps"), tag("p", said), listing(lines)])
 
 
 def _again(release: "Release") -> Html:
@@ -202,19 +210,25 @@ def _again(release: "Release") -> Html:
     if balance:
         items.append(("Ledger entry", str(balance["entry"])))
         items.append((f"Tip after entry {balance['entry']}", tag("code", balance["tip"])))
-        checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
+        checks = [tag("h4", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
-    return tag(
-        "section",
-        tag("h2", "How to reproduce this"),
+    parts = (
+        tag("h3", "How to reproduce this"),
         tag("p", _AGAIN),
-        _command(facts),
-        tag("h3", "In Python"),
-        _code(_python(facts)),
+        *_commands(release),
         *checks,
-        tag("h3", "Identifiers"),
+        tag("h4", "Identifiers"),
         tag("dl", *lines, class_="names"),
     )
+    return join(parts)
+
+
+def _commands(release: "Release") -> list[Html]:
+    """Return the commands that ask the same; those of a publication name its file, which splits the guarantee."""
+    if release.captions.terms:
+        line = "gaugedp publish PUBLICATION.toml --ledger LEDGER --out FOLDER"
+        return [tag("h4", "On the command line"), _code(line)]
+    return [_command(release.facts), tag("h4", "In Python"), _code(_python(release.facts))]
 
 
 def _command(facts: Mapping[str, Any]) -> Html:
@@ -226,7 +240,7 @@ def _command(facts: Mapping[str, Any]) -> Html:
     key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
     domain = shlex.quote(_domain_file(facts))
     line = f"gaugedp release TABLE --domain {domain} --query {question} {numbers} --ledger LEDGER{steps}{key}"
-    return join([tag("h3", "On the command line"), _code(line)])
+    return join([tag("h4", "On the command line"), _code(line)])
 
 
 def _domain_file(facts: Mapping[str, Any]) -> str:

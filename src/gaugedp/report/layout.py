@@ -129,7 +129,9 @@ def _histogram(term: Term) -> Histogram | None:
     shown = np.append(borders[:-1], borders[-2] + widths[-2]) if is_long else borders
     unit = float(widths.min())
     beside = (
-        f"{term.levels[0][-1]} has no place on the line, and stands in the table" if len(term.cells) > n_cells else ""
+        f"The cell {term.levels[0][-1]} has no place on the line, and stands in the table"
+        if len(term.cells) > n_cells
+        else ""
     )
     cut = float(borders[-1]) if is_long else None
     return Histogram(shown[:-1], shown[1:], unit / widths, term.names[0], unit, cut, remark=beside)

@@ -14,14 +14,12 @@ import numpy as np
 
 from gaugedp.errors import MissingExtra
 from gaugedp.report.markup import Html, visible
+from gaugedp.report.palette import COLOURS, FAINT, INK, PALE, SOFT
 from gaugedp.report.svg import inline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#0b5fa5", "#b93a0a", "#0b7a53", "#7a3fb0", "#8a6100", "#46525f")  # each 4.5:1 or more on white
-PALE = ("#b9d6ee", "#f3c9b8", "#b5e0cf", "#dcc9ee", "#ecd9a8", "#ccd3da")
-INK, SOFT, FAINT = "#1d232b", "#4d5864", "#e3e1da"
 SHAPES = "os^DvP"
 
 

@@ -4,10 +4,12 @@ import re
 from xml.etree import ElementTree
 
 from gaugedp.report.markup import Html
+from gaugedp.report.palette import NAMES
 
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _FONT = re.compile(r"font: (?:[a-z]+ |[0-9]+ )*([\d.]+)px [^;]*")
 _LINK = re.compile(r"url\(#([^)]+)\)")
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
 _GEOMETRY = ("d", "x", "y", "transform", "viewBox")
 
 
@@ -15,7 +17,7 @@ def inline(drawing: str, name: str, title: str, class_: str) -> Html:
     """Return the drawing for the inside of a page.
 
     Links lead inside the drawing and carry `name`, other ids, metadata, styles of the whole page and fonts are
-    gone, and `title` says in words what is to be seen.
+    gone, colours are those of the page by day and by night, and `title` says in words what is to be seen.
     """
     root = ElementTree.fromstring(drawing)
     _bare(root)
@@ -55,7 +57,8 @@ def _rewritten(key: str, value: str, name: str) -> str:
         return f"#{name}-{value[1:]}"
     if key in _GEOMETRY:
         return _NUMBER.sub(_rounded, value).replace("\n", " ").strip()
-    return _LINK.sub(rf"url(#{name}-\1)", _FONT.sub(r"font-size: \1px", value)).strip()
+    kept = _LINK.sub(rf"url(#{name}-\1)", _FONT.sub(r"font-size: \1px", value)).strip()
+    return _COLOUR.sub(lambda colour: NAMES.get(colour[0], colour[0]), kept) if key == "style" else kept
 
 
 def _rounded(number: re.Match[str]) -> str:

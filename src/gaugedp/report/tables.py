@@ -10,19 +10,44 @@ from gaugedp.report.markup import Html, join, table, tag
 from gaugedp.report.terms import Term, labels
 
 _MOST_COLUMNS, _MOST_LINES = 6, 40
+Numbers = tuple[str, str, str]  # an estimate and the ends of its interval
 
 
 def finding(term: Term) -> str:
-    """Return which cells have the largest and the smallest estimate, with their intervals, in two sentences.
+    """Return which cells have the largest and the smallest estimate, with their intervals, in a sentence or two.
 
-    Nothing of quantiles: of these, the order is known.
+    Of quantiles, whose order is known, the medians. Where the noise leaves open which cell it is, that is said.
     """
-    if any(axis.form == SHARES for axis in term.axes):
-        return ""
     texts, cells = list(figures.answers(term.estimate, term.lower, term.upper)), list(labels(term))
-    ends = (("Largest", int(np.argmax(term.estimate))), ("Smallest", int(np.argmin(term.estimate))))
-    said = [(word, cells[at], *texts[at]) for word, at in ends]
-    return " ".join(f"{word}: {middle} for {cell}, between {low} and {high}." for word, cell, middle, low, high in said)
+    if any(axis.form == SHARES for axis in term.axes):
+        return _medians(term, texts)
+    top, bottom = int(np.argmax(term.estimate)), int(np.argmin(term.estimate))
+    if term.lowest[top] <= term.highest[bottom]:
+        ends = " to ".join(f"{texts[at][0]} for {cells[at]}" for at in (bottom, top))
+        return f"From {ends}; the noise alone may explain the differences."
+    words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
+    others = (np.delete(term.highest, top).max(), np.delete(term.lowest, bottom).min())
+    is_sure = (term.lowest[top] > others[0], term.highest[bottom] < others[1])
+    doubts = ("; another may have more", "; another may have less")
+    said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_sure, doubts, strict=True)
+    return " ".join(
+        f"{word}: {middle} for {cell}, between {low} and {high}{'' if sure else doubt}."
+        for word, (middle, low, high), cell, sure, doubt in said
+    )
+
+
+def _medians(term: Term, texts: list[Numbers]) -> str:
+    """Return the median of each group, where medians are among the quantiles of a few groups."""
+    *groups, shares = term.levels or ((),)
+    named = list(product(*groups))
+    if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_COLUMNS:
+        return ""
+    middles = texts[shares.index("0.5") :: len(shares)]
+    said = [
+        f"{middle}{' for ' * bool(group)}{' · '.join(group)}, between {low} and {high}"
+        for group, (middle, low, high) in zip(named, middles, strict=True)
+    ]
+    return f"Median: {'; '.join(said)}."
 
 
 def is_wide(term: Term) -> bool:

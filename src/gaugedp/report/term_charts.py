@@ -8,13 +8,10 @@ import numpy as np
 from gaugedp.report.figures import answers, plain
 from gaugedp.report.layout import Dense, Dots, Histogram, Layout, Line
 from gaugedp.report.markup import Html, visible
+from gaugedp.report.palette import COLOURS, FAINT, INK, PALE
 from gaugedp.report.plots import (
-    COLOURS,
     COMPACT,
-    FAINT,
-    INK,
     NORMAL,
-    PALE,
     SHAPES,
     WIDE,
     Sizes,
@@ -30,7 +27,7 @@ from gaugedp.report.plots import (
     written,
 )
 from gaugedp.report.svg import inline
-from gaugedp.report.terms import Term
+from gaugedp.report.terms import Term, labels
 
 _SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, ""))
 
@@ -51,8 +48,9 @@ def describe(term: Term) -> str:
     texts = [estimate for estimate, _, _ in answers(term.estimate, term.lower, term.upper)]
     if len(term.cells) == 1:
         return visible(f"{term.meaning}: {texts[0]}, with the {term.level} error bar{term.bars}.")
+    cells = list(labels(term))
     ends = " and ".join(
-        f"the {word} estimate is {texts[at]} at {term.cells[at]}" for word, at in (("smallest", low), ("largest", high))
+        f"the {word} estimate is {texts[at]} at {cells[at]}" for word, at in (("smallest", low), ("largest", high))
     )
     return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
 

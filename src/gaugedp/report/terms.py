@@ -1,7 +1,8 @@
 """A release cut into its terms, and each term's cells into attributes and levels, as people read them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 from gaugedp.captions import Captions
 from gaugedp.queries.estimates import split_answers
 from gaugedp.queries.outline import (
+    CELLS,
     CHANGE,
     COUNT,
     DEVIATION,
@@ -30,7 +32,7 @@ from gaugedp.queries.outline import (
     Axis,
     Outline,
 )
-from gaugedp.report.figures import percent
+from gaugedp.report.figures import percent, typeset
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -38,23 +40,23 @@ if TYPE_CHECKING:
 LEVEL = 0.95  # of the intervals that are shown
 MOST_DRAWN = 2000  # cells of one chart
 _MEASURES = {
-    COUNT: "Number of rows",
+    COUNT: "Number of {rows}",
     SUM: "Sum of {}",
     MEAN: "Mean of {}",
-    SHARE: "Share of rows",
+    SHARE: "Share of {rows}",
     DEVIATION: "Standard deviation of {}",
     QUANTILE: "Quantiles of {}",
     MATRIX: "Combination of counts",
-    DIFFERENCE: "Rows, less those of {}",
-    RATIO: "Rows, divided by those of {}",
-    INDEX: "Index of rows, {} = 100",
+    DIFFERENCE: "{rows}, less those of {}",
+    RATIO: "{rows}, divided by those of {}",
+    INDEX: "Index of {rows}, {} = 100",
     CHANGE: "Change from the cell before, in %",
     OF_MEANS[DIFFERENCE]: "Mean of {}, less that of {}",
     OF_MEANS[RATIO]: "Mean of {}, divided by that of {}",
     OF_MEANS[INDEX]: "Index of the mean of {}, {} = 100",
     OF_MEANS[CHANGE]: "Change of the mean of {} from the cell before, in %",
     GINI: "Gini coefficient of {}",
-    LORENZ: "Part of the total of {} that the lowest rows have",
+    LORENZ: "Part of the total of {} that the lowest {rows} have",
 }
 _OF_ONE_UNIT = (SUM, MEAN, DEVIATION, QUANTILE, OF_MEANS[DIFFERENCE])  # measures in the unit of their column
 _FROM_ZERO = (
@@ -67,6 +69,7 @@ _FROM_ZERO = (
     LORENZ,
     *OF_MEANS.values(),
 )  # measures whose axis has 0 on it: lengths are compared
+_RANGE = re.compile(r"\[([^,]+),([^,]+)([)\]])")
 _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
 
 
@@ -79,6 +82,7 @@ class Term:
 
     `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
     attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
+    `areas` are the outlines of the cells of one attribute, where they are known, by their texts in `axes`.
     Where they are `from_zero`, the axis of a chart has 0 on it. `axes` say what the cells of each attribute are, and
     `counts` that rows are counted in them.
     """
@@ -91,7 +95,7 @@ class Term:
     lowest: np.ndarray
     highest: np.ndarray
     title: str = ""
-    measure: str = _MEASURES[COUNT]
+    measure: str = "Number of rows"
     runs: str = ""
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
@@ -101,6 +105,7 @@ class Term:
     processed: bool = False
     ends: float | None = None
     alone: bool = True
+    areas: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def level(self) -> str:
@@ -120,7 +125,7 @@ class Term:
             return self.measure + (" in all" if len(self.cells) == 1 else "")
         if self.runs:
             return f"{self.measure} {self.runs} of {_and(self.names)}"
-        return f"{self.measure} for each {'combination' if len(self.names) > 1 else 'cell'} of {_and(self.names)}"
+        return f"{self.measure} by {_and(self.names)}"
 
 
 def read_terms(release: "Release") -> list[Term]:
@@ -159,35 +164,38 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         axes,
         outline.measure == COUNT,
         outline.measure in _FROM_ZERO,
+        areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
     )
 
 
 def _measure(outline: Outline, captions: Captions) -> str:
     reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
+    rows = captions.rows or "rows"
     if outline.column is None:
-        return _MEASURES[outline.measure].format(reference)
+        said = _MEASURES[outline.measure].format(reference, rows=rows)
+        return said[0].upper() + said[1:]
     unit = captions.unit(outline.column) if outline.measure in _OF_ONE_UNIT else ""
     is_median = outline.measure == QUANTILE and all(axis.form != SHARES for axis in outline.axes)
     words = "Median of {}" if is_median else _MEASURES[outline.measure]
-    return words.format(captions.name(outline.column), reference) + (f", in {unit}" if unit else "")
+    return words.format(captions.name(outline.column), reference, rows=rows) + (f" ({unit})" if unit else "")
 
 
 def _level(axis: Axis, captions: Captions, text: str) -> str:
-    """Return a cell's label; "to [0,10)" for a prefix and "[0,10) to [20,30)" for a range."""
+    """Return a cell's label; "0 to under 10" for a range of numbers, "to [0,10)" for a prefix, "a to b" for a run."""
     label = captions.cell(axis.name, text)
-    return label.replace("..", " to ").strip() if axis.form in _RUNS else label
+    if axis.form in _RUNS:
+        return label.replace("..", " to ").strip()
+    ends = _RANGE.fullmatch(text) if label == text and axis.values == "numbers" else None
+    return label if ends is None else f"{_number(ends[1])} to {'under ' * (ends[3] == ')')}{_number(ends[2])}"
+
+
+def _number(text: str) -> str:
+    """Return a number as people write it, with the digits that it has."""
+    return typeset(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
 
 
 def _and(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def named(term: Term) -> Iterator[str]:
-    """Yield the text of each cell, with the attributes' names, as people read both."""
-    if not term.names or term.runs:
-        return iter(term.cells)
-    pairs = ([f"{name}={level}" for level in levels] for name, levels in zip(term.names, term.levels, strict=True))
-    return map(", ".join, product(*pairs))
 
 
 def labels(term: Term) -> Iterator[str]:

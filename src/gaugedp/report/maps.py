@@ -1,0 +1,91 @@
+"""A map of a term's answers: amounts as circles, other figures as shades, in plain SVG that follows day and night."""
+
+import re
+
+import numpy as np
+
+from gaugedp.report import figures
+from gaugedp.report.markup import Html, join, tag
+from gaugedp.report.term_charts import describe
+from gaugedp.report.terms import Term
+
+_NUMBERS = re.compile(r"-?\d+")
+_SHADES = 5
+_MOST_NAMED = 30  # areas with their names and numbers on the map
+_LARGEST = 70  # radius of the circle of the largest number, in the thousand units of a map
+
+
+def area_map(term: Term) -> Html:
+    """Return the map with its caption; the table beside it holds every number."""
+    cells = [(at, text) for at, text in enumerate(term.axes[0].texts) if text in term.areas]
+    places = np.array([_box(term.areas[text]) for _, text in cells])
+    width, height = places[:, 2:].max(axis=0)
+    chosen = [at for at, _ in cells]
+    is_amount = term.counts
+    shades = np.zeros(len(cells), int) if is_amount else _shades(term.estimate[chosen])
+    areas = [
+        tag("path", tag("title", _told(term, at)), d=term.areas[text], class_=f"area shade{shade}")
+        for (at, text), shade in zip(cells, shades, strict=True)
+    ]
+    middles = (places[:, :2] + places[:, 2:]) / 2
+    marks = [
+        *(_circles(term.estimate[chosen], middles) if is_amount else ()),
+        *_names(term, chosen, middles, is_amount),
+    ]
+    said = f"Map. {describe(term)} All numbers stand in the table."
+    drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
+    words = "circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, chosen)}"
+    return tag("figure", tag("figcaption", f"{term.meaning}: {words}."), tag("div", drawing, class_="map"))
+
+
+def _frame(width: float, height: float, said: str) -> dict[str, str]:
+    box = f"-20 -20 {width + 40:g} {height + 40:g}"
+    return {"viewBox": box, "class_": "chart", "role": "img", "aria_label": said}
+
+
+def _box(outline: str) -> list[int]:
+    """Return the least and the largest coordinates of an outline."""
+    points = np.array(_NUMBERS.findall(outline), int).reshape(-1, 2)
+    return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()]
+
+
+def _shades(values: np.ndarray) -> np.ndarray:
+    """Return the shade of each value, of as many equal steps from the least to the largest."""
+    spread = np.ptp(values) or 1.0
+    return np.minimum((values - values.min()) / spread * _SHADES, _SHADES - 1).astype(int)
+
+
+def _steps(term: Term, shades: np.ndarray, chosen: list[int]) -> str:
+    """Return in words what the palest and the darkest shade stand for."""
+    values = term.estimate[chosen]
+    low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
+    return f"the darker, the more, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
+
+
+def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
+    """Return a circle for each number above 0."""
+    radii = _LARGEST * np.sqrt(np.maximum(values, 0) / (max(values.max(), 0) or 1.0))
+    return [
+        tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{r:.1f}", class_="amount")
+        for (x, y), r in zip(middles, radii, strict=True)
+    ]
+
+
+def _names(term: Term, chosen: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
+    """Return the name and the number of each area, where they are few; below the circles of amounts."""
+    if len(chosen) > _MOST_NAMED:
+        return []
+    down = _LARGEST + 32 if is_below else 0
+    texts = list(figures.answers(term.estimate, term.lower, term.upper))
+    return [
+        join(
+            tag("text", word, x=f"{x:g}", y=f"{y + down + shift:g}", text_anchor="middle")
+            for word, shift in ((term.levels[0][at], 0), (texts[at][0], 34))
+        )
+        for at, (x, y) in zip(chosen, middles, strict=True)
+    ]
+
+
+def _told(term: Term, at: int) -> str:
+    middle, low, high = figures.answer(term.estimate[at], term.lower[at], term.upper[at])
+    return f"{term.levels[0][at]}: {middle}, between {low} and {high}"

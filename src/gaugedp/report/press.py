@@ -1,0 +1,63 @@
+"""The page for the press: what was found in sentences, one picture, and what the noise means, from a release alone."""
+
+from typing import TYPE_CHECKING
+
+from gaugedp.report import figures
+from gaugedp.report.answers import chart
+from gaugedp.report.html import warnings
+from gaugedp.report.layout import arrange
+from gaugedp.report.maps import area_map
+from gaugedp.report.markup import Html, join, listing, tag
+from gaugedp.report.page import document
+from gaugedp.report.plots import check_installed
+from gaugedp.report.tables import finding
+from gaugedp.report.terms import Term, read_terms
+
+if TYPE_CHECKING:
+    from gaugedp.answer import Release
+
+_MOST = 6  # findings
+_NOISE = (
+    "Every figure includes random noise, so that it tells almost nothing about any one person. An interval behind a "
+    "figure contains the figure without noise with a probability of {level}. It does not tell how far a survey is off."
+)
+_PROCESSED = "The intervals are those from before the figures were made to fit one another."
+
+
+def press(release: "Release") -> str:
+    """Return the page; the same release gives the same bytes."""
+    check_installed()
+    terms = read_terms(release)
+    title = release.captions.title or f"Figures from {release.facts['table']}"
+    head = tag("header", tag("p", "For the press", class_="kicker"), tag("h1", title))
+    said = [said for term in terms if (said := _said(term))][:_MOST]
+    found = tag("section", tag("h2", "In sentences"), listing(said)) if said else Html("")
+    body = [head, warnings(release.facts), tag("main", found, _picture(terms), _noise(release, terms[0]))]
+    return document(title, body, "Made from a release; no row was read for it.")
+
+
+def _said(term: Term) -> Html:
+    """Return what a term says, after its title; nothing where it has no short sentence."""
+    if len(term.cells) == 1:
+        middle, low, high = figures.answer(term.estimate[0], term.lower[0], term.upper[0])
+        said = f"{middle}, between {low} and {high}."
+    else:
+        said = finding(term)
+    return join([tag("strong", f"{term.title or term.meaning}."), f" {said}"]) if said else Html("")
+
+
+def _picture(terms: list[Term]) -> Html:
+    """Return one picture: of the first term with a map, or else of the first that has a chart."""
+    drawn = [(term, layout) for term in terms if len(term.cells) > 1 and (layout := arrange(term, compact=False))]
+    if not drawn:
+        return Html("")
+    term, layout = next((each for each in drawn if each[0].areas), drawn[0])
+    picture = area_map(term) if term.areas else chart(term, layout, "picture")
+    return tag("section", tag("h2", term.title or term.meaning), tag("div", picture, class_="card"))
+
+
+def _noise(release: "Release", term: Term) -> Html:
+    captions = release.captions
+    source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
+    said = (_NOISE.format(level=term.level), _PROCESSED if release.processing else "", captions.footnote, source)
+    return tag("section", tag("h2", "About these figures"), *(tag("p", text) for text in said if text))
