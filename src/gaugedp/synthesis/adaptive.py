@@ -68,6 +68,7 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     if query.domain != table.domain:
         raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
     planned = AdaptivePlan.of(query, table.unit, guarantee_asked(epsilon, delta, rho))
+    planned.variables.check_possible()
     stream = system_rng() if rng is None else rng
     check_fits(planned.facts(table, stream.seed), planned.everything)
     on_stage("pay")
@@ -116,7 +117,8 @@ class AdaptivePlan:
     def variables(self) -> Variables:
         """The variables of rows."""
         attributes = {name: self.query.domain.attribute(name) for name in self.everything.attributes}
-        return Variables.of(levels_of(self.everything.outlines, nesting(attributes)))
+        impossible = (each.cells for each in self.query.domain.impossible)
+        return Variables.of(levels_of(self.everything.outlines, nesting(attributes)), impossible)
 
     def rounds(self, rng: Entropy) -> Rounds:
         """Return the rounds, with randomness from `rng`."""
