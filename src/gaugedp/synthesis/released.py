@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.queries.estimates import split, split_answers
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
 from gaugedp.synthesis.counts import CountTable
-from gaugedp.synthesis.junction_tree import JunctionTree, Scope
+from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread
 from gaugedp.trees import summed
 
 MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
@@ -90,13 +91,15 @@ class Variables:
             within = self._cells(combination)
             scope = tuple(sorted(within))
             check_size(math.prod(self.sizes[place] for place in scope))
-            both = np.einsum(*(part for place in scope for part in (within[place], [place])), list(scope))
-            cells[scope] = cells.get(scope, False) | both.astype(bool)
+            together = reduce(np.logical_and, (spread(within[place], (place,), scope) for place in scope))
+            cells[scope] = np.logical_or(cells.get(scope, False), together)
         return JunctionTree.of(self.sizes, scopes, cells)
 
     def check_possible(self) -> None:
         """Refuse combinations that leave no row possible, or that are too large."""
-        if not self.tree(()).has_rows:
+        tree = self.tree(())
+        check_size(tree.n_cells)
+        if not tree.has_rows:
             raise InvalidRequest("With these impossible combinations no row is possible.", "Leave one of them out.")
 
     def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
@@ -104,9 +107,9 @@ class Variables:
         within = dict[int, np.ndarray]()
         for name, named in combination.items():
             place, starts = self._within(name)
-            marks = np.isin(list(self.levels[name].axis.texts), list(named)).astype(float)
+            marks = np.isin(list(self.levels[name].axis.texts), list(named))
             of_each = np.repeat(marks, np.diff([*starts, self.sizes[place]]))
-            within[place] = within.get(place, 1.0) * of_each
+            within[place] = np.logical_and(within.get(place, True), of_each)
         return within
 
     def table(self, names: Sequence[str], values: np.ndarray, variances: np.ndarray) -> CountTable:
