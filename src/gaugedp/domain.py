@@ -19,11 +19,13 @@ from gaugedp.domain_file import (
     read_attributes,
     read_captions,
     read_columns,
+    read_impossible,
     read_own,
     read_per_person,
     read_toml,
 )
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.impossible import Impossible
 from gaugedp.per_person import PerPerson
 from gaugedp.trees import Tree, check_trees, starts_in
 
@@ -102,7 +104,8 @@ class Domain:
 
     `unit` is who the domain file says is protected, None where it does not say. `file` is that file's name.
     `captions` are what people read in place of names and codes; two domains that differ in them alone are equal.
-    Where a row is a person, made of `rows` that are described there, `made` says how.
+    Where a row is a person, made of `rows` that are described there, `made` says how. No row has one of the
+    combinations that are `impossible`: synthetic rows keep that, and nothing else asks.
     """
 
     attributes: Mapping[str, Attribute]
@@ -113,6 +116,7 @@ class Domain:
     captions: Captions = field(default=Captions(), compare=False, repr=False)
     rows: "Domain | None" = None
     made: Mapping[str, PerPerson] = field(default_factory=dict)
+    impossible: tuple[Impossible, ...] = field(default=(), compare=False)
 
     _repr_html_ = drawn_by("domain")
 
@@ -140,7 +144,7 @@ class Domain:
     def load(cls, path: str | Path) -> "Domain":
         """Return the domain that a TOML file describes (see the docs page on domain files)."""
         facts = read_toml(path)
-        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", "person", *TEXTS))
+        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", "person", "impossible", *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
@@ -153,11 +157,13 @@ class Domain:
             Path(path).name,
             read_captions(facts, attributes, Path(path).parent),
         )
+        impossible = read_impossible(facts)
         if "person" not in facts:
-            return domain
+            return domain.with_impossible(*impossible)
         people = domain.by_person(domain.protected(), read_per_person(facts))
         own = read_own(facts, people.attributes)
-        return people.with_captions(people.captions.with_columns({**people.captions.columns, **own}))
+        captions = people.captions.with_columns({**people.captions.columns, **own})
+        return people.with_captions(captions).with_impossible(*impossible)
 
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
         """Return the domain of a table with one row a person, which says what is `made` of all rows of that person.
@@ -184,6 +190,7 @@ class Domain:
             captions=self.captions.with_columns({name: caption for name, caption in own.items() if caption}),
             rows=self,
             made=dict(made),
+            impossible=(),
         )
 
     def _made(self, name: str, each: PerPerson) -> Attribute | BoundedColumn:
@@ -210,6 +217,14 @@ class Domain:
     def with_captions(self, captions: Captions) -> "Domain":
         """Return the same domain with other words for people; questions and their answers stay what they are."""
         return replace(self, captions=captions)
+
+    def with_impossible(self, *combinations: Mapping[str, str | Sequence[str]]) -> "Domain":
+        """Return the same domain in which no row lies in one of the named cells of every attribute of a combination.
+
+        Say it from public knowledge, such as `{"AGE": "[0,10)", "DEGREE": ["BA", "MA"]}`, and never from the data.
+        """
+        added = (Impossible.of(combination, self.attributes) for combination in combinations)
+        return replace(self, impossible=(*self.impossible, *added))
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
         """Return `unit`, or that of the domain file, or a row that is added or removed where there is neither.

@@ -53,6 +53,16 @@ def read_columns(facts: Mapping[str, Any]) -> dict[str, BoundedColumn]:
     return {name: _column(name, _plain(value)) for name, value in _section(facts, "columns").items()}
 
 
+def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the combinations of cells that no row can have, each as it is written."""
+    listed = facts.get("impossible", [])
+    if not isinstance(listed, Sequence) or isinstance(listed, str):
+        raise InvalidRequest(
+            f"impossible in the domain file is {listed!r}.", "Write each as an [[impossible]] section."
+        )
+    return listed
+
+
 def read_per_person(facts: Mapping[str, Any]) -> dict[str, PerPerson]:
     """Return what a domain file makes of all rows of a person."""
     return {name: _per_person(name, _plain(value)) for name, value in _section(facts, "person").items()}

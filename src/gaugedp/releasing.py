@@ -249,6 +249,7 @@ def public_facts(query: Query, table: Rows, asked: Guarantee, seed: int | None) 
         "asked": asked.to_dict(),
         **_for_people(query, table),
         **_nested(query),
+        **_impossible(query),
         "research_seed": seed,
     }
 
@@ -292,6 +293,12 @@ def _nested(query: Query) -> dict[str, Any]:
     """Return how the levels of trees that are asked lie in each other, for who has the release alone."""
     nested = nesting({name: query.domain.attribute(name) for name in query.attributes})
     return {"nested": nested} if nested else {}
+
+
+def _impossible(query: Query) -> dict[str, Any]:
+    """Return the combinations of cells that no row can have, for synthetic rows; nothing where none is known."""
+    combinations = [combination.to_dict() for combination in query.domain.impossible]
+    return {"impossible": combinations} if combinations else {}
 
 
 def spread(chosen_plan: Plan) -> dict[str, Any]:

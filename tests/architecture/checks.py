@@ -14,7 +14,7 @@ from statistics import median
 ORDER = (
     "errors", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate", "_cells",
     "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "geography", "look_ups",
-    "per_person", "domain_file", "domain",
+    "per_person", "impossible", "domain_file", "domain",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
     "comparison", "processing", "remarks", "tidy", "answer", "releasing", "key_release", "deriving", "streams",

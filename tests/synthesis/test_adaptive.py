@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 import gaugedp as gd
-from gaugedp._progress import silent
 from gaugedp._validate import decimal
 from gaugedp.audit import audit
 from gaugedp.bodies import LpBall
@@ -41,8 +40,7 @@ def released(table: Counted, text: str = THREES, seed: int = 5, rho: float = 0.1
 def measured(cells: np.ndarray, rho: float, text: str = THREES, seed: int = 1) -> list[Measured]:
     planned = AdaptivePlan.of(gd.query(DOMAIN, text), ROW, gd.ZCDP(rho))
     rng = gd.research_rng(seed)
-    held = Held(planned.everything, Counted(cells), rng)
-    return planned.rounds(rng).run(held, planned.variables, silent)
+    return planned.measured(Counted(cells), rng)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +64,14 @@ def test_all_rounds_together_cost_what_was_paid(monkeypatch: pytest.MonkeyPatch,
     assert 0.94 * decimal(rho) < sum(paid) <= decimal(rho)
     assert sum(one.share for one in parts) <= 1
     assert len(paid) == 2 * len(parts) - 4, "a choice and a table a round, and four tables without a choice"
+
+
+@pytest.mark.parametrize("text", ["A", "A; B; D"])
+def test_tables_of_one_attribute_alone_take_the_whole_price(text: str) -> None:
+    parts = measured(people(50), 0.1, text)
+    assert sum(table.share for table in parts) == 1
+    together = sum(decimal(table.mechanism.guarantee.rho) for table in parts)
+    assert 0.999 * decimal(0.1) < together <= decimal(0.1)
 
 
 def scores(rows: np.ndarray, unit: gd.PrivacyUnit, guesses: list[Guess]) -> np.ndarray:
@@ -241,7 +247,7 @@ def test_widths_that_hold_at_once_share_the_misses_as_the_price() -> None:
     planned = AdaptivePlan.of(gd.query(DOMAIN, "A*B; C*D"), ROW, gd.ZCDP(0.1))
     rng = gd.research_rng(3)
     table = Counted(people())
-    parts = planned.rounds(rng).run(Held(planned.everything, table, rng), planned.variables, silent)
+    parts = planned.measured(table, rng)
     answer = planned.answer(parts, table, {}, 3)
     widths = (np.subtract(*answer.interval(0.95, simultaneous=True)[::-1])) / 2
     start = 0

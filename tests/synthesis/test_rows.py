@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.synthesis import rows as rows_module
+from gaugedp.synthesis import released as released_module
 
 AREAS = {"REGION": ["N", "N", "N", "S", "S"], "DISTRICT": ["n1", "n1", "n2", "s1", "s2"]}
 DOMAIN = gd.Domain.of(
@@ -189,7 +189,7 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
     for n_rows in (0, 1.5, True):
         with pytest.raises(InvalidRequest, match="n_rows"):
             gd.synthesize(release, n_rows)
-    monkeypatch.setattr(rows_module, "MOST_CELLS", 10)
+    monkeypatch.setattr(released_module, "MOST_CELLS", 10)
     with pytest.raises(InvalidRequest, match="A model of these tables has"):
         gd.synthesize(release)
 

@@ -65,23 +65,19 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     """
     on_stage("plan")
     check_kinds(query, table, ledger)
-    if query.domain != table.domain:
-        raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
-    planned = AdaptivePlan.of(query, table.unit, guarantee_asked(epsilon, delta, rho))
+    planned = _plan(query, table, guarantee_asked(epsilon, delta, rho))
     stream = system_rng() if rng is None else rng
     check_fits(planned.facts(table, stream.seed), planned.everything)
     on_stage("pay")
     request = planned.request(stream.seed)
-    charges, unit = planned.charges, table.unit
     reservation = ledger.reserve(
-        charges, table=table.name, unit=unit, request=request, key=key, resume=table.can_resume
+        planned.charges, table=table.name, unit=table.unit, request=request, key=key, resume=table.can_resume
     )
     if isinstance(reservation, Stored):
         return Release.from_json(reservation.released.decode())
     on_stage("look")
     account = ledger.account(reservation) | {"key": reservation.key}
-    held = Held(planned.everything, table, stream, on_progress)
-    measured = planned.rounds(stream).run(held, planned.variables, on_progress)
+    measured = planned.measured(table, stream, on_progress)
     on_stage("store")
     answer = planned.answer(measured, table, account, stream.seed)
     ledger.settle(reservation, answer.to_json().encode())
@@ -116,11 +112,16 @@ class AdaptivePlan:
     def variables(self) -> Variables:
         """The variables of rows."""
         attributes = {name: self.query.domain.attribute(name) for name in self.everything.attributes}
-        return Variables.of(levels_of(self.everything.outlines, nesting(attributes)))
+        impossible = (each.cells for each in self.query.domain.impossible)
+        return Variables.of(levels_of(self.everything.outlines, nesting(attributes)), impossible)
 
     def rounds(self, rng: Entropy) -> Rounds:
         """Return the rounds, with randomness from `rng`."""
         return Rounds(self.candidates, self.query.domain, self.unit, self.rho, rng)
+
+    def measured(self, table: Rows, rng: Entropy, on_progress: Callable[[float], object] = silent) -> list[Measured]:
+        """Look at the table, once, and return what all rounds measured."""
+        return self.rounds(rng).run(Held(self.everything, table, rng, on_progress), self.variables, on_progress)
 
     def request(self, seed: int | None) -> dict[str, Any]:
         """Return what a ledger keeps of what is asked."""
@@ -134,35 +135,45 @@ class AdaptivePlan:
 
     def answer(self, measured: Sequence[Measured], table: Rows, account: dict[str, Any], seed: int | None) -> Release:
         """Return the release of what was measured."""
-        chosen = marginals(self.query.domain, *(one.candidate.names for one in measured))
+        chosen = marginals(self.query.domain, *(table.candidate.names for table in measured))
         facts = public_facts(chosen, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}
-        numbers = np.concatenate([one.counts for one in measured])
+        numbers = np.concatenate([table.counts for table in measured])
         return Release(numbers, chosen.labels, chosen.estimates, self.rho, facts)
 
 
+def _plan(query: Query, table: Rows, guarantee: Guarantee) -> AdaptivePlan:
+    """Return the plan; refused: a question that does not fit the table, or whose domain leaves no row possible."""
+    if query.domain != table.domain:
+        raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
+    planned = AdaptivePlan.of(query, table.unit, guarantee)
+    planned.variables.check_possible()
+    return planned
+
+
 @lru_cache(maxsize=64)  # the search takes a second
-def _zcdp(asked: Guarantee) -> ZCDP:
-    """Return the largest ρ-zCDP that implies what is asked."""
-    match asked:
+def _zcdp(guarantee: Guarantee) -> ZCDP:
+    """Return the largest ρ-zCDP that implies the guarantee."""
+    match guarantee:
         case ZCDP():
-            return asked
+            return guarantee
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             return ZCDP(largest_parameter(ZCDP, epsilon, delta))
     raise InvalidRequest(
-        f"Tables cannot be chosen as a release goes for {asked!r}.", "Give delta beside epsilon, such as 1e-9, or rho."
+        f"Tables cannot be chosen as a release goes for {guarantee!r}.",
+        "Give delta beside epsilon, such as 1e-9, or rho.",
     )
 
 
 def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:
     """Return what the release says of its rounds, and how wide its noise is."""
-    deviations = [float(np.sqrt(one.mechanism.variances[0])) for one in measured]
+    deviations = [float(np.sqrt(table.mechanism.variances[0])) for table in measured]
     noise = f"discrete Gaussian, std {max(deviations):.6g} to {min(deviations):.6g}, tables chosen for {query.text}"
     return {
         "mechanism": {"name": NAME, "exactness": "exact", "noise": noise},
         "reason": "tables are chosen in rounds by what is released before",
         "lower_bound": None,
         "candidates": [],
-        "deviations": fold(np.concatenate([np.sqrt(one.mechanism.variances) for one in measured])),
+        "deviations": fold(np.concatenate([np.sqrt(table.mechanism.variances) for table in measured])),
         "widths": {
             "single": {str(level): _widths(measured, level) for level in LEVELS},
             "simultaneous": {str(level): _widths_at_once(measured, level) for level in LEVELS},
@@ -171,11 +182,11 @@ def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:
 
 
 def _widths(measured: Sequence[Measured], level: float) -> Folded:
-    return fold(np.concatenate([one.mechanism.half_widths(level) for one in measured]))
+    return fold(np.concatenate([table.mechanism.half_widths(level) for table in measured]))
 
 
 def _widths_at_once(measured: Sequence[Measured], level: float) -> Folded:
     """Return widths that hold all at once: of the misses that are allowed, a table has its share of the price."""
     misses = 1 - bonferroni_level(level)
-    parts = [one.mechanism.half_widths(1 - misses * float(one.share), True) for one in measured]
+    parts = [table.mechanism.half_widths(1 - misses * float(table.share), True) for table in measured]
     return fold(np.concatenate(parts))

@@ -54,32 +54,33 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
     Refused: a question with terms that are no tables of counts, and one without attributes.
     """
-    asked = _asked(query)
+    wanted = _wanted(query)
     sets = dict[frozenset[str], tuple[str, ...]]()
-    for size in range(1, max(map(len, asked)) + 1):
-        for names in (part for term in asked for part in combinations(term, size)):
+    for size in range(1, max(map(len, wanted)) + 1):
+        for names in (part for term in wanted for part in combinations(term, size)):
             sets.setdefault(frozenset(names), names)
     everything = marginals(query.domain, *sets.values())
-    found, start = list[Candidate](), 0
+    candidates, start = list[Candidate](), 0
     for names, outline in zip(sets.values(), everything.outlines, strict=True):
         body = marginals(query.domain, names).sensitivity(unit)
-        weight = sum(len(set(names) & set(term)) for term in asked)
+        weight = sum(len(set(names) & set(term)) for term in wanted)
         place = slice(start, start + outline.size)
-        found.append(Candidate(names, outline.shape, place, weight, body.radius(1), body.radius(2)))
+        candidates.append(Candidate(names, outline.shape, place, weight, body.radius(1), body.radius(2)))
         start += outline.size
-    return everything, tuple(found)
+    return everything, tuple(candidates)
 
 
-def _asked(query: Query) -> list[tuple[str, ...]]:
+def _wanted(query: Query) -> list[tuple[str, ...]]:
+    """Return the attributes of each table that is asked for."""
     if query.linear is not None and query.linear.importance:
         raise InvalidRequest("The terms of the question have an importance.", "Leave it out: tables are chosen.")
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
         raise InvalidRequest(f"{others[0]} is no table of counts.", "Ask for tables alone, such as SEX*AGE; SEX*EDU.")
-    asked = [outline.names for outline in query.outlines if outline.names]
-    if not asked:
+    wanted = [outline.names for outline in query.outlines if outline.names]
+    if not wanted:
         raise InvalidRequest("The question has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
-    return asked
+    return wanted
 
 
 def most_moved(candidates: Sequence[Candidate]) -> float:

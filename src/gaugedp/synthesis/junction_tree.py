@@ -1,14 +1,15 @@
 """Junction trees: cliques of variables that hold every table, and sums over them by passing messages."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 Scope = tuple[int, ...]  # numbers of variables, increasing
+_NEVER = -1e6  # the logarithm of what is 0 beside any other: finite, so that differences are numbers
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,22 @@ class JunctionTree:
     sizes: tuple[int, ...]
     cliques: tuple[Scope, ...]
     edges: tuple[Edge, ...]  # from the root on: a clique stands after its parent
+    impossible: Mapping[Scope, np.ndarray] = field(default_factory=dict)  # of scopes: which cells no row has
 
     @classmethod
-    def of(cls, sizes: Sequence[int], scopes: Iterable[Scope]) -> "JunctionTree":
+    def of(
+        cls, sizes: Sequence[int], scopes: Iterable[Scope], impossible: Mapping[Scope, np.ndarray] | None = None
+    ) -> "JunctionTree":
         """Return a tree with a clique for each scope; variables are taken out in the order of the smallest table."""
-        cliques = _cliques(sizes, scopes)
+        impossible = impossible or {}
+        cliques = _cliques(sizes, [*scopes, *impossible])
         edges, inside = list[Edge](), [0]
         while len(inside) < len(cliques):
             pairs = ((child, parent) for child in range(len(cliques)) if child not in inside for parent in inside)
             child, parent = max(pairs, key=lambda pair: len(_shared(cliques, *pair)))
             edges.append(Edge(child, parent, _shared(cliques, child, parent)))
             inside.append(child)
-        return cls(tuple(sizes), cliques, tuple(edges))
+        return cls(tuple(sizes), cliques, tuple(edges), impossible)
 
     @cached_property
     def n_cells(self) -> int:
@@ -52,9 +57,9 @@ class JunctionTree:
     def tables(self, potentials: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:
         """Return the table of each clique, each of sum 1, of the law ∝ exp(sum of potentials), and log of its sum.
 
-        The potentials are finite and have the shapes of their cliques.
+        The potentials are finite and have the shapes of their cliques. Impossible cells have probability 0.
         """
-        beliefs, ups = [potential.copy() for potential in potentials], dict[int, np.ndarray]()
+        beliefs, ups = self._possible(potentials), dict[int, np.ndarray]()
         for edge in reversed(self.edges):
             clique = self.cliques[edge.child]
             ups[edge.child] = _log_summed(beliefs[edge.child], clique, edge.separator)
@@ -70,6 +75,20 @@ class JunctionTree:
             beliefs[edge.child] += spread(down - ups[edge.child], edge.separator, clique)
             tables[edge.child] = np.exp(beliefs[edge.child])
         return tables, log_sum
+
+    @cached_property
+    def has_rows(self) -> bool:
+        """Whether any row is possible."""
+        _, log_sum = self.tables([np.zeros([self.sizes[name] for name in clique]) for clique in self.cliques])
+        return log_sum > _NEVER / 2
+
+    def _possible(self, potentials: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return copies of the potentials, so low in impossible cells that no probability is left."""
+        beliefs = [potential.copy() for potential in potentials]
+        for scope, cells in self.impossible.items():
+            home = self.home(scope)
+            beliefs[home] = np.where(spread(cells, scope, self.cliques[home]), _NEVER, beliefs[home])
+        return beliefs
 
     def law(self, tables: Sequence[np.ndarray], scope: Scope) -> np.ndarray:
         """Return the table of a scope that no clique need hold, from those of the cliques, by summing out the others.

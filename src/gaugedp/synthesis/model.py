@@ -28,7 +28,7 @@ class Model:
     @classmethod
     def of(cls, variables: Variables, tables: Sequence[CountTable], starts: Sequence[np.ndarray] = ()) -> "Model":
         """Return the law after a few steps from the multipliers of the first tables, and from 0 of the others."""
-        tree = JunctionTree.of(variables.sizes, [table.scope for table in tables])
+        tree = variables.tree(table.scope for table in tables)
         n = max(total(tables), 1.0)
         others = [np.zeros(table.values.shape) for table in tables[len(starts) :]]
         laws, multipliers = refitted(tree, tables, n, [*starts, *others], _STEPS)
@@ -47,7 +47,7 @@ class Model:
         scope = self.variables.scope(names)
         if any(set(scope) <= set(clique) for clique in self.tree.cliques):
             return 0
-        return JunctionTree.of(self.variables.sizes, [*self._scopes, scope]).n_cells
+        return self.variables.tree([*self._scopes, scope]).n_cells
 
     @cached_property
     def _scopes(self) -> list[Scope]:

@@ -1,7 +1,9 @@
 """From releases to variables and tables of counts: which answers are counts of cells, and how cells are nested."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -11,8 +13,10 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.queries.estimates import split, split_answers
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
 from gaugedp.synthesis.counts import CountTable
-from gaugedp.synthesis.junction_tree import Scope
+from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread
 from gaugedp.trees import summed
+
+MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,21 @@ class Variables:
 
     levels: Mapping[str, Level]
     finest: tuple[str, ...]
+    impossible: tuple[Mapping[str, Sequence[str]], ...] = ()
 
     @classmethod
-    def of(cls, levels: Iterable[Level]) -> "Variables":
-        """Return those of levels, which may be named more than once. Refused: one that has other cells than before."""
+    def of(cls, levels: Iterable[Level], impossible: Iterable[Mapping[str, Sequence[str]]] = ()) -> "Variables":
+        """Return those of levels, which may be named more than once, and what is impossible of their combinations.
+
+        Refused: a level that has other cells than before.
+        """
         by_name = dict[str, Level]()
         for level in levels:
             _check_same(by_name.setdefault(level.axis.name, level), level)
         ordered = sorted(by_name, key=lambda name: len(by_name[name].axis.texts))
         last = {by_name[name].source: name for name in ordered}
-        return cls(by_name, tuple(name for name in by_name if last[by_name[name].source] == name))
+        finest = tuple(name for name in by_name if last[by_name[name].source] == name)
+        return cls(by_name, finest, tuple(each for each in impossible if each.keys() <= by_name.keys()))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -74,6 +83,34 @@ class Variables:
     def scope(self, names: Sequence[str]) -> Scope:
         """Return the variables of attributes, in order."""
         return tuple(sorted(self._within(name)[0] for name in names))
+
+    def tree(self, scopes: Iterable[Scope]) -> JunctionTree:
+        """Return a junction tree with a clique for each scope, in which no row is impossible."""
+        cells = dict[Scope, np.ndarray]()
+        for combination in self.impossible:
+            within = self._cells(combination)
+            scope = tuple(sorted(within))
+            check_size(math.prod(self.sizes[place] for place in scope))
+            together = reduce(np.logical_and, (spread(within[place], (place,), scope) for place in scope))
+            cells[scope] = np.logical_or(cells.get(scope, False), together)
+        return JunctionTree.of(self.sizes, scopes, cells)
+
+    def check_possible(self) -> None:
+        """Refuse combinations that leave no row possible, or that are too large."""
+        tree = self.tree(())
+        check_size(tree.n_cells)
+        if not tree.has_rows:
+            raise InvalidRequest("With these impossible combinations no row is possible.", "Leave one of them out.")
+
+    def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
+        """Return for each variable of a combination which of its cells lie in all the cells that are named."""
+        within = dict[int, np.ndarray]()
+        for name, named in combination.items():
+            place, starts = self._within(name)
+            marks = np.isin(list(self.levels[name].axis.texts), list(named))
+            of_each = np.repeat(marks, np.diff([*starts, self.sizes[place]]))
+            within[place] = np.logical_and(within.get(place, True), of_each)
+        return within
 
     def table(self, names: Sequence[str], values: np.ndarray, variances: np.ndarray) -> CountTable:
         """Return counts in the cells of attributes, with an axis for each, as counts over the variables in order."""
@@ -107,9 +144,19 @@ class Released:
     def of(cls, releases: Sequence[Release]) -> "Released":
         """Return that of releases. Refused: releases without counts of cells, or that do not fit."""
         _check_alike(releases)
-        variables = Variables.of(level for release in releases for level in _levels(release))
+        impossible = {repr(each): each for release in releases for each in release.facts.get("impossible", [])}
+        variables = Variables.of((level for release in releases for level in _levels(release)), impossible.values())
         tables = [variables.table(term.names, *counts) for release in releases for term, counts in _counts(release)]
         return cls(variables, tuple(tables))
+
+
+def check_size(n_cells: int) -> None:
+    """Refuse a model of too many cells."""
+    if n_cells > MOST_CELLS:
+        raise InvalidRequest(
+            f"A model of these tables has {n_cells:.3g} cells; {MOST_CELLS:,} is the most.",
+            "Give fewer tables at a time, or tables and impossible combinations that share fewer attributes.",
+        )
 
 
 def levels_of(terms: Iterable[Outline], nested: Mapping[str, Mapping[str, object]]) -> list[Level]:

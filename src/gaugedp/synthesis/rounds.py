@@ -1,9 +1,10 @@
 """Rounds of an adaptive release: which table is measured next, with how much noise, and when there is no more."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -36,6 +37,11 @@ class Measured:
     mechanism: Gaussian
     counts: np.ndarray = field(repr=False)
 
+    def over(self, variables: Variables) -> CountTable:
+        """Return the table as counts over variables."""
+        counts, variances = (part.reshape(self.candidate.shape) for part in (self.counts, self.mechanism.variances))
+        return variables.table(self.candidate.names, counts.astype(float), variances)
+
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
@@ -47,67 +53,63 @@ class Rounds:
     rho: ZCDP
     rng: Entropy
 
-    @property
+    @cached_property
     def singles(self) -> list[Candidate]:
         """The tables of one attribute, which are measured first."""
         return [candidate for candidate in self.candidates if len(candidate.names) == 1]
 
     @property
     def first_share(self) -> Fraction:
-        """The share of ρ that the first rounds take: 1/(3·attributes)."""
+        """The share of ρ that the first rounds take: 1/(3·attributes), or all where no other tables are asked for."""
+        if len(self.singles) == len(self.candidates):
+            return 1 / (len(self.singles) * (1 - _CHOICE))
         return Fraction(1, _ROUNDS * len(self.singles))
 
     def run(self, held: Held, variables: Variables, done: Callable[[float], object]) -> list[Measured]:
         """Return what was measured; `done` is told the share of ρ that was used."""
-        measured = list(self._first(held))
-        model = Model.of(variables, [_table(variables, one) for one in measured])
-        share, left = self.first_share, 1 - sum((one.share for one in measured), Fraction())
-        while left > 0:
-            open_ones = self._open(model, measured, 1 - left + share)
-            if not open_ones:
-                break
-            share = max(share, left / len(open_ones))  # each is measured once: no price stays unused
+        measured = [self._measured(held, single, self.first_share, is_chosen=False) for single in self.singles]
+        model = Model.of(variables, [table.over(variables) for table in measured])
+        share, left = self.first_share, 1 - sum((table.share for table in measured), Fraction())
+        while left > 0 and (candidates := self._unmeasured(model, measured, 1 - left + share)):
+            share = max(share, left / len(candidates))  # each is measured once: no price stays unused
             share = left if left < 2 * share else share
             left -= share
             done(float(1 - left))
-            chosen = self._chosen(held, model, open_ones, share)
-            before = model.counts(chosen.names)
-            measured.append(self._measure(held, chosen, share))
-            model = model.added(_table(variables, measured[-1]))
-            moved = float(np.abs(model.counts(chosen.names) - before).sum())
-            share *= _FASTER if moved <= chosen.noise_size(self._part(share).rho) else 1
+            newest = self._measured(held, self._chosen(held, model, candidates, share), share)
+            measured, before = [*measured, newest], model
+            model = model.added(newest.over(variables))
+            share *= _FASTER if self._is_little(newest, before, model) else 1
         return measured
 
-    def _first(self, held: Held) -> Iterator[Measured]:
-        """Measure the tables of one attribute: no choice is paid for."""
-        for candidate in self.singles:
-            one = self._measure(held, candidate, self.first_share)
-            yield Measured(candidate, (1 - _CHOICE) * self.first_share, one.mechanism, one.counts)
-
-    def _open(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[Candidate]:
+    def _unmeasured(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[Candidate]:
         """Return the candidates that were not measured and whose model is not too large, by paid results alone."""
-        known, limit = {one.candidate.names for one in measured}, MOST_CELLS * used
-        new = (candidate for candidate in self.candidates if candidate.names not in known)
+        names, limit = {table.candidate.names for table in measured}, MOST_CELLS * used
+        new = (candidate for candidate in self.candidates if candidate.names not in names)
         return [candidate for candidate in new if model.n_cells_with(candidate.names) <= limit]
 
     def _chosen(self, held: Held, model: Model, candidates: Sequence[Candidate], share: Fraction) -> Candidate:
         body = LpBall(len(candidates), math.inf, most_moved(candidates))
         choice = Exponential.calibrate(body, share_of(self.rho, share * _CHOICE)).prepare(self.rng)
-        rho = self._part(share).rho
-        return candidates[held.worst([one.guess(model.counts(one.names), rho) for one in candidates], choice)]
+        rho = self._noise(share).rho
+        guesses = [candidate.guess(model.counts(candidate.names), rho) for candidate in candidates]
+        return candidates[held.worst(guesses, choice)]
 
-    def _measure(self, held: Held, candidate: Candidate, share: Fraction) -> Measured:
+    def _measured(self, held: Held, candidate: Candidate, share: Fraction, is_chosen: bool = True) -> Measured:
+        """Measure a table; one that was not chosen takes no more than its noise."""
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
-        mechanism = Gaussian.calibrate(body, self._part(share))
-        return Measured(candidate, share, mechanism, held.noisy(candidate.place, mechanism.prepare(self.rng)))
+        mechanism = Gaussian.calibrate(body, self._noise(share))
+        counts = held.noisy(candidate.place, mechanism.prepare(self.rng))
+        return Measured(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
 
-    def _part(self, share: Fraction) -> ZCDP:
+    def _noise(self, share: Fraction) -> ZCDP:
         """Return what the noise of a round with this share keeps."""
-        part = share_of(self.rho, share * (1 - _CHOICE))
-        assert isinstance(part, ZCDP)
-        return part
+        rho = share_of(self.rho, share * (1 - _CHOICE))
+        assert isinstance(rho, ZCDP)
+        return rho
 
-
-def _table(variables: Variables, one: Measured) -> CountTable:
-    counts, variances = (part.reshape(one.candidate.shape) for part in (one.counts, one.mechanism.variances))
-    return variables.table(one.candidate.names, counts.astype(float), variances)
+    @staticmethod
+    def _is_little(table: Measured, before: Model, after: Model) -> bool:
+        """Whether a table moved the model by no more than its noise is expected to."""
+        names = table.candidate.names
+        noise = float(np.sqrt(table.mechanism.variances * 2 / math.pi).sum())
+        return bool(np.abs(after.counts(names) - before.counts(names)).sum() <= noise)

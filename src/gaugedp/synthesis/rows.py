@@ -13,15 +13,11 @@ from gaugedp._files import check_ending
 from gaugedp._validate import whole
 from gaugedp.answer import Release
 from gaugedp.entropy import Entropy, system_rng
-from gaugedp.errors import InvalidRequest
 from gaugedp.synthesis.draws import drawn
-from gaugedp.synthesis.junction_tree import JunctionTree
 from gaugedp.synthesis.most_entropy import fitted, total
-from gaugedp.synthesis.released import Released, Variables, count_terms
+from gaugedp.synthesis.released import Released, Variables, check_size, count_terms
 from gaugedp.synthesis.values import values
 from gaugedp.tables.frames import make_frame
-
-MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
 
 
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
@@ -42,18 +38,15 @@ def draw_rows(
     The law is the one of most entropy near the released counts, by least squares over their variances: what no table
     says, such as how attributes of unlike tables hang together, is as independent as it can be. Raw counts are used,
     processed or not. Refused: releases without counts of cells, of unlike tables, units or cells, and tables that
-    together need more than `MOST_CELLS` cells.
+    together need more than 10 million cells.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:
         whole(minimum=1, n_rows=n_rows)
     released = Released.of(releases)
-    tree = JunctionTree.of(released.variables.sizes, [table.scope for table in released.tables])
-    if tree.n_cells > MOST_CELLS:
-        raise InvalidRequest(
-            f"A model of these tables has {tree.n_cells:.3g} cells; {MOST_CELLS:,} is the most.",
-            "Give fewer tables at a time, or tables that share fewer attributes.",
-        )
+    released.variables.check_possible()
+    tree = released.variables.tree(table.scope for table in released.tables)
+    check_size(tree.n_cells)
     stream = system_rng() if rng is None else rng
     n = max(total(released.tables), 1.0)
     laws = fitted(tree, released.tables, n)
