@@ -32,7 +32,9 @@ from gaugedp.ledger.entries import Stored
 from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:
-    from gaugedp.estimators.table_fit import Look, Planned
+    from gaugedp.estimators.ratings_fit import RatingsFit
+    from gaugedp.estimators.table_bounds import TableBounds
+    from gaugedp.estimators.table_fit import Look, TableFit
 
 _SHOWN = 60
 
@@ -202,7 +204,7 @@ def _planned(
     names: tuple[str, str, str],
     guarantee: tuple[float | None, ...],
     reference: str | None,
-) -> "Planned":
+) -> "TableFit | RatingsFit":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
     from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
     from gaugedp.estimators.table_fit import TableFit, is_classifier
@@ -219,7 +221,9 @@ def _planned(
     return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference)
 
 
-def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing: str) -> dict[str, Any]:
+def paid(
+    planned: "TableFit | RatingsFit | TableBounds", look: "Look", source: Table, ledger: Ledger, doing: str
+) -> dict[str, Any]:
     """Pay, look, store; `doing` says on standard error what the look is for."""
     stage.show("pay")
     guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()
