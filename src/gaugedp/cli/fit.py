@@ -7,19 +7,8 @@ import click
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import answers
-from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
-from gaugedp.cli.shared import (
-    budget,
-    budget_option,
-    check_chargeable,
-    check_files,
-    load,
-    numbers,
-    open_ledger,
-    remark_on_delta,
-    show_table,
-    signature_options,
-)
+from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
+from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
@@ -63,9 +52,7 @@ _SHOWN = 60
     metavar="NUMBER",
     help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
 )
-@click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@budget_option
-@signature_options
+@payment_options()
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
@@ -80,10 +67,7 @@ def fit(
     radius: str | None,
     reference: str | None,
     score: str | None,
-    ledger_path: str,
-    budget_text: str | None,
-    by: str | None,
-    purpose: str | None,
+    payment: Payment,
     key: str | None,
     out: str | None,
     as_json: bool,
@@ -91,17 +75,15 @@ def fit(
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
     domain, unit = load(domain_path)
     guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
-    total = budget(budget_text)
     stage.key = checked_key(key)
-    read = {"table": table, "domain file": domain_path, "ledger": ledger_path}
+    read = {"table": table, "domain file": domain_path, "ledger": payment.ledger}
     check_files(read, {"out": out}, {"out": ".json"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), guarantee, reference)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
-    check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
-    remark_on_delta(planned.guarantee, total)
-    account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
+    payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
+    account = payment.open(source.name, unit)
     result = paid(planned, look, source, account, "Reading the rows and fitting the model")
     stored = account if stage.was_stored else None
     stage.show("write")
@@ -117,18 +99,13 @@ def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
         "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else "as a number"
     )
     guaranteed = f"({rounded_up(guarantee)}, {result['exactness']})"
-    show_table(rows[:_SHOWN], f"{result['model']} model of {result['target']}, {about} {guaranteed}")
-    if len(rows) > _SHOWN:
-        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    show_table(rows, f"{result['model']} model of {result['target']}, {about} {guaranteed}", most=_SHOWN)
     if "intervals" in result:
         _show_intervals(result["intervals"])
     click.echo(_use_in_words(result))
     for line in result["facts"].get("rules", ()):
         click.echo(line)
-    account = result["facts"]["account"]
-    if stored is not None:
-        click.echo(stored_before("model", account))
-    show_account(account, stored)
+    show_payment("model", result["facts"]["account"], stored)
     click.echo(_score_in_words(result["score"]))
 
 
@@ -152,17 +129,13 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None) -> None:
     """Print a model of ratings: the items that are rated highest, by the model."""
     about = f"({rounded_up(from_dict(result['guarantee']))}, {result['exactness']})"
     highest = sorted(result["items"].items(), key=lambda pair: -pair[1])
-    rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest[:_SHOWN]]
-    show_table(rows, f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}")
-    if len(highest) > _SHOWN:
-        click.echo(f"... and {len(highest) - _SHOWN:,} more: write them with --out")
+    rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest]
+    title = f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}"
+    show_table(rows, title, most=_SHOWN)
     click.echo(f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings.")
     for line in result["facts"]["rules"]:
         click.echo(line)
-    account = result["facts"]["account"]
-    if stored is not None:
-        click.echo(stored_before("model", account))
-    show_account(account, stored)
+    show_payment("model", result["facts"]["account"], stored)
 
 
 def _use_in_words(result: dict[str, Any]) -> str:

@@ -12,16 +12,7 @@ import click
 from gaugedp._validate import decimal
 from gaugedp.cli.fit import paid
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
-from gaugedp.cli.shared import (
-    budget,
-    check_apart,
-    check_chargeable,
-    check_writable,
-    number,
-    numbers,
-    open_ledger,
-    remark_on_delta,
-)
+from gaugedp.cli.shared import Payment, check_apart, check_writable, number, numbers
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain_file import read_toml
@@ -51,16 +42,16 @@ def learn_bounds(
     check_writable(out, ".toml")
     name, unit = _known(text, given, column, Path(table).name.split(".")[0] or "table")
     placed(text, column, _line(column, (0, 1), 1, ""))  # refuses
-    total, step = budget(asked["budget_text"]), number("step", asked["step"] or "1")
+    payment = Payment.of(asked["ledger_path"], asked["budget_text"], asked["by"], asked["purpose"])
+    step = number("step", asked["step"] or "1")
     guarantee = guarantee_asked(*numbers(epsilon=asked["epsilon"], delta=asked["delta"]).values())
     stage.key = checked_key(asked["key"])
     planned = TableBounds(column, step, unit, guarantee)
     source = Table.scan(table, domain=planned.domain, unit=unit, name=name)
     stage.begin("plan")
     look = planned.prepare(system_rng())
-    check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
-    remark_on_delta(planned.guarantee, total)
-    account = open_ledger(asked["ledger_path"], total, name, unit, by=asked["by"], purpose=asked["purpose"])
+    payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
+    account = payment.open(name, unit)
     result = paid(planned, look, source, account, f"Reading the rows and searching for bounds of {column}")
     stored = account if stage.was_stored else None
     stage.show("write")

@@ -5,7 +5,6 @@ import json
 import click
 
 from gaugedp.cli.shared import (
-    asked,
     cell,
     guarantee_options,
     importance_option,
@@ -15,6 +14,7 @@ from gaugedp.cli.shared import (
     remark_on_delta,
     remark_on_epsilon,
     show_table,
+    weighted_query,
 )
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.printed import rounded_up
@@ -41,7 +41,7 @@ def plan(
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
-    planned = make_plan(asked(domain, text, importance), unit, **numbers(**wanted))
+    planned = make_plan(weighted_query(domain, text, importance), unit, **numbers(**wanted))
     remark_on_epsilon("a guarantee", planned.asked)
     remark_on_delta(planned.asked)
     if as_json:
