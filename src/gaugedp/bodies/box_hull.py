@@ -206,8 +206,8 @@ class BoxHull(Polytope):
         (alpha, beta), r = self.shrinking, self.rank
         if not beta:
             return 1 / 3, alpha / 2, alpha**2
-        one, two = (2**k * r / (r + k) * (1 - 2.0 ** -(r + k)) / (1 - 2.0**-r) for k in (1, 2))
-        return 4 - 4 * one + two, 2 * one - two, two
+        first, second = (2**k * r / (r + k) * (1 - 2.0 ** -(r + k)) / (1 - 2.0**-r) for k in (1, 2))
+        return 4 - 4 * first + second, 2 * first - second, second
 
     def __repr__(self) -> str:
         kind = "differences" if self.differences else "symmetric"

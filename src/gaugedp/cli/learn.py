@@ -25,7 +25,7 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 
 
 def learn_bounds(
-    named: tuple[str, str | None, str], text: str, given: str | None, asked: Mapping[str, str | None]
+    named: tuple[str, str | None, str], text: str, given: str | None, options: Mapping[str, str | None]
 ) -> None:
     """Pay for bounds of a column, look, and write `text`, the domain file `given` or a new one, with the bounds.
 
@@ -35,17 +35,17 @@ def learn_bounds(
     from gaugedp.estimators.table_bounds import TableBounds
 
     table, out, column = named
-    if asked["epsilon"] is None or asked["ledger_path"] is None:
+    if options["epsilon"] is None or options["ledger_path"] is None:
         raise InvalidRequest("--learn looks at the rows, which costs.", "Give --epsilon and --ledger.")
-    out = asked["domain_path"] if out is None else out
-    check_apart({"table": table, "ledger": asked["ledger_path"]}, {"out": out})
+    out = options["domain_path"] if out is None else out
+    check_apart({"table": table, "ledger": options["ledger_path"]}, {"out": out})
     check_writable(out, ".toml")
     name, unit = _known(text, given, column, Path(table).name.split(".")[0] or "table")
     placed(text, column, _line(column, (0, 1), 1, ""))  # refuses
-    payment = Payment.of(asked["ledger_path"], asked["budget_text"], asked["by"], asked["purpose"])
-    step = number("step", asked["step"] or "1")
-    guarantee = guarantee_asked(*numbers(epsilon=asked["epsilon"], delta=asked["delta"]).values())
-    stage.key = checked_key(asked["key"])
+    payment = Payment.of(options["ledger_path"], options["budget_text"], options["by"], options["purpose"])
+    step = number("step", options["step"] or "1")
+    guarantee = guarantee_asked(*numbers(epsilon=options["epsilon"], delta=options["delta"]).values())
+    stage.key = checked_key(options["key"])
     planned = TableBounds(column, step, unit, guarantee)
     source = Table.scan(table, domain=planned.domain, unit=unit, name=name)
     stage.begin("plan")
@@ -56,7 +56,7 @@ def learn_bounds(
     stored = account if stage.was_stored else None
     stage.show("write")
     entry, ends = result["facts"]["account"]["entry"], (result["low"], result["high"])
-    note = f"found with noise for {guarantee!r}: entry {entry} of {Path(asked['ledger_path']).name}"
+    note = f"found with noise for {guarantee!r}: entry {entry} of {Path(options['ledger_path']).name}"
     filled = placed(text, column, _line(column, ends, result["step"], note))
 
     def show() -> None:

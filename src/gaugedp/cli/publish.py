@@ -35,28 +35,29 @@ def publish(
     if check:
         _check(publication)
         return
-    asked = titled(Publication.load(publication))
-    if asked.key is None and not dry_run:
+    document = titled(Publication.load(publication))
+    if document.key is None and not dry_run:
         raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: the same again then costs nothing.')
-    stage.key = checked_key(asked.key)
+    stage.key = checked_key(document.key)
     stage.show("plan")
-    planned = asked.plan()
-    _show(asked, planned)
+    planned = document.plan()
+    _show(document, planned)
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")
         return
     ledger_path, out = _given("--ledger", payment.ledger), _given("--out", out)
     source = Table.scan(
-        _given("--table", table or (None if asked.data is None else str(asked.data))), domain=asked.domain
+        _given("--table", table or (None if document.data is None else str(document.data))),
+        domain=document.domain,
     )
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
-    check_place(asked, planned.query.digest(), out)
+    check_place(document, planned.query.digest(), out)
     payment.check(chargeable(planned.mechanism.guarantee, planned.asked), planned.asked)
     account = payment.open(source.name, planned.unit)
-    _publish(asked, planned, source, account, out)
+    _publish(document, planned, source, account, out)
 
 
-def _publish(asked: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
+def _publish(publication: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
     """Pay, look, and write the folder."""
     answer = release(
         planned.query,
@@ -70,7 +71,7 @@ def _publish(asked: Publication, planned: Plan, source: Table, account: Ledger, 
     was_stored = stage.was_stored
     stage.show("write")
     with handed_over("answer"):
-        was_there = write_folder(asked, answer, out)
+        was_there = write_folder(publication, answer, out)
     click.echo(f"{out} was there before, the same to the last byte." if was_there else f"Wrote {out}: open index.html.")
     if was_stored:
         click.echo(stored_before("answer", answer.facts["account"]))

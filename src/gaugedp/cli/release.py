@@ -83,14 +83,14 @@ def release(
     as_json: bool,
     importance: str | None,
     adaptive: bool,
-    **wanted: str | None,
+    **options: str | None,
 ) -> None:
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
 
     Printed answers are rounded to what their intervals allow; --out, --save and --json have all digits.
     """
     domain, unit = load(domain_path)
-    question, guarantee = weighted_query(domain, text, importance), numbers(**wanted)
+    question, guarantee = weighted_query(domain, text, importance), numbers(**options)
     processing = check(steps, question)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}

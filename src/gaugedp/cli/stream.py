@@ -57,14 +57,14 @@ def open_stream(
     payment: Payment,
     periods: str,
     periods_per_person: str,
-    **asked: str | None,
+    **options: str | None,
 ) -> None:
     """Pay for all periods at once and keep the noise in the file STATE, which is as secret as the tables.
 
     Opened again with the same options, it costs nothing. The guarantee needs --delta, --rho or --mu.
     """
     domain, unit = load(domain_path)
-    question, guarantee = query(domain, text), numbers(**asked)
+    question, guarantee = query(domain, text), numbers(**options)
     horizon, per_person = whole_number("periods", periods), whole_number("periods-per-person", periods_per_person)
     check_files({"domain file": domain_path, "ledger": payment.ledger}, {"state": state}, {"state": ".stream"})
     requested = guarantee_asked(**guarantee)

@@ -80,8 +80,8 @@ class BothWays:
 
     def widths(self, level: float) -> np.ndarray | None:
         """Return them, shape (pairs, 2·PLACES); None where there are too few draws for the level."""
-        found = self._quotients.widths(level)
-        return None if found is None else np.hstack([found[: self._n_pairs], found[self._n_pairs :]])
+        both_ways = self._quotients.widths(level)
+        return None if both_ways is None else np.hstack([both_ways[: self._n_pairs], both_ways[self._n_pairs :]])
 
 
 def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) -> Quotients | None:

@@ -50,8 +50,8 @@ class Weighted(MarginalNoise):
         inside = np.array([[set(axes) <= set(wider) for axes in sets] for wider in sets])
         scales, parts = self._scales(), []
         for block in self.interactions.blocks:
-            held = [set(axes) <= set(block) for axes in sets]
-            reach = scales * ((inside & held) @ spread)
+            within = [set(axes) <= set(block) for axes in sets]
+            reach = scales * ((inside & within) @ spread)
             cells = self.interactions.cells(block)
             parts.append(np.full(cells, float(reach.max()) * self.interactions.joint / cells))
         return np.concatenate(parts)
