@@ -17,8 +17,8 @@ ORDER = (
     "per_person", "impossible", "domain_file", "domain",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
-    "comparison", "processing", "remarks", "tidy", "answer", "releasing", "key_release", "deriving", "streams",
-    "synthesis", "publication", "estimators", "audit", "report",
+    "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "releasing", "key_release", "deriving",
+    "streams", "synthesis", "publication", "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {

@@ -56,7 +56,7 @@ def test_runs_of_cells_and_shares_of_rows_are_columns() -> None:
     assert "..[40,60]" in columns["AGE"]
     assert columns["quantile"][-4:] == ["0.1", "0.5", "0.1", "0.5"]
     assert [term.measure for term in answer.terms] == ["count", "count", "quantile"]
-    assert answer.terms[-1].axes[-1].is_ordered
+    assert answer.terms[-1].axes[-1].form == "shares"
 
 
 @pytest.mark.parametrize(

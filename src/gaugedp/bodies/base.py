@@ -56,7 +56,7 @@ class Body(ABC):
 
 
 def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
-    """Return points as rows (k, d), refusing another dimension and what is not finite."""
+    """Return points, or directions, as rows (k, d), refusing another dimension and what is not finite."""
     rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
         raise InvalidRequest(
@@ -72,11 +72,6 @@ def real_numbers(values: object, what: str) -> np.ndarray:
         if array.dtype.kind in "biufO":
             return array.astype(float)
     raise InvalidRequest(f"{what} are not real numbers in rows of one length.", "Give an array of real numbers.")
-
-
-def check_directions(directions: np.ndarray, ambient_dim: int) -> np.ndarray:
-    """Return directions as rows (k, d), with the same refusals."""
-    return check_points(directions, ambient_dim)
 
 
 def with_weights(weights: np.ndarray | None, ambient_dim: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.bodies.base import check_directions, check_points, with_weights
+from gaugedp.bodies.base import check_points, with_weights
 from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.polytope import Polytope
 
@@ -143,13 +143,13 @@ class BoxHull(Polytope):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return max(α·Σh_i|y_i|, |⟨c, y⟩| + (α − β)·Σh_i|y_i|)."""
-        rows, (alpha, beta) = check_directions(directions, self.ambient_dim), self.shrinking
+        rows, (alpha, beta) = check_points(directions, self.ambient_dim), self.shrinking
         across = np.abs(rows) @ self.half
         return np.maximum(alpha * across, np.abs(rows @ self.middle) + (alpha - beta) * across)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return a corner for each direction."""
-        rows, (alpha, beta) = check_directions(directions, self.ambient_dim), self.shrinking
+        rows, (alpha, beta) = check_points(directions, self.ambient_dim), self.shrinking
         along = rows @ self.middle
         moved = np.abs(along) >= beta * (np.abs(rows) @ self.half)
         shifts = np.where(moved, np.where(along >= 0, 1.0, -1.0), 0.0)[:, None]
@@ -206,8 +206,8 @@ class BoxHull(Polytope):
         (alpha, beta), r = self.shrinking, self.rank
         if not beta:
             return 1 / 3, alpha / 2, alpha**2
-        one, two = (2**k * r / (r + k) * (1 - 2.0 ** -(r + k)) / (1 - 2.0**-r) for k in (1, 2))
-        return 4 - 4 * one + two, 2 * one - two, two
+        first, second = (2**k * r / (r + k) * (1 - 2.0 ** -(r + k)) / (1 - 2.0**-r) for k in (1, 2))
+        return 4 - 4 * first + second, 2 * first - second, second
 
     def __repr__(self) -> str:
         kind = "differences" if self.differences else "symmetric"

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.bodies.base import Body, check_directions, check_points, with_weights
-from gaugedp.bodies.frame import Frame, independent
+from gaugedp.bodies.base import Body, check_points, with_weights
+from gaugedp.bodies.frame import Frame, FramedBody, independent
 from gaugedp.errors import InvalidRequest
 
 _MOST_SIGNS = 12
@@ -27,7 +27,7 @@ def radius_by_support(body: Body, p: float, weights: np.ndarray | None) -> float
 
 
 @dataclass(frozen=True, eq=False)
-class LinearImage(Body):
+class LinearImage(FramedBody):
     """{M·z : z ∈ K} for a matrix M of shape (k, d) that is not zero."""
 
     body: Body
@@ -43,16 +43,6 @@ class LinearImage(Body):
         """The number of rows of M."""
         return self.matrix.shape[0]
 
-    @property
-    def rank(self) -> int:
-        """The rank of M on the span of K."""
-        return self._frame.rank
-
-    @property
-    def span(self) -> np.ndarray:
-        """An orthonormal basis of M·span K."""
-        return self._frame.span
-
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return at least max ‖z/weights‖_p; see `radius_by_support`."""
         return radius_by_support(self, p, weights)
@@ -65,7 +55,7 @@ class LinearImage(Body):
                 "The map takes several points of the body to one, and the image has no gauge at hand.",
                 "Use its support and radius, or a map that is one-to-one on the body.",
             )
-        coordinates, inside = self._frame.coordinates(rows)
+        coordinates, inside = self.frame.coordinates(rows)
         gauges = np.full(len(rows), np.inf)
         if inside.any():
             gauges[inside] = self.body.gauge(coordinates[inside] @ self._preimages.T)
@@ -73,11 +63,11 @@ class LinearImage(Body):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return the support of Mᵀ·direction."""
-        return self.body.support(check_directions(directions, self.ambient_dim) @ self.matrix)
+        return self.body.support(check_points(directions, self.ambient_dim) @ self.matrix)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return the image of the argmax of Mᵀ·direction."""
-        return self.body.argmax(check_directions(directions, self.ambient_dim) @ self.matrix) @ self.matrix.T
+        return self.body.argmax(check_points(directions, self.ambient_dim) @ self.matrix) @ self.matrix.T
 
     @cached_property
     def _preimages(self) -> np.ndarray:
@@ -86,7 +76,8 @@ class LinearImage(Body):
         return span[:, independent(self.matrix @ span)]
 
     @cached_property
-    def _frame(self) -> Frame:
+    def frame(self) -> Frame:
+        """Columns of M·span K."""
         return Frame(self.matrix @ self._preimages)
 
     def __repr__(self) -> str:
@@ -94,7 +85,7 @@ class LinearImage(Body):
 
 
 @dataclass(frozen=True, eq=False)
-class MinkowskiSum(Body):
+class MinkowskiSum(FramedBody):
     """{y + z : y ∈ K, z ∈ L}. It has no gauge at hand."""
 
     one: Body
@@ -104,16 +95,6 @@ class MinkowskiSum(Body):
     def ambient_dim(self) -> int:
         """The dimension of both."""
         return self.one.ambient_dim
-
-    @property
-    def rank(self) -> int:
-        """The dimension of span K + span L."""
-        return self._frame.rank
-
-    @property
-    def span(self) -> np.ndarray:
-        """An orthonormal basis of span K + span L."""
-        return self._frame.span
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return at least max ‖z/weights‖_p: the lesser of the sum of the radii and of `radius_by_support`."""
@@ -136,6 +117,7 @@ class MinkowskiSum(Body):
         return self.one.argmax(directions) + self.other.argmax(directions)
 
     @cached_property
-    def _frame(self) -> Frame:
+    def frame(self) -> Frame:
+        """Columns of span K + span L."""
         both = np.hstack([self.one.span, self.other.span])
         return Frame(both[:, independent(both)])

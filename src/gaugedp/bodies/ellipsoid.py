@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.bodies.base import Body, check_directions, check_points, real_numbers, with_weights
-from gaugedp.bodies.frame import Frame, equilibrated, independent
+from gaugedp.bodies.base import check_points, real_numbers, with_weights
+from gaugedp.bodies.frame import Frame, FramedBody, equilibrated, independent
 from gaugedp.errors import InvalidRequest
 
 _SMALLEST = 1e-140  # squares must not leave the floats
@@ -14,7 +14,7 @@ _MOST_SIGNS = 16  # all 2^15 sign patterns up to a global sign
 
 
 @dataclass(frozen=True, eq=False)
-class Ellipsoid(Body):
+class Ellipsoid(FramedBody):
     """{A·u : ‖u‖₂ ≤ 1} for a matrix A of shape (d, k), flat where A has a rank below d."""
 
     matrix: np.ndarray
@@ -58,16 +58,6 @@ class Ellipsoid(Body):
         """d."""
         return self.matrix.shape[0]
 
-    @property
-    def rank(self) -> int:
-        """The numerical rank of A."""
-        return self.frame.rank
-
-    @property
-    def span(self) -> np.ndarray:
-        """An orthonormal basis of the range of A."""
-        return self.frame.span
-
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the length of the shortest u with A·u = point."""
         answers, inside = self.frame.coordinates(check_points(points, self.ambient_dim))
@@ -75,11 +65,11 @@ class Ellipsoid(Body):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return ‖Aᵀ·direction‖₂."""
-        return np.linalg.norm(check_directions(directions, self.ambient_dim) @ self.matrix, axis=1)
+        return np.linalg.norm(check_points(directions, self.ambient_dim) @ self.matrix, axis=1)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return A·u for the unit vector u along Aᵀ·direction (the origin where that is zero)."""
-        rows = check_directions(directions, self.ambient_dim) @ self.matrix
+        rows = check_points(directions, self.ambient_dim) @ self.matrix
         largest = np.abs(rows).max(axis=1, keepdims=True)
         rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -1,10 +1,12 @@
 """Independent columns as a frame: coordinates in their span, an orthonormal basis of it, and their volume."""
 
 import math
+from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
 
+from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 
 _UNIT = 2.0**-53
@@ -115,3 +117,22 @@ def _solved(square: np.ndarray, targets: np.ndarray, refine: bool) -> np.ndarray
         residual = targets.astype(np.longdouble) - exact @ wide
         wide = wide + np.linalg.solve(square, residual.astype(float))
     return wide.astype(float)
+
+
+class FramedBody(Body, ABC):
+    """A body whose span is that of a frame's columns."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> Frame:
+        """Independent columns that span what the body spans."""
+
+    @property
+    def rank(self) -> int:
+        """The numerical rank of the columns."""
+        return self.frame.rank
+
+    @property
+    def span(self) -> np.ndarray:
+        """An orthonormal basis of the span."""
+        return self.frame.span

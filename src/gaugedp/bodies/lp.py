@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._validate import positive, whole
-from gaugedp.bodies.base import Body, check_directions, check_points
+from gaugedp.bodies.base import Body, check_points
 from gaugedp.errors import InvalidRequest
 
 
@@ -53,11 +53,11 @@ class LpBall(Body):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return radius·‖direction‖_q, 1/p + 1/q = 1."""
-        return self.size * np.linalg.norm(check_directions(directions, self.d), dual_exponent(self.p), axis=1)
+        return self.size * np.linalg.norm(check_points(directions, self.d), dual_exponent(self.p), axis=1)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return the point where Hölder's inequality is an equality (the first vertex at p = 1)."""
-        rows = check_directions(directions, self.d)
+        rows = check_points(directions, self.d)
         if self.p == 1:
             points = np.zeros_like(rows)
             first = np.abs(rows).argmax(axis=1)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.bodies.base import Body, check_directions, check_points, with_weights
+from gaugedp.bodies.base import Body, check_points, with_weights
 from gaugedp.errors import InvalidRequest
 
 
@@ -47,12 +47,12 @@ class Product(Body):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return the sum of the parts' supports."""
-        rows = self.split(check_directions(directions, self.ambient_dim))
+        rows = self.split(check_points(directions, self.ambient_dim))
         return np.sum([part.support(directions) for part, directions in zip(self.parts, rows, strict=True)], axis=0)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return the parts' argmaxes, side by side."""
-        rows = self.split(check_directions(directions, self.ambient_dim))
+        rows = self.split(check_points(directions, self.ambient_dim))
         return np.hstack([part.argmax(directions) for part, directions in zip(self.parts, rows, strict=True)])
 
     def split(self, rows: np.ndarray) -> list[np.ndarray]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._validate import whole
-from gaugedp.bodies.base import Body, check_directions, check_points
+from gaugedp.bodies.base import Body, check_points
 from gaugedp.bodies.lp import LpBall
 from gaugedp.errors import InvalidRequest
 
@@ -54,11 +54,11 @@ class SchattenBall(Body):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return radius·‖σ(direction)‖_q, 1/p + 1/q = 1 (von Neumann's trace inequality)."""
-        return self.spectrum.support(self._values(check_directions(directions, self.ambient_dim)))
+        return self.spectrum.support(self._values(check_points(directions, self.ambient_dim)))
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return the matrix with the direction's singular vectors and the argmax of its singular values."""
-        rows = check_directions(directions, self.ambient_dim)
+        rows = check_points(directions, self.ambient_dim)
         left, values, right = np.linalg.svd(self._matrices(rows), full_matrices=False)
         return ((left * self.spectrum.argmax(values)[:, None, :]) @ right).reshape(rows.shape)
 

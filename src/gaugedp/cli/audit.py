@@ -48,14 +48,14 @@ def audit(
     confidence: str,
     report: str | None,
     as_json: bool,
-    **asked: str | None,
+    **options: str | None,
 ) -> int:
     """Audit a mechanism on two neighbouring answers. No data is touched and nothing is spent.
 
     Exit codes: 0 no violation found, 1 a violation, 2 wrong input.
     """
     domain, unit = load(domain_path)
-    guarantee = numbers(**asked)
+    guarantee = numbers(**options)
     if report:
         check_apart({"domain file": domain_path}, {"report": report})
         check_writable(report, ".html")

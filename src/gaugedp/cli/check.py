@@ -17,11 +17,11 @@ def check(table: str, domain_path: str) -> None:
     Reads all rows, pays nothing, writes no file. What it shows is not private.
     """
     domain, unit = load(domain_path)
-    found = find(Table.scan(table, domain=domain, unit=unit))
+    custody = find(Table.scan(table, domain=domain, unit=unit))
     click.echo(NOT_PRIVATE)
-    rows = found.table()
+    rows = custody.table()
     if rows:
-        show_table(rows, f"{found.n_rows:,} rows", numbers=("rows", "share"))
+        show_table(rows, f"{custody.n_rows:,} rows", numbers=("rows", "share"))
     else:
-        click.echo(f"{found.n_rows:,} rows: every value has a cell, and lies within its bounds.")
+        click.echo(f"{custody.n_rows:,} rows: every value has a cell, and lies within its bounds.")
     click.echo(WHY)

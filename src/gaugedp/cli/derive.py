@@ -41,15 +41,15 @@ def derive(
     check_apart({"release": path}, files)
     for role, place in files.items():
         check_writable(place, kinds[role])
-    made = make(
+    figures = make(
         _read(path),
         text,
         domain=Domain.load(domain_path) if domain_path else None,
         planned=Publication.load(publication).plan() if publication else None,
         level=float(number("level", level)),
     )
-    writers = [(made.save_csv, out), (made.save_html, report), (made.save_json, save)]
-    hand_over("figures", writers, lambda: _show(made))
+    writers = [(figures.save_csv, out), (figures.save_html, report), (figures.save_json, save)]
+    hand_over("figures", writers, lambda: _show(figures))
 
 
 def _read(path: str) -> Release:
@@ -59,8 +59,8 @@ def _read(path: str) -> Release:
         raise InvalidRequest(f"{path!r} cannot be read.", "Give what --save or gaugedp publish wrote.") from None
 
 
-def _show(made: Release) -> None:
-    show_answers(made)
+def _show(figures: Release) -> None:
+    show_answers(figures)
     click.echo(
-        f"Computed from the answers to {made.facts['derived']['query']}: nothing was read and nothing was spent."
+        f"Computed from the answers to {figures.facts['derived']['query']}: nothing was read and nothing was spent."
     )

@@ -52,7 +52,7 @@ _MISSING = """\
 @budget_option
 @signature_options
 @click.option("--key", metavar="TEXT", help="With --learn: the same request again returns the stored bounds, free.")
-def domain(table: str, out: str | None, learn: str | None, **asked: str | None) -> None:
+def domain(table: str, out: str | None, learn: str | None, **options: str | None) -> None:
     """Make a domain file to fill in for TABLE (a .csv, .tsv or .parquet file): only the column names are read.
 
     With --learn, bounds of a numeric column are found with noise, paid for, and written into the file.
@@ -60,10 +60,10 @@ def domain(table: str, out: str | None, learn: str | None, **asked: str | None) 
     names = file_columns(table)
     check_apart({"table": table}, {"out": out})
     if learn is not None:
-        given = out if out is not None and Path(out).is_file() else asked["domain_path"]
-        learn_bounds((table, out, learn), written_in(given) if given else skeleton(Path(table), names), given, asked)
+        given = out if out is not None and Path(out).is_file() else options["domain_path"]
+        learn_bounds((table, out, learn), written_in(given) if given else skeleton(Path(table), names), given, options)
         return
-    if any(asked.values()):
+    if any(options.values()):
         raise InvalidRequest("Only the names of columns are read without --learn.", "Name a column: --learn COLUMN.")
     text = skeleton(Path(table), names)
     if out is None:

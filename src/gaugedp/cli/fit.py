@@ -7,19 +7,8 @@ import click
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import answers
-from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
-from gaugedp.cli.shared import (
-    budget,
-    budget_option,
-    check_chargeable,
-    check_files,
-    load,
-    numbers,
-    open_ledger,
-    remark_on_delta,
-    show_table,
-    signature_options,
-)
+from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
+from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
@@ -32,7 +21,9 @@ from gaugedp.ledger.entries import Stored
 from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:
-    from gaugedp.estimators.table_fit import Look, Planned
+    from gaugedp.estimators.ratings_fit import RatingsFit
+    from gaugedp.estimators.table_bounds import TableBounds
+    from gaugedp.estimators.table_fit import Look, TableFit
 
 _SHOWN = 60
 
@@ -62,9 +53,7 @@ _SHOWN = 60
     metavar="NUMBER",
     help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
 )
-@click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@budget_option
-@signature_options
+@payment_options()
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
 @click.option("--details", is_flag=True, help="Also print how to predict, what intervals hold, and how rows were read.")
@@ -81,10 +70,7 @@ def fit(
     norm: str,
     reference: str | None,
     score: str | None,
-    ledger_path: str,
-    budget_text: str | None,
-    by: str | None,
-    purpose: str | None,
+    payment: Payment,
     key: str | None,
     out: str | None,
     details: bool,
@@ -93,17 +79,15 @@ def fit(
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
     domain, unit = load(domain_path)
     guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
-    total = budget(budget_text)
     stage.key = checked_key(key)
-    read = {"table": table, "domain file": domain_path, "ledger": ledger_path}
+    read = {"table": table, "domain file": domain_path, "ledger": payment.ledger}
     check_files(read, {"out": out}, {"out": ".json"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), guarantee, (reference, norm))
     look = planned.prepare(system_rng())  # refuses before a ledger is made
-    check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
-    remark_on_delta(planned.guarantee, total)
-    account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
+    payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
+    account = payment.open(source.name, unit)
     result = paid(planned, look, source, account, "Reading the rows and fitting the model")
     stored = account if stage.was_stored else None
     stage.show("write")
@@ -119,14 +103,12 @@ def show(result: dict[str, Any], stored: Ledger | None = None, details: bool = F
         "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else "as a number"
     )
     guaranteed = f"({rounded_up(guarantee)}, {result['exactness']})"
-    show_table(rows[:_SHOWN], f"{result['model']} model of {result['target']}, {about} {guaranteed}")
-    if len(rows) > _SHOWN:
-        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    show_table(rows, f"{result['model']} model of {result['target']}, {about} {guaranteed}", most=_SHOWN)
     if "intervals" in result:
         _show_intervals(result["intervals"])
     if details:
         _show_details(result)
-    _show_account(result, stored)
+    show_payment("model", result["facts"]["account"], stored)
     click.echo(_score_in_words(result["score"]))
 
 
@@ -139,13 +121,6 @@ def _show_details(result: dict[str, Any]) -> None:
         )
     lines = (_use_in_words(result), *result["facts"].get("rules", ()))
     click.echo("\n".join(lines))
-
-
-def _show_account(result: dict[str, Any], stored: Ledger | None) -> None:
-    account = result["facts"]["account"]
-    if stored is not None:
-        click.echo(stored_before("model", account))
-    show_account(account, stored)
 
 
 def _show_intervals(intervals: dict[str, Any]) -> None:
@@ -164,15 +139,14 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None, details: 
     """Print a model of ratings: the items that are rated highest, by the model."""
     about = f"({rounded_up(from_dict(result['guarantee']))}, {result['exactness']})"
     highest = sorted(result["items"].items(), key=lambda pair: -pair[1])
-    rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest[:_SHOWN]]
-    show_table(rows, f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}")
-    if len(highest) > _SHOWN:
-        click.echo(f"... and {len(highest) - _SHOWN:,} more: write them with --out")
+    rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest]
+    title = f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}"
+    show_table(rows, title, most=_SHOWN)
     if details:
         use = "`gaugedp predict` predicts single ratings, `gaugedp recommend` items for one user."
         reason = f"{result['facts']['solver']}: {result['facts']['reason']}. {use}"
         click.echo("\n".join([reason, *result["facts"]["rules"]]))
-    _show_account(result, stored)
+    show_payment("model", result["facts"]["account"], stored)
 
 
 def _use_in_words(result: dict[str, Any]) -> str:
@@ -214,7 +188,7 @@ def _planned(
     names: tuple[str, str, str],
     guarantee: tuple[float | None, ...],
     options: tuple[str | None, str],
-) -> "Planned":
+) -> "TableFit | RatingsFit":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
     from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
     from gaugedp.estimators.table_fit import TableFit, is_classifier
@@ -232,7 +206,9 @@ def _planned(
     return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference, norm=norm)
 
 
-def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing: str) -> dict[str, Any]:
+def paid(
+    planned: "TableFit | RatingsFit | TableBounds", look: "Look", source: Table, ledger: Ledger, doing: str
+) -> dict[str, Any]:
     """Pay, look, store; `doing` says on standard error what the look is for."""
     stage.show("pay")
     guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()

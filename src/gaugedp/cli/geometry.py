@@ -32,10 +32,10 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
     if svg is not None:
         check_apart({"domain file": domain_path}, {"svg": svg})
         check_writable(svg, ".svg")
-    found = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
+    shape_report = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
     if svg is not None:
-        write_beside(Path(svg), lambda path: found.save_svg(path, plane))
-    click.echo(json.dumps(found.to_dict()) if as_json else found.table())
+        write_beside(Path(svg), lambda path: shape_report.save_svg(path, plane))
+    click.echo(json.dumps(shape_report.to_dict()) if as_json else shape_report.table())
 
 
 def _body(question: Query, unit: PrivacyUnit) -> Body:
@@ -50,7 +50,7 @@ def _body(question: Query, unit: PrivacyUnit) -> Body:
 def _plane(axes: str | None) -> tuple[int, int] | None:
     if axes is None:
         return None
-    one, _, two = axes.partition(",")
-    if not (one.strip().isdecimal() and two.strip().isdecimal()):
+    first, _, second = axes.partition(",")
+    if not (first.strip().isdecimal() and second.strip().isdecimal()):
         raise InvalidRequest(f"axes are {axes!r}.", "Give the numbers of two answers, counted from 0, such as 0,1.")
-    return int(one), int(two)
+    return int(first), int(second)

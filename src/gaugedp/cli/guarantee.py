@@ -21,23 +21,23 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 @click.option("--svg", metavar="FILE", help="Where to draw the trade-off of both errors. Needs gaugedp[report].")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def guarantee(
-    path: str | None, times: str, group: str, prior: str, svg: str | None, as_json: bool, **asked: str | None
+    path: str | None, times: str, group: str, prior: str, svg: str | None, as_json: bool, **options: str | None
 ) -> None:
     """Print how well any test of membership can do: both errors, advantage and posterior. No data is touched."""
     if svg is not None:
         check_apart({} if path is None else {"file": path}, {"svg": svg})
         check_writable(svg, ".svg")
-    kept = (_single(path, asked) * whole_number("times", times)).group(whole_number("group", group))
-    risk = kept.membership_risk(number("prior", prior))
+    composed = (_single(path, options) * whole_number("times", times)).group(whole_number("group", group))
+    risk = composed.membership_risk(number("prior", prior))
     if svg is not None:
-        write_beside(Path(svg), lambda place: place.write_text(_drawn(kept), encoding="utf-8"))
+        write_beside(Path(svg), lambda place: place.write_text(_drawn(composed), encoding="utf-8"))
     click.echo(json.dumps(risk.to_dict()) if as_json else risk.table())
 
 
-def _single(path: str | None, asked: dict[str, str | None]) -> Guarantee:
+def _single(path: str | None, options: dict[str, str | None]) -> Guarantee:
     if path is None:
-        return guarantee_asked(**numbers(**asked))
-    if any(text is not None for text in asked.values()):
+        return guarantee_asked(**numbers(**options))
+    if any(text is not None for text in options.values()):
         raise InvalidRequest("A guarantee is given beside --file.", "Give one of them.")
     try:
         return from_json(Path(path).read_text("utf-8"))
@@ -45,7 +45,7 @@ def _single(path: str | None, asked: dict[str, str | None]) -> Guarantee:
         raise InvalidRequest(f"{path!r} cannot be read.", "Give a file that `gd.guarantees.to_json` wrote.") from None
 
 
-def _drawn(kept: Guarantee) -> str:
+def _drawn(composed: Guarantee) -> str:
     from gaugedp.report import tradeoff_svg
 
-    return tradeoff_svg({repr(kept): kept})
+    return tradeoff_svg({repr(composed): composed})

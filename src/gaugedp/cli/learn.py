@@ -12,16 +12,7 @@ import click
 from gaugedp._validate import decimal
 from gaugedp.cli.fit import paid
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
-from gaugedp.cli.shared import (
-    budget,
-    check_apart,
-    check_chargeable,
-    check_writable,
-    number,
-    numbers,
-    open_ledger,
-    remark_on_delta,
-)
+from gaugedp.cli.shared import Payment, check_apart, check_writable, number, numbers
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain_file import read_toml
@@ -34,7 +25,7 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 
 
 def learn_bounds(
-    named: tuple[str, str | None, str], text: str, given: str | None, asked: Mapping[str, str | None]
+    named: tuple[str, str | None, str], text: str, given: str | None, options: Mapping[str, str | None]
 ) -> None:
     """Pay for bounds of a column, look, and write `text`, the domain file `given` or a new one, with the bounds.
 
@@ -44,28 +35,28 @@ def learn_bounds(
     from gaugedp.estimators.table_bounds import TableBounds
 
     table, out, column = named
-    if asked["epsilon"] is None or asked["ledger_path"] is None:
+    if options["epsilon"] is None or options["ledger_path"] is None:
         raise InvalidRequest("--learn looks at the rows, which costs.", "Give --epsilon and --ledger.")
-    out = asked["domain_path"] if out is None else out
-    check_apart({"table": table, "ledger": asked["ledger_path"]}, {"out": out})
+    out = options["domain_path"] if out is None else out
+    check_apart({"table": table, "ledger": options["ledger_path"]}, {"out": out})
     check_writable(out, ".toml")
     name, unit = _known(text, given, column, Path(table).name.split(".")[0] or "table")
     placed(text, column, _line(column, (0, 1), 1, ""))  # refuses
-    total, step = budget(asked["budget_text"]), number("step", asked["step"] or "1")
-    guarantee = guarantee_asked(*numbers(epsilon=asked["epsilon"], delta=asked["delta"]).values())
-    stage.key = checked_key(asked["key"])
+    payment = Payment.of(options["ledger_path"], options["budget_text"], options["by"], options["purpose"])
+    step = number("step", options["step"] or "1")
+    guarantee = guarantee_asked(*numbers(epsilon=options["epsilon"], delta=options["delta"]).values())
+    stage.key = checked_key(options["key"])
     planned = TableBounds(column, step, unit, guarantee)
     source = Table.scan(table, domain=planned.domain, unit=unit, name=name)
     stage.begin("plan")
     look = planned.prepare(system_rng())
-    check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
-    remark_on_delta(planned.guarantee, total)
-    account = open_ledger(asked["ledger_path"], total, name, unit, by=asked["by"], purpose=asked["purpose"])
+    payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
+    account = payment.open(name, unit)
     result = paid(planned, look, source, account, f"Reading the rows and searching for bounds of {column}")
     stored = account if stage.was_stored else None
     stage.show("write")
     entry, ends = result["facts"]["account"]["entry"], (result["low"], result["high"])
-    note = f"found with noise for {guarantee!r}: entry {entry} of {Path(asked['ledger_path']).name}"
+    note = f"found with noise for {guarantee!r}: entry {entry} of {Path(options['ledger_path']).name}"
     filled = placed(text, column, _line(column, ends, result["step"], note))
 
     def show() -> None:

@@ -107,9 +107,9 @@ def report(path: str, year: str | None, out: str) -> int:
     chosen_year = None if year is None else whole_number("year", year)
     account = Ledger.open(path)
     write_beside(Path(out), lambda part: account.save_html(part, chosen_year))
-    found = account.verify()
-    click.echo("\n".join(found.problems) or _in_order(account, found, None))
-    return 0 if found.ok else _REFUSED
+    verified = account.verify()
+    click.echo("\n".join(verified.problems) or _in_order(account, verified, None))
+    return 0 if verified.ok else _REFUSED
 
 
 def _in_order(account: Ledger, report: Report, tip: str | None) -> str:

@@ -55,6 +55,13 @@ def stored_before(what: str, account: Mapping[str, Any]) -> str:
     return f"This is the stored {what} of entry {entry}, paid for before; nothing was read and nothing was spent now."
 
 
+def show_payment(what: str, account: Mapping[str, Any], stored: Ledger | None, beside: str = "") -> None:
+    """Print what was spent on `what`; where it was `stored` in a ledger before, that it was, and the balance of now."""
+    if stored is not None:
+        click.echo(stored_before(what, account) + beside)
+    show_account(account, stored)
+
+
 def show_account(account: Mapping[str, Any], stored: Ledger | None, again: str | None = None) -> None:
     """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now.
 

@@ -5,7 +5,6 @@ import json
 import click
 
 from gaugedp.cli.shared import (
-    asked,
     cell,
     guarantee_options,
     importance_option,
@@ -15,6 +14,7 @@ from gaugedp.cli.shared import (
     remark_on_delta,
     remark_on_epsilon,
     show_table,
+    weighted_query,
 )
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.printed import rounded_up
@@ -36,12 +36,12 @@ _ERROR = (
 @click.option("--details", is_flag=True, help="Also print the noise, and why mechanisms do not apply.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    domain_path: str, text: str, importance: str | None, details: bool, as_json: bool, **wanted: str | None
+    domain_path: str, text: str, importance: str | None, details: bool, as_json: bool, **options: str | None
 ) -> None:
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
-    planned = make_plan(asked(domain, text, importance), unit, **numbers(**wanted))
+    planned = make_plan(weighted_query(domain, text, importance), unit, **numbers(**options))
     remark_on_epsilon("a guarantee", planned.asked)
     remark_on_delta(planned.asked)
     if as_json:

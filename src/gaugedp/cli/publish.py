@@ -3,16 +3,7 @@
 import click
 
 from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before
-from gaugedp.cli.shared import (
-    budget,
-    budget_option,
-    check_apart,
-    check_chargeable,
-    open_ledger,
-    remark_on_delta,
-    show_table,
-    signature_options,
-)
+from gaugedp.cli.shared import Payment, check_apart, payment_options, show_table
 from gaugedp.cli.stage import stage
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
@@ -28,19 +19,14 @@ from gaugedp.tables.table import Table
 
 @click.command()
 @click.argument("publication")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="The durable account of the table.")
-@budget_option
-@signature_options
+@payment_options("the table", required=False)
 @click.option("--table", metavar="FILE", help="The rows, in place of the file that the publication names.")
 @click.option("--out", metavar="FOLDER", help="The folder to write: a page, a file a table, a manifest.")
 @click.option("--dry-run", is_flag=True, help="Show what each table would cost and be worth; read no row.")
 @click.option("--check", is_flag=True, help="Compare a published folder with its manifest, and do nothing else.")
 def publish(
     publication: str,
-    ledger_path: str | None,
-    budget_text: str | None,
-    by: str | None,
-    purpose: str | None,
+    payment: Payment,
     table: str | None,
     out: str | None,
     dry_run: bool,
@@ -50,30 +36,29 @@ def publish(
     if check:
         _check(publication)
         return
-    asked = titled(Publication.load(publication))
-    total = budget(budget_text)
-    if asked.key is None and not dry_run:
+    document = titled(Publication.load(publication))
+    if document.key is None and not dry_run:
         raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: the same again then costs nothing.')
-    stage.key = checked_key(asked.key)
+    stage.key = checked_key(document.key)
     stage.show("plan")
-    planned = asked.plan()
-    _show(asked, planned)
+    planned = document.plan()
+    _show(document, planned)
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")
         return
-    ledger_path, out = _given("--ledger", ledger_path), _given("--out", out)
+    ledger_path, out = _given("--ledger", payment.ledger), _given("--out", out)
     source = Table.scan(
-        _given("--table", table or (None if asked.data is None else str(asked.data))), domain=asked.domain
+        _given("--table", table or (None if document.data is None else str(document.data))),
+        domain=document.domain,
     )
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
-    check_place(asked, planned.query.digest(), out)
-    check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
-    remark_on_delta(planned.asked, total)
-    account = open_ledger(ledger_path, total, source.name, planned.unit, by=by, purpose=purpose)
-    _publish(asked, planned, source, account, out)
+    check_place(document, planned.query.digest(), out)
+    payment.check(chargeable(planned.mechanism.guarantee, planned.asked), planned.asked)
+    account = payment.open(source.name, planned.unit)
+    _publish(document, planned, source, account, out)
 
 
-def _publish(asked: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
+def _publish(publication: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
     """Pay, look, and write the folder."""
     answer = release(
         planned.query,
@@ -87,7 +72,7 @@ def _publish(asked: Publication, planned: Plan, source: Table, account: Ledger, 
     was_stored = stage.was_stored
     stage.show("write")
     with handed_over("answer"):
-        was_there = write_folder(asked, answer, out)
+        was_there = write_folder(publication, answer, out)
     click.echo(f"{out} was there before, the same to the last byte." if was_there else f"Wrote {out}: open index.html.")
     if was_stored:
         click.echo(stored_before("answer", answer.facts["account"]))

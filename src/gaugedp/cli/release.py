@@ -10,24 +10,20 @@ import click
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
 from gaugedp.cli.crossed import is_crossed, side_by_side
-from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
+from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import (
-    asked,
-    budget,
-    budget_option,
-    check_chargeable,
+    Payment,
     check_files,
     guarantee_options,
     importance_option,
     load,
     number,
     numbers,
-    open_ledger,
+    payment_options,
     processing_options,
     question_options,
-    remark_on_delta,
     show_table,
-    signature_options,
+    weighted_query,
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import PrivacyUnit
@@ -60,9 +56,7 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @question_options
 @guarantee_options
 @importance_option
-@click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@budget_option
-@signature_options
+@payment_options()
 @click.option("--adaptive", is_flag=True, help="Release tables that are chosen for synthetic rows: see gaugedp rows.")
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
@@ -78,61 +72,57 @@ def release(
     table: str,
     domain_path: str,
     text: str,
-    ledger_path: str,
-    budget_text: str | None,
-    by: str | None,
-    purpose: str | None,
+    payment: Payment,
     key: str | None,
     parts: str | None,
     folder: str | None,
-    consistent: bool,
-    non_negative: bool,
-    rounded: bool,
+    steps: list[str],
     out: str | None,
     report: str | None,
     save: str | None,
     as_json: bool,
     importance: str | None,
     adaptive: bool,
-    **wanted: str | None,
+    **options: str | None,
 ) -> None:
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
 
     Printed answers are rounded to what their intervals allow; --out, --save and --json have all digits.
     """
     domain, unit = load(domain_path)
-    question = asked(domain, text, importance)
-    guarantee = numbers(**wanted)
-    options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
-    steps = check([name for name, is_on in options.items() if is_on], question)
-    total = budget(budget_text)
+    question, guarantee = weighted_query(domain, text, importance), numbers(**options)
+    processing = check(steps, question)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
-    kinds = {**_KINDS, "out": _ending(out)} if _ending(out) in _SAVED else _KINDS
-    check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, kinds)
-    if report:
+    _check_files({"table": table, "domain file": domain_path, "ledger": payment.ledger}, files)
+    stage.key, stage.can_resume = checked_key(key), folder is not None
+    stage.show("plan")
+    prepare = _adaptive if adaptive else _planned
+    charges, requested, answered = prepare(question, unit, guarantee)  # refuses before a ledger is made
+    payment.check(charges, requested)
+    account = payment.open(source.name, unit)
+    answer = answered(source, ledger=account, key=stage.key, on_stage=stage.follow, on_progress=stage.draw)
+    stored = account if stage.was_stored else None
+    released = query(domain, answer.facts["query"]) if adaptive else question
+    if processing:
+        stage.show("process")
+        answer = answer.processed(*processing, query=released)
+    stage.show("write")
+    _write(answer, released, files, as_json, stored)
+
+
+def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
+    """Refuse, before anything is spent, files that cannot be written, or whose libraries are not installed."""
+    ending = _ending(written["out"])
+    check_files(read, written, {**_KINDS, "out": ending} if ending in _SAVED else _KINDS)
+    if written["report"]:
         from gaugedp.report.plots import check_installed
 
         check_installed()
-    if _ending(out) == ".xlsx":
+    if ending == ".xlsx":
         from gaugedp.tidy.spreadsheet import check_installed as check_sheets
 
         check_sheets()
-    stage.key, stage.can_resume = checked_key(key), folder is not None
-    stage.show("plan")
-    prepared = _adaptive if adaptive else _planned
-    charges, requested, made = prepared(question, unit, guarantee)  # refuses before a ledger is made
-    check_chargeable(total, charges)
-    remark_on_delta(requested, total)
-    account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
-    answer = made(source, ledger=account, key=stage.key, on_stage=stage.follow, on_progress=stage.draw)
-    stored = account if stage.was_stored else None
-    released = query(domain, answer.facts["query"]) if adaptive else question
-    if steps:
-        stage.show("process")
-        answer = answer.processed(*steps, query=released)
-    stage.show("write")
-    _write(answer, released, files, as_json, stored)
 
 
 _Prepared = tuple[Sequence[Guarantee], Guarantee, Callable[..., Release]]
@@ -162,12 +152,8 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
     for line in (*answer.facts["rules"], *([undone] if undone else [])):
         click.echo(line)
-    account = answer.facts["account"]
-    if stored is not None:
-        click.echo(
-            stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and question.linear is not None)
-        )
-    show_account(account, stored)
+    is_raw = not answer.processing and question.linear is not None
+    show_payment("answer", answer.facts["account"], stored, _RAW_AGAIN * is_raw)
 
 
 def show_answers(answer: Release) -> None:

@@ -40,20 +40,21 @@ def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str
     stream = None if seed is None else research_rng(whole_number("seed", seed))
     account = Ledger.open(path)
     releases = [Release.from_json(account.stored(key).decode()) for key in keys]
-    made = draw_rows(releases, count, stream)
-    write_beside(Path(out), lambda part: _SAVED[kinds["out"]](made, part))
+    synthetic = draw_rows(releases, count, stream)
+    write_beside(Path(out), lambda part: _SAVED[kinds["out"]](synthetic, part))
     if beside is not None:
-        write_beside(Path(beside), made.save_beside)
-    _show(made)
+        write_beside(Path(beside), synthetic.save_beside)
+    _show(synthetic)
     click.echo(
-        f"Wrote {out}: {len(made.cells):,} rows, {len(made.columns)} columns. Nothing was read and nothing was spent."
+        f"Wrote {out}: {len(synthetic.cells):,} rows, {len(synthetic.columns)} columns. "
+        "Nothing was read and nothing was spent."
     )
     click.echo("The rows say what these tables say, noise included; other figures of them are no evidence.")
 
 
-def _show(made: SyntheticRows) -> None:
+def _show(synthetic: SyntheticRows) -> None:
     """Print the first counts of rows beside the released ones, and how many lie within intervals."""
-    lines = made.beside
+    lines = synthetic.beside
     inside = (lines["lower"] <= lines["rows"]) & (lines["rows"] <= lines["upper"])
     first = {name: column[:_SHOWN] for name, column in lines.items()}
     texts = answers(first["estimate"], first["lower"], first["upper"])

@@ -4,6 +4,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -65,16 +67,71 @@ def signature_options(command: Command) -> Command:
     return command
 
 
-def processing_options(command: Command) -> Command:
-    """Add --consistent, --non-negative and --round."""
+@dataclass(frozen=True)
+class Payment:
+    """The ledger that a command pays from, the budget to open it with, and who pays for what purpose."""
+
+    ledger: str
+    budget: Guarantee | None
+    by: str | None
+    purpose: str | None
+
+    @classmethod
+    def of(cls, ledger: str, budget_text: str | None, by: str | None, purpose: str | None) -> "Payment":
+        """Return the payment that options describe; see `budget`."""
+        return cls(ledger, budget(budget_text), by, purpose)
+
+    def check(self, charges: Sequence[Guarantee], requested: Guarantee | None = None) -> None:
+        """Refuse, before a ledger is made, charges that its budget has no cost for; remark on a large δ requested."""
+        if self.budget is not None:
+            Budget(self.budget).charge(*charges)
+        if requested is not None:
+            remark_on_delta(requested, self.budget)
+
+    def open(self, table: str, unit: PrivacyUnit) -> Ledger:
+        """Return the ledger of the table and unit, signed; say on standard error where it is new, with which budget.
+
+        A signature that is refused makes no ledger.
+        """
+        Signature.checked(self.by, self.purpose)
+        account = Ledger.open(self.ledger, self.budget, table=table, unit=unit)
+        if account.is_new:
+            path = without_password(self.ledger)
+            click.echo(f"Opened a new ledger {path!r} with a budget of {account.budget!r}.", err=True)
+        return account.signed(by=self.by, purpose=self.purpose)
+
+
+def payment_options(tables: str = "this table", required: bool = True) -> Callable[[Command], Command]:
+    """Add --ledger, --budget, --by and --purpose: the command gets them together, as `payment`."""
+
+    def added(command: Command) -> Any:
+        @wraps(command)
+        def paying(ledger_path: str, budget_text: str | None, by: str | None, purpose: str | None, **rest: Any) -> Any:
+            return command(payment=Payment.of(ledger_path, budget_text, by, purpose), **rest)
+
+        text = f"The durable account of {tables}."
+        ledger = click.option("--ledger", "ledger_path", required=required, metavar="FILE", help=text)
+        return ledger(budget_option(signature_options(paying)))
+
+    return added
+
+
+def processing_options(command: Command) -> Any:
+    """Add --consistent, --non-negative and --round: the command gets the names of those that are on, as `steps`."""
+
+    @wraps(command)
+    def processing(consistent: bool, non_negative: bool, rounded: bool, **rest: Any) -> Any:
+        options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
+        return command(steps=[name for name, is_on in options.items() if is_on], **rest)
+
     for name, text in (
         ("rounded", "Round counts to whole numbers: each alone, but levels of a tree with --consistent add up. Free."),
         ("non_negative", "No count below 0; with --consistent, tables that are not too large still add up. Free."),
         ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
-        command = click.option(flag, name, is_flag=True, help=text)(command)
-    return command
+        processing = click.option(flag, name, is_flag=True, help=text)(processing)
+    return processing
 
 
 def importance_option(command: Command) -> Command:
@@ -83,7 +140,7 @@ def importance_option(command: Command) -> Command:
     return click.option("--importance", metavar="TEXT", help=text)(command)
 
 
-def asked(domain: Domain, text: str, importance: str | None) -> Query:
+def weighted_query(domain: Domain, text: str, importance: str | None) -> Query:
     """Return the question in a text, whose terms have the importance that is written."""
     question = query(domain, text)
     if importance is None:
@@ -202,8 +259,10 @@ def load(path: str) -> tuple[Domain, PrivacyUnit]:
     return domain, domain.protected()
 
 
-def show_table(rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str] = ()) -> None:
-    """Print rows as an aligned table on standard output; `numbers` names columns of texts that are numbers."""
+def show_table(
+    rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str] = (), most: int | None = None
+) -> None:
+    """Print rows as an aligned table on standard output, at most so many; `numbers` names texts that are numbers."""
     from rich.console import Console
     from rich.table import Table
 
@@ -214,9 +273,11 @@ def show_table(rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str
     for name in rows[0] if rows else ():
         justify: Literal["left", "right"] = "right" if name in numeric else "left"
         table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold")
-    for row in rows:
+    for row in rows[:most]:
         table.add_row(*(cell(value) for value in row.values()))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200, markup=False, highlight=False).print(table)
+    if most is not None and len(rows) > most:
+        click.echo(f"... and {len(rows) - most:,} more: write them with --out")
 
 
 def cell(value: object) -> str:
@@ -226,24 +287,6 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return readable(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def check_chargeable(total: Guarantee | None, guarantees: Sequence[Guarantee]) -> None:
-    """Refuse guarantees that a budget has no cost for before a ledger is made with it."""
-    if total is not None:
-        Budget(total).charge(*guarantees)
-
-
-def open_ledger(path: str, total: Guarantee | None, table: str, unit: PrivacyUnit, **signature: str | None) -> Ledger:
-    """Return the ledger of the table and unit at `path`, signed; say on standard error where it is new, with `total`.
-
-    A signature that is refused makes no ledger.
-    """
-    Signature.checked(**signature)
-    account = Ledger.open(path, total, table=table, unit=unit)
-    if account.is_new:
-        click.echo(f"Opened a new ledger {without_password(path)!r} with a budget of {account.budget!r}.", err=True)
-    return account.signed(**signature)
 
 
 def check_writable(path: str | None, kind: str) -> None:

@@ -11,14 +11,12 @@ import click
 from gaugedp._postgres import is_address
 from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import (
-    budget,
-    budget_option,
-    check_chargeable,
+    Payment,
     check_files,
     guarantee_options,
     load,
     numbers,
-    open_ledger,
+    payment_options,
     question_options,
     show_table,
     signature_options,
@@ -49,37 +47,31 @@ def stream() -> None:
 @click.argument("state")
 @question_options
 @guarantee_options
-@click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of these tables.")
-@budget_option
-@signature_options
+@payment_options("these tables")
 @click.option("--periods", required=True, metavar="N", help="How many periods there will be: 60 months, 365 days.")
 @click.option("--periods-per-person", default="1", metavar="K", help="In how many periods a person is at most; 1.")
 def open_stream(
     state: str,
     domain_path: str,
     text: str,
-    ledger_path: str,
-    budget_text: str | None,
-    by: str | None,
-    purpose: str | None,
+    payment: Payment,
     periods: str,
     periods_per_person: str,
-    **asked: str | None,
+    **options: str | None,
 ) -> None:
     """Pay for all periods at once and keep the noise in the file STATE, which is as secret as the tables.
 
     Opened again with the same options, it costs nothing. The guarantee needs --delta, --rho or --mu.
     """
     domain, unit = load(domain_path)
-    question, guarantee = query(domain, text), numbers(**asked)
+    question, guarantee = query(domain, text), numbers(**options)
     horizon, per_person = whole_number("periods", periods), whole_number("periods-per-person", periods_per_person)
-    total = budget(budget_text)
-    check_files({"domain file": domain_path, "ledger": ledger_path}, {"state": state}, {"state": ".stream"})
+    check_files({"domain file": domain_path, "ledger": payment.ledger}, {"state": state}, {"state": ".stream"})
     requested = guarantee_asked(**guarantee)
     factor = factor_for(StateFile.at(state).load(), horizon, per_person)
     noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is made
-    check_chargeable(total, chargeable(noise.guarantee, requested))
-    account = open_ledger(ledger_path, total, domain.name, unit, by=by, purpose=purpose)
+    payment.check(chargeable(noise.guarantee, requested))
+    account = payment.open(domain.name, unit)
     stage.show("pay")
     opened = Stream.open(
         state,
@@ -88,7 +80,7 @@ def open_stream(
         ledger=account,
         periods=horizon,
         periods_per_person=per_person,
-        places={"domain": os.path.abspath(domain_path), "ledger": _place(ledger_path)},
+        places={"domain": os.path.abspath(domain_path), "ledger": _place(payment.ledger)},
         **guarantee,
     )
     _show_opened(state, opened, account)
@@ -157,9 +149,8 @@ def _show(answer: StreamAnswer, domain: Domain, unit: PrivacyUnit) -> None:
     columns = {name: column for name, column in answer.columns().items() if name != "period"}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     title = f"Period {answer.period} of {answer.facts['periods']} with 95 % intervals"
-    show_table(rows[:_SHOWN], f"{title} ({rounded_up(answer.guarantee)} for the whole stream, {answer.exactness})")
-    if len(rows) > _SHOWN:
-        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    about = f"({rounded_up(answer.guarantee)} for the whole stream, {answer.exactness})"
+    show_table(rows, f"{title} {about}", most=_SHOWN)
     click.echo(f"Protected: {unit}, in at most {answer.facts['periods_per_person']} periods. Table: {domain.name}.")
     click.echo(f"To get this answer again at no cost, add --period {answer.period}.")
 

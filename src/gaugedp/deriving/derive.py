@@ -27,7 +27,7 @@ from gaugedp.queries.outline import Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
-from gaugedp.releasing import about_answers, spread
+from gaugedp.release_facts import about_answers, spread
 
 _UNDONE = "Nothing was read and nothing was spent."
 _OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself

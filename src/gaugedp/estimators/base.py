@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -185,8 +185,9 @@ class PrivateEstimator(BaseEstimator):
             self.ledger.settle(reservation, self.release_.to_json().encode())
 
     def _read_by(self, reading: Reading) -> None:
-        """Set how the rows of the fit were read, which what comes after it reads alike."""
-        self._read_as, self.n_features_in_ = reading, reading.n_columns
+        """Set how the rows of the fit were read, which what comes after it reads alike, and the names of columns."""
+        self._read_as, self.n_features_in_ = replace(reading, names=None), reading.n_columns
+        self._set_names(reading.names)
 
     def _rows(self, X: Any) -> np.ndarray:
         """Return the rows of a fit, shape (n, d); none at all are refused only where their number is public."""
@@ -194,7 +195,9 @@ class PrivateEstimator(BaseEstimator):
 
     def _note_names(self, X: Any) -> None:
         """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""
-        names = names_of(X)
+        self._set_names(names_of(X))
+
+    def _set_names(self, names: np.ndarray | None) -> None:
         if names is not None:
             self.feature_names_in_ = names
         else:

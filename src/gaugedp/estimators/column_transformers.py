@@ -41,7 +41,6 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         assert reading.box is not None
         low, high = reading.box
         self._show((low + high) / 2, (high - low) / 2, *found)
-        self._note_names(X)
         self._publish(self._values(), sums.guarantee, sums.noise.exactness, {}, reservation)
         return self
 

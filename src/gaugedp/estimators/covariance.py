@@ -40,5 +40,5 @@ class LowRankCovariance(SpectralEstimator):
         roots = vectors * np.sqrt(self.explained_variance_)[:, None]
         self.covariance_ = roots.T @ roots
         values = {"components": vectors, "location": spectrum.mean, "explained_variance": self.explained_variance_}
-        self._record(X, spectrum, values)
+        self._record(spectrum, values)
         return self

@@ -72,7 +72,6 @@ class CubeRegressor(LinearRegressor):
         )
         weights, exactness = self._solved(problem, together, rng)
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
-        self._note_names(X)
         self._publish(self._values, guarantee, exactness, self._facts(), reservation)
         return self
 

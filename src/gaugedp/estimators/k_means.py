@@ -67,7 +67,6 @@ class KMeans(ClusterMixin, WeightedEstimator):
         low, high = reading.box
         self._centres, self.cluster_centers_ = centres, (low + high) / 2 + (high - low) / 2 * centres
         self._read_by(reading)
-        self._note_names(X)
         values = {"cluster_centers": self.cluster_centers_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"rounds": int(self.rounds)}, reservation)
         return self

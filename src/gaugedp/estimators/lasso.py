@@ -88,7 +88,6 @@ class Lasso(LinearRegressor):
         with after_paying(reservation):
             weights, exactness, facts = plan.solve(features, goal, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
-        self._note_names(X)
         self.n_steps_, self.solver_ = facts["steps"], self.solver
         self._publish(self._values, plan.guarantee, exactness, facts, reservation)
         return self

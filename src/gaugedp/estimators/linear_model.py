@@ -39,6 +39,19 @@ _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apar
 
 
 @dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows (n, d) with their labels and weights (n,), the classes (k,) with theirs, and how the rows are read."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    class_weights: np.ndarray
+    has_weights: bool
+    reading: Reading
+
+
+@dataclass(frozen=True, eq=False)
 class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
@@ -142,53 +155,69 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         if learns_bounds(self):
             fit_learning_bounds(self, X, y, sample_weight)
             return self
-        requested, X_read = self._requested(), self._rows(X)
-        check_given(self.classes, self.bounds, self.row_norm)
-        labels, classes = read_both(y, len(X_read), self.classes, self.strict_labels)
-        row_weights, shares = self._weights(sample_weight, len(X_read)), class_shares(self.class_weight, classes)
-        has_weights = sample_weight is not None or self.class_weight is not None
-        reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
-        read_scaling(reading, self.row_norm)
-        self._check_solver(len(classes), requested)
-        check_no_weights(self.solver, has_weights)
-        size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
-        solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
+        requested, data = self._requested(), self._read(X, y, sample_weight)
+        self._check_solver(len(data.classes), requested)
+        check_no_weights(self.solver, data.has_weights)
+        size = self._size(data)
+        solver, reason = self._chosen(requested, size, len(data.rows) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
         together = for_gaussian_releases(count.remaining) if solver == "gradient" else count.remaining
         guarantee = count.with_remaining(together)
-        reservation = self._pay(guarantee, requested, X_read.shape)
+        reservation = self._pay(guarantee, requested, data.rows.shape)
         with after_paying(reservation):
-            rng = self._generator()
-            n_rows, codes = count.draw(len(X_read), rng), codes_of(labels, classes)
-            noise = noise_to_signal(count.remaining, size, n_rows, self.neighbours == "replace")
-            centre = self._centre(count.remaining, (len(classes), reading.width), n_rows, solver)
-            slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * clip_factor(noise))
-            scaling = read_scaling(reading, self.row_norm, slack)
-            intercept_noise = self._intercept_noise(centre, len(classes), has_weights)
-            mean, spread = centre.release(scaling.unit(X_read), n_rows, rng)
-            shift = np.zeros(reading.width) + mean
-            reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
-            scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
-            problem = LinearProblem(
-                scaled.rows(X_read, codes >= 0), codes, row_weights * shares[codes],
-                len(classes), n_rows, intercept_noise.remaining,
-                math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
-                self._length(len(classes), solver, noise), self.neighbours == "replace",
-            )  # fmt: skip
-            weights, exactness = self._solve(solver, problem, rng)
-            if intercept_noise.noise is not None:
-                signs, rows = np.where(codes >= 0, problem.signs, 0.0), problem.rows[:, :-1]
-                weights[0, -1] = intercept_noise.intercept(rows, signs, weights[0, :-1], n_rows, rng) / scaled.last
+            scaled, weights, exactness = self._fitted(data, count, solver, self._generator())
         self.coef_, self.intercept_ = scaled.coefficients(weights)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
-        self.classes_, self.solver_, self.reason_ = classes, solver, reason
-        self._read_by(reading)
-        self._note_names(X)
+        self.classes_, self.solver_, self.reason_ = data.classes, solver, reason
+        self._read_by(data.reading)
         values = {"coef": self.coef_, "intercept": self.intercept_}
         facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        """Return what is fitted to, refused by type and shape alone."""
+        rows = self._rows(X)
+        check_given(self.classes, self.bounds, self.row_norm)
+        labels, classes = read_both(y, len(rows), self.classes, self.strict_labels)
+        weights, class_weights = self._weights(sample_weight, len(rows)), class_shares(self.class_weight, classes)
+        reading = Reading.of(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
+        read_scaling(reading, self.row_norm)  # refuses
+        has_weights = sample_weight is not None or self.class_weight is not None
+        return LabelledRows(rows, labels, classes, weights, class_weights, has_weights, reading)
+
+    def _size(self, data: LabelledRows) -> int:
+        """Return how many weights there are."""
+        n_classes = len(data.classes)
+        return (1 if n_classes == 2 else n_classes) * (data.reading.width + self.fit_intercept)
+
+    def _fitted(
+        self, data: LabelledRows, count: NoisyRowCount, solver: str, rng: Entropy
+    ) -> tuple[ScaledRows, np.ndarray, str]:
+        """Release number and centre of the rows, solve, and release the intercept: (scaling, weights, exactness)."""
+        n_rows, codes = count.draw(len(data.rows), rng), codes_of(data.labels, data.classes)
+        n_classes, width, replaced = len(data.classes), data.reading.width, self.neighbours == "replace"
+        noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
+        centre = self._centre(count.remaining, (n_classes, width), n_rows, solver)
+        slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * clip_factor(noise))
+        scaling = read_scaling(data.reading, self.row_norm, slack)
+        intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
+        mean, spread = centre.release(scaling.unit(data.rows), n_rows, rng)
+        shift = np.zeros(width) + mean
+        reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
+        scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
+        problem = LinearProblem(
+            scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
+            n_classes, n_rows, intercept_noise.remaining,
+            math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
+            self._length(n_classes, solver, noise), replaced,
+        )  # fmt: skip
+        weights, exactness = self._solve(solver, problem, rng)
+        if intercept_noise.noise is not None:
+            signs, rows = np.where(codes >= 0, problem.signs, 0.0), problem.rows[:, :-1]
+            weights[0, -1] = intercept_noise.intercept(rows, signs, weights[0, :-1], n_rows, rng) / scaled.last
+        return scaled, weights, exactness
 
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
         one_of(self.solvers, solver=self.solver)

@@ -79,7 +79,6 @@ class Mean(PrivateEstimator):
         ball, count = self._ball(reading.width), NoisyRowCount(requested, self.neighbours)
         pay = partial(self._pay, requested=requested, shape=rows.shape)
         self._fit(ball, count, RowAccess(pay, partial(self._look, reading, rows), reading))
-        self._note_names(X)
         return self
 
     def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
@@ -95,7 +94,6 @@ class Mean(PrivateEstimator):
         count = NoisyRowCount(row_share(requested, size, float(self.epsilon)), "add_remove")
         pay = partial(self._pay_for_table, requested=requested, table=table, columns=columns)
         self._fit(ball, count, RowAccess(pay, partial(self._look_at_table, table, columns), reading, size))
-        self._note_names(None)
         return self
 
     def _fit(self, ball: LpBall, count: NoisyRowCount, access: RowAccess) -> None:

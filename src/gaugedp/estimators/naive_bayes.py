@@ -61,7 +61,6 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances
         self.classes_, self.class_prior_ = classes, counts / counts.sum()
         self._read_by(reading)
-        self._note_names(X)
         values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
         return self

@@ -46,7 +46,6 @@ def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     model._best = law.mapped(*frame.back_map())
     model.classes_, model.solver_, model.reason_ = classes, "newton", REASON
     model._read_by(reading)
-    model._note_names(X)
     values = {"coef": model.coef_, "intercept": model.intercept_, **model._errors}
     facts = {"solver": "newton", "reason": REASON, "noise": method.describe(), "classes": classes.tolist()}
     model._publish(values, method.guarantee, method.exactness, facts, reservation)

@@ -54,7 +54,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         if total is not None:
             self.explained_variance_ratio_ = spectrum.pairs.values / max(total, 1e-300)
             values["explained_variance_ratio"] = self.explained_variance_ratio_
-        self._record(X, spectrum, values)
+        self._record(spectrum, values)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -95,5 +95,5 @@ class TopEigenvector(SpectralEstimator):
         spectrum = self._find(X, 1, None)
         self.component_ = spectrum.pairs.vectors[0]
         self.eigenvalue_ = float(spectrum.pairs.values[0] * spectrum.scale / spectrum.n_rows)
-        self._record(X, spectrum, {"component": self.component_, "eigenvalue": np.array(self.eigenvalue_)})
+        self._record(spectrum, {"component": self.component_, "eigenvalue": np.array(self.eigenvalue_)})
         return self

@@ -21,6 +21,7 @@ class Reading:
     n_columns: int
     box: Box | None = None
     indicators: tuple[int, ...] = ()
+    names: np.ndarray | None = None
 
     @classmethod
     def of(cls, bounds: Any, names: np.ndarray | None, n_columns: int, indicator: Any) -> "Reading":
@@ -32,7 +33,7 @@ class Reading:
                 "missing_indicator is given, and bounds are not.",
                 "Give bounds=(low, high): without them a row with a missing number counts as 0, all of it.",
             )
-        return cls(n_columns)
+        return cls(n_columns, names=names)
 
     @classmethod
     def in_box(cls, bounds: Any, names: np.ndarray | None, n_columns: int, indicator: Any) -> "Reading":
@@ -40,7 +41,7 @@ class Reading:
         indicators = _columns(indicator, names, n_columns)
         low, high = read_bounds("bounds", by_name("bounds", bounds, names), n_columns)
         more = np.zeros(len(indicators))
-        return cls(n_columns, (np.append(low, more), np.append(high, more + 1)), indicators)
+        return cls(n_columns, (np.append(low, more), np.append(high, more + 1)), indicators, names)
 
     @property
     def width(self) -> int:

@@ -84,7 +84,6 @@ class LinearRegression(Intervals, LinearRegressor):
         else:
             pay: Pay = lambda guarantee: self._pay(guarantee, requested, rows.shape)  # noqa: E731
             self._fit(frame, RowSums(frame, (rows, target, weights)), pay)
-        self._note_names(X)
         return self
 
     def fit_table(self, design: TableDesign, table: Table, row_key: bytes) -> "LinearRegression":

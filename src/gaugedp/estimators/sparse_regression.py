@@ -115,7 +115,6 @@ class SparseRegression(LinearRegressor):
         weights = steps.solve(features, goal, kept, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
-        self._note_names(X)
         facts = {"solver": solver, "reason": reason}
         self._publish(self._values, steps.guarantee, steps.exactness, facts, reservation)
         return self

@@ -150,10 +150,9 @@ class SpectralEstimator(PrivateEstimator):
             raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Take solver="exponential".')
         return self.solver, "asked for"
 
-    def _record(self, X: Any, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:
+    def _record(self, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:
         """Set what every fit shows, and settle."""
         self.solver_, self.reason_, self.n_rows_ = spectrum.facts["solver"], spectrum.facts["reason"], spectrum.n_rows
-        self._note_names(X)
         numbers = {**values, "n_rows": np.array(spectrum.n_rows)}
         self._publish(numbers, spectrum.guarantee, spectrum.exactness, spectrum.facts, spectrum.reservation)
 

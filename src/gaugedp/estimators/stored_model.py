@@ -1,11 +1,8 @@
 """Models in files, whatever their kind."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
@@ -16,44 +13,7 @@ from gaugedp.estimators.table_model import TableModel
 _KINDS: dict[str, Any] = {table_fit.FORMAT: TableModel, ratings_fit.FORMAT: RatingsModel}
 
 
-class Design(Protocol):
-    """What a model needs of a line, and what it predicts."""
-
-    @property
-    def attributes(self) -> Sequence[str]:
-        """The attributes that it needs."""
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The bounded columns that it needs."""
-
-    @property
-    def target(self) -> str:
-        """What it predicts."""
-
-
-class StoredModel(Protocol):
-    """A model that predicts for lines of a table."""
-
-    @property
-    def design(self) -> Design:
-        """What it needs of a line."""
-
-    def predict(self, cells: np.ndarray, steps: np.ndarray) -> Sequence[str | float | None]:
-        """Return what is predicted for lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
-
-    def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> Sequence[tuple[str, float]]:
-        """Return the n items that a user would rate highest by their own lines (k, 2) and ratings (k,), or refuse."""
-
-    @property
-    def classes(self) -> Sequence[str]:
-        """The classes that have scores; none where a number is predicted."""
-
-    def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the score of each class (n, classes), NaN where nothing is predicted."""
-
-    def stand_in(self, name: str) -> float:
-        """Return what a missing number of a bounded column counts as."""
+StoredModel = TableModel | RatingsModel
 
 
 def load_model(path: str, domain: Domain) -> StoredModel:

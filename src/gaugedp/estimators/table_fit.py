@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,25 +23,6 @@ from gaugedp.estimators.svc import LinearSVC
 from gaugedp.estimators.table_rows import RULES, TableDesign
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.tables.table import Table, is_elsewhere
-
-
-class Planned(Protocol):
-    """A fit that is planned: what is paid for, and a look at the table that makes the model."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee of all of it together."""
-
-    @property
-    def guarantee_of_parts(self) -> Guarantee:
-        """The guarantee of the parts one by one."""
-
-    def request(self) -> dict[str, Any]:
-        """Return the request that a ledger records."""
-
-    def prepare(self, rng: Entropy) -> "Look":
-        """Return a function of the table, to be called once, after paying."""
-
 
 Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"

@@ -104,8 +104,8 @@ def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atom
     upper = np.expm1(below * float(span) - losses) / math.expm1(-float(span))
     places, at = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
     split = np.bincount(at, weights=np.concatenate([masses * (1 - upper), masses * upper]))
-    kept = split > 0
-    return Atoms(tuple(places[kept] * float(span)), tuple(split[kept]), (Fraction(0), span))
+    positive = split > 0
+    return Atoms(tuple(places[positive] * float(span)), tuple(split[positive]), (Fraction(0), span))
 
 
 def _lower_hull(points: Points) -> Points:

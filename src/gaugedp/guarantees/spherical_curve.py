@@ -57,9 +57,9 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
     gap = shift - epsilon + 2.0**-51 * shift  # so that both may be read as decimals
     if gap <= 0:
         return 0.0
-    whole, part = _whole(shift, dimension), _integral(shift, dimension, min(gap, 2 * shift))
-    log_delta, error = part.log - whole.log, part.error + 2 * whole.error
-    if whole.error > _UNSURE:
+    total, part = _whole(shift, dimension), _integral(shift, dimension, min(gap, 2 * shift))
+    log_delta, error = part.log - total.log, part.error + 2 * total.error
+    if total.error > _UNSURE:
         return 1.0
     if log_delta < -700:  # an underflow is not a guarantee of pure privacy
         return 1e-300

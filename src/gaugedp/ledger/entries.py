@@ -53,16 +53,16 @@ class Entry:
     @property
     def question(self) -> str:
         """The question that was asked, whose keys, or the model and target of a fit; nothing where there is none."""
-        asked = self.request or {}
-        if "keys" in asked:
-            return f"keys of {asked['keys']}"
-        if "fit" not in asked:
-            return str(asked.get("query", ""))
-        target = asked.get("target")
+        request = self.request or {}
+        if "keys" in request:
+            return f"keys of {request['keys']}"
+        if "fit" not in request:
+            return str(request.get("query", ""))
+        target = request.get("target")
         if target is None:
-            return f"fit {asked['fit']}"
-        names = ", ".join(map(written_in_list, asked.get("features", ())))
-        return f"fit {asked['fit']} of {target}" + (f" by {names}" if names else "")
+            return f"fit {request['fit']}"
+        names = ", ".join(map(written_in_list, request.get("features", ())))
+        return f"fit {request['fit']} of {target}" + (f" by {names}" if names else "")
 
     @property
     def is_seeded(self) -> bool:

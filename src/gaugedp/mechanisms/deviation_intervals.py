@@ -8,16 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
-from gaugedp.mechanisms.ratio_intervals import rounded_up
+from gaugedp.mechanisms.ratio_intervals import kinds_of, public_trials, rounded_up
 
 OF_MEANS = 0.05  # of the misses that an interval may have, for where the mean lies
-_MOST_TRIALS, _FEWEST_TRIALS = 20_000, 2000
-_NUMBERS, _MOST_NUMBERS = 10**7, 2 * 10**7  # sorted, with more and with the fewest trials
+_NUMBERS = 10**7  # sorted, with more than the fewest trials
 _PUBLIC_SEED = 1908
-_ALIKE = 3  # digits of widths that are alike
 
 
 class Deviations:
@@ -31,7 +28,7 @@ class Deviations:
         grid = [column.ravel() for column in np.meshgrid(-4 * means, others, indexing="ij")]
         self._noise, self._triples, self._units = noise, triples, units
         self._coefficients = np.stack([grid[0], np.ones(len(grid[0])), grid[1]])
-        self._kinds = _kinds(self._half_widths(0.95))
+        self._kinds = kinds_of(self._half_widths(0.95))
         self._trials = self._sorted_trials()
 
     def widths(self, level: float) -> np.ndarray | None:
@@ -63,10 +60,9 @@ class Deviations:
         alike = self._noise.form == "independent" and np.ptp(self._half_widths(0.95), axis=0).max() == 0
         cells = range(1 if alike else len(self._triples))
         numbers = self._noise.n_answers + self._coefficients.shape[1] * len(cells)
-        size = min(_MOST_TRIALS, max(_NUMBERS // numbers, _FEWEST_TRIALS))
-        if size * numbers > _MOST_NUMBERS or self._noise.exactness == "mixing":
+        rows = public_trials(self._noise, _PUBLIC_SEED, _NUMBERS, numbers, numbers)
+        if rows is None:
             return []
-        rows = self._noise.sample_noise(size, research_rng(_PUBLIC_SEED))
         of_cells = (rows[:, self._triples[cell]] * self._units[cell] for cell in cells)
         return [np.sort(np.abs(row @ self._coefficients), axis=0) for row in of_cells]
 
@@ -83,10 +79,3 @@ def deviation_widths(
     triples = np.concatenate([start + np.arange(3 * n).reshape(3, n).T for start, n, _ in terms])
     scales = np.concatenate([np.tile([reach, reach**2, 1.0], (n, 1)) for _, n, reach in terms])
     return Deviations(noise, triples, units[triples] / scales, places)  # in units in which values lie in [−1, 1]
-
-
-def _kinds(widths: np.ndarray) -> np.ndarray:
-    """Return a number for each row, the same for rows whose widths are alike."""
-    digits = [[float(f"{width:.{_ALIKE}g}") for width in row] for row in widths]
-    _, kinds = np.unique(digits, axis=0, return_inverse=True)
-    return np.asarray(kinds).ravel()

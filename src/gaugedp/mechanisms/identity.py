@@ -103,11 +103,6 @@ class Identity(AdditiveNoise):
         """Return the mechanism for the same body."""
         return Identity.calibrate(self.body, guarantee)
 
-    @property
-    def is_knorm(self) -> bool:
-        """Whether this is the K-norm mechanism: as many cells as the rank."""
-        return not self.body.differences and self.body.rank == self.body.generators.n_generators
-
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws of F·η."""
         cells = self.law.draw(size * self._n_cells, rng).reshape(size, self._n_cells)

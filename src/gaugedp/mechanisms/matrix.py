@@ -93,7 +93,7 @@ class Matrix(AdditiveNoise):
         for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
             with contextlib.suppress(InvalidRequest):
                 mechanisms.append(cls.calibrate(body, noise_guarantee, weights))
-        yield from mechanisms if len(mechanisms) < 2 else [min(mechanisms, key=lambda one: one.error(2, weights))]
+        yield from mechanisms if len(mechanisms) < 2 else [min(mechanisms, key=lambda noise: noise.error(2, weights))]
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003

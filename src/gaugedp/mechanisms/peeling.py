@@ -122,26 +122,20 @@ class Peeling(Selection):
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         sizes = scores if self.monotone else np.abs(scores)
-        pick = self._by_laplace if self.noise == "laplace" else self._by_weights
-        picks = np.array([pick(scores, sizes, rng) for _ in range(size)])
+        picks = np.array([self._picks(scores, sizes, rng) for _ in range(size)])
         if self.law is None:
             return picks
         values = scores[picks] + self.law.draw(size * self.k, rng).reshape(size, self.k)
         return np.hstack([picks, values * float(self.step)])
 
-    def _by_weights(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:  # noqa: ARG002
+    def _picks(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:
         remaining, picks = np.arange(len(sizes)), []
         for _ in range(self.k):
-            place = int(choose(-sizes[remaining], self.rate, 1, rng)[0])
-            picks.append(int(remaining[place]))
-            remaining = np.delete(remaining, place)
-        return picks
-
-    def _by_laplace(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:
-        remaining, picks = np.arange(len(sizes)), []
-        for _ in range(self.k):
-            noisy = np.abs(scores[remaining] + discrete_laplace(len(remaining), 1 / self.rate, rng))
-            place = int(noisy.argmax())
+            if self.noise == "laplace":
+                noisy = np.abs(scores[remaining] + discrete_laplace(len(remaining), 1 / self.rate, rng))
+                place = int(noisy.argmax())
+            else:
+                place = int(choose(-sizes[remaining], self.rate, 1, rng)[0])
             picks.append(int(remaining[place]))
             remaining = np.delete(remaining, place)
         return picks

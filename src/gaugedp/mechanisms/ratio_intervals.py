@@ -15,9 +15,9 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 
 PLACES = 9  # of m, from −1 to 1
-_MOST_TRIALS, _FEWEST_TRIALS = 20_000, 2000
-_NUMBERS, _MOST_NUMBERS = 4 * 10**6, 2 * 10**7  # sorted, with more and with the fewest trials
-_DIGITS = 4  # of a width, rounded up
+_NUMBERS = 4 * 10**6  # sorted, with more than the fewest trials
+_MOST_TRIALS, _FEWEST_TRIALS, _MOST_NUMBERS = 20_000, 2000, 2 * 10**7
+_DIGITS, _ALIKE = 4, 3  # of a width, rounded up; of widths that are alike
 _PUBLIC_SEED = 1954
 
 
@@ -60,10 +60,10 @@ class Quotients:
     def _sorted_trials(self) -> np.ndarray | None:
         """Return |a − m·b| in order, shape (draws, pairs, PLACES), or None: for a walk, draws are not apart."""
         numbers = max(len(self._units), PLACES * len(self._first))
-        size = min(_MOST_TRIALS, max(_NUMBERS // numbers, _FEWEST_TRIALS))
-        if size * numbers > _MOST_NUMBERS or self._noise.exactness == "mixing":
+        trials = public_trials(self._noise, _PUBLIC_SEED, _NUMBERS, numbers, numbers)
+        if trials is None:
             return None
-        rows = self._noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * self._units
+        rows = trials * self._units
         top, bottom = rows[:, self._first], rows[:, self._second]
         return np.sort(np.abs(top[:, :, None] - bottom[:, :, None] * np.linspace(-1, 1, PLACES)), axis=0)
 
@@ -80,6 +80,23 @@ def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int
     scaled = units.copy()
     scaled[second] *= np.concatenate([np.full(n, reach) for _, n, reach in terms])
     return Quotients(noise, scaled, first, second)
+
+
+def public_trials(noise: AdditiveNoise, seed: int, at_once: int, numbers: int, lasting: int) -> np.ndarray | None:
+    """Return trial draws: `numbers` are made of each, `at_once` in all, and `lasting` of them remain.
+
+    None for a walk, whose draws are not independent, and where even the fewest draws are too many numbers.
+    """
+    size = min(_MOST_TRIALS, max(at_once // numbers, _FEWEST_TRIALS))
+    if size * lasting > _MOST_NUMBERS or noise.exactness == "mixing":
+        return None
+    return noise.sample_noise(size, research_rng(seed))
+
+
+def kinds_of(widths: np.ndarray) -> np.ndarray:
+    """Return numbers (n,) that are the same where rows of widths (n, m) agree in their first digits."""
+    digits = [[float(f"{width:.{_ALIKE}g}") for width in row] for row in widths]
+    return np.asarray(np.unique(digits, axis=0, return_inverse=True)[1]).ravel()
 
 
 def rounded_up(sizes: np.ndarray) -> np.ndarray:

@@ -12,17 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
-from gaugedp.mechanisms.ratio_intervals import rounded_up
+from gaugedp.mechanisms.ratio_intervals import kinds_of, public_trials, rounded_up
 
 PLACES: np.ndarray = np.linspace(0, 1, 16) ** 2  # of p: nearer to one another at small shares
-_MOST_TRIALS, _FEWEST_TRIALS = 20_000, 2000
-_NUMBERS, _MOST_NUMBERS = 10**7, 2 * 10**7  # at a time, with more and with the fewest trials
+_NUMBERS = 10**7  # at a time, with more than the fewest trials
 _OF_SCALES = 10  # one of so many draws goes to the scales of widths, and not to the widths
 _PUBLIC_SEED = 1940
-_ALIKE = 3  # digits of widths of counts that are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +80,8 @@ class BothWays:
 
     def widths(self, level: float) -> np.ndarray | None:
         """Return them, shape (pairs, 2·PLACES); None where there are too few draws for the level."""
-        found = self._quotients.widths(level)
-        return None if found is None else np.hstack([found[: self._n_pairs], found[self._n_pairs :]])
+        both_ways = self._quotients.widths(level)
+        return None if both_ways is None else np.hstack([both_ways[: self._n_pairs], both_ways[self._n_pairs :]])
 
 
 def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) -> Quotients | None:
@@ -120,19 +117,14 @@ def _are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
 
 
 def _draws(noise: AdditiveNoise, n_curves: int) -> np.ndarray | None:
-    """Return draws of the noise, with a public seed, as many as memory holds beside so many curves."""
-    size = min(_MOST_TRIALS, max(_NUMBERS // (noise.n_answers + len(PLACES) * n_curves), _FEWEST_TRIALS))
-    if size * noise.n_answers > _MOST_NUMBERS or noise.exactness == "mixing":
-        return None
-    return noise.sample_noise(size, research_rng(_PUBLIC_SEED))
+    numbers = noise.n_answers + len(PLACES) * n_curves
+    return public_trials(noise, _PUBLIC_SEED, _NUMBERS, numbers, noise.n_answers)
 
 
 def _kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
-    """Return a number for each answer, or pair, of a term: the same where the widths of their counts are."""
+    """Return numbers that are the same for pairs whose counts have widths that are alike."""
     widths = noise.half_widths(0.95)
-    rounded = [[float(f"{width:.{_ALIKE}g}") for width in widths[place]] for place in places]
-    _, kinds = np.unique(np.array(rounded), axis=1, return_inverse=True)
-    return np.asarray(kinds).ravel()
+    return kinds_of(np.column_stack([widths[place] for place in places]))
 
 
 def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -42,15 +42,15 @@ class KeySelection(Calibrated):
     def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "KeySelection":
         """Return the selection whose chances reach 1/2 at the smaller count: split optimal noise, or Gaussian noise."""
         whole(minimum=1, n_changed=n_changed)
-        asked = _approximate(guarantee)
-        options = [*_split(n_changed, asked), *_gaussian(n_changed, asked)]
+        target = _approximate(guarantee)
+        options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
         if not options:
             raise InvalidRequest(
-                f"epsilon is {asked.epsilon_value:g}: a key would have to be that of a million people.",
+                f"epsilon is {target.epsilon_value:g}: a key would have to be that of a million people.",
                 "Give a larger epsilon.",
             )
-        made = [cls(asked, n_changed, noise) for noise in options]
-        return min(made, key=lambda selection: selection.least_count(0.5))
+        selections = [cls(target, n_changed, noise) for noise in options]
+        return min(selections, key=lambda selection: selection.least_count(0.5))
 
     def recalibrated(self, guarantee: Guarantee) -> "KeySelection":
         """Return the selection for as many changed keys."""
@@ -110,21 +110,21 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
     )
 
 
-def _split(n_changed: int, asked: ApproxDP) -> list[KeyNoise]:
+def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
     """Return the optimal noise at an equal share of ε and δ for each changed key; none where its table is too long."""
-    epsilon, delta = asked.epsilon_value, asked.delta_value
+    epsilon, delta = target.epsilon_value, target.delta_value
     if n_chances(epsilon / n_changed, delta / n_changed) > MOST_CHANCES:
         return []
     return [optimal_noise(epsilon, delta, n_changed)]
 
 
-def _gaussian(n_changed: int, asked: ApproxDP) -> list[KeyNoise]:
+def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
     """Return Gaussian noise for several changed keys, with the largest share of δ for which it is shown to hold."""
     if n_changed == 1:
         return []
     for share in _SHARES if n_changed <= _MOST_SPLITS else _SHARES[-1:]:
-        noise = _calibrated(n_changed, asked.epsilon_value, asked.delta_value * share * _DOWN)
-        if share == _SHARES[-1] or _largest_delta(noise, n_changed, asked.epsilon_value) <= asked.delta_value:
+        noise = _calibrated(n_changed, target.epsilon_value, target.delta_value * share * _DOWN)
+        if share == _SHARES[-1] or _largest_delta(noise, n_changed, target.epsilon_value) <= target.delta_value:
             return [noise]
     return []
 

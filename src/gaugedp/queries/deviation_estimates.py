@@ -40,7 +40,7 @@ def deviation_intervals(
     middle = _variances(sums, squares, counts)
     ends = np.minimum(low, middle), np.maximum(high, middle)
     least, most = (
-        half_range * _roots(np.where(counts > 0, end, whole)) for end, whole in zip(ends, (0, 1), strict=True)
+        half_range * _roots(np.where(counts > 0, end, extreme)) for end, extreme in zip(ends, (0, 1), strict=True)
     )
     return least, most
 
@@ -67,8 +67,8 @@ def _variances(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray) -> np.
     divisors = np.where(few, 1.0, counts)
     with np.errstate(over="ignore"):
         means = np.clip(sums / divisors, -1, 1)
-        found = (np.clip(squares / divisors, -1, 1) + 1) / 2 - means**2
-    return np.where(few, 0.25, np.clip(found, 0, 1))
+        variances = (np.clip(squares / divisors, -1, 1) + 1) / 2 - means**2
+    return np.where(few, 0.25, np.clip(variances, 0, 1))
 
 
 def _roots(variances: np.ndarray) -> np.ndarray:

@@ -245,23 +245,23 @@ def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.n
 
 def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
     """Return (where it starts among the released values, n_answers, half_range) for each mean."""
-    return [(start, one.n_answers, one.ratio[1]) for start, one in _starts(estimates) if one.ratio is not None]
+    return [(start, term.n_answers, term.ratio[1]) for start, term in _starts(estimates) if term.ratio is not None]
 
 
 def share_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, int]]:
     """Return (where it starts among the released values, n_answers, parts) for each term of shares."""
-    return [(start, one.n_answers, one.parts) for start, one in _starts(estimates) if one.kind == OF_SHARES]
+    return [(start, term.n_answers, term.parts) for start, term in _starts(estimates) if term.kind == OF_SHARES]
 
 
 def comparison_terms(estimates: Sequence[Estimate]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each term of comparisons the places, among the released values, of its answers and of the others."""
-    terms = ((start, one) for start, one in _starts(estimates) if one.comparison)
-    return [compared(np.arange(start, start + one.n_released), one.comparison, one.parts) for start, one in terms]
+    terms = ((start, term) for start, term in _starts(estimates) if term.comparison)
+    return [compared(np.arange(start, start + term.n_released), term.comparison, term.parts) for start, term in terms]
 
 
 def deviation_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
     """Return (where it starts among the released values, n_answers, half_range) for each standard deviation."""
-    return [(start, one.n_answers, one.deviation) for start, one in _starts(estimates) if one.deviation]
+    return [(start, term.n_answers, term.deviation) for start, term in _starts(estimates) if term.deviation]
 
 
 def _starts(estimates: Sequence[Estimate]) -> list[tuple[int, Estimate]]:

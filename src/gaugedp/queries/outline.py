@@ -30,11 +30,6 @@ class Axis:
     values: str = "categories"
     borders: tuple[float, ...] = ()
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether neighbours on the axis are neighbours in time or on a line."""
-        return self.form in (PREFIX, SHARES) or (self.form == CELLS and self.values != "categories")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the axis as JSON can hold it."""
         facts = {"name": self.name, "texts": self.texts.facts(), "form": self.form, "values": self.values}

@@ -55,7 +55,7 @@ def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> It
 def _name(name: str, known: Iterable[str], kind: str) -> str:
     """Return the name in the domain: the same, or the only one that differs in case alone."""
     names = list(known)
-    alike = [one for one in names if one.lower() == name.lower()]
+    alike = [candidate for candidate in names if candidate.lower() == name.lower()]
     if name in names or len(alike) == 1:
         return name if name in names else alike[0]
     raise UnknownName.among(kind, name, names)

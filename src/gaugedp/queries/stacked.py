@@ -194,9 +194,9 @@ def joined(questions: Sequence[Query]) -> Query:
     if len(set(texts)) < len(texts):
         raise InvalidRequest(f"A term is asked twice in {'; '.join(texts)!r}.", "Ask for each term once.")
     if linear and not others:
-        whole = Workload(linear[0].domain, tuple(term for question in linear for term in question.terms))
-        said = {text: times for question in linear for text, times in question.said_importance.items()}
-        return whole.with_importance(said) if said else whole
+        workload = Workload(linear[0].domain, tuple(term for question in linear for term in question.terms))
+        importance = {text: times for question in linear for text, times in question.said_importance.items()}
+        return workload.with_importance(importance) if importance else workload
     if len(questions) == 1:
         return questions[0]
     parts = [question.with_share(_OF_QUANTILES / len(others)) for question in others]

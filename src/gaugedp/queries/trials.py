@@ -52,7 +52,7 @@ class Trials:
     def by_kind(self) -> dict[str, list[Widths | None]]:
         """What tells the widths of each kind, one for each part that has answers of it; None where draws are few."""
         pairs = zip(self.query.parts, self.mechanism.parts, strict=True)
-        found: dict[str, list[Widths | None]] = {}
+        curves: dict[str, list[Widths | None]] = {}
         for part, noise in ((part, noise) for part, noise in pairs if isinstance(noise, AdditiveNoise)):
             terms, units = part.estimates, part.step_sizes
             widths: dict[str, Widths | None] = {
@@ -62,5 +62,5 @@ class Trials:
                 DEVIATIONS: deviation_widths(noise, units, deviation_terms(terms), (ENDS, MEANS, PLACES)),
             }
             for kind in {estimate.kind for estimate in terms} - {""}:
-                found.setdefault(kind, []).append(widths[kind])
-        return found
+                curves.setdefault(kind, []).append(widths[kind])
+        return curves

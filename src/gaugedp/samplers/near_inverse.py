@@ -40,10 +40,10 @@ class Inverse:
         longest = float(np.linalg.norm(matrix)) * (1.0 if p == 2 else math.sqrt(len(matrix)))
         return cls(left, matrix, p, missed, longest / (1 - missed) * _UP)
 
-    def reach(self, points: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return u near some `found` (k, n) and how far in ‖·‖_p the true u with L·u = point are from them at most."""
-        missed = float(np.linalg.norm(_residual(points, self.left, found), axis=0).max())
-        return found, self.steep * missed * _UP
+    def reach(self, points: np.ndarray, solutions: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return u near some `solutions` (k, n) and how far in ‖·‖_p the true u with L·u = point are from them at most."""
+        missed = float(np.linalg.norm(_residual(points, self.left, solutions), axis=0).max())
+        return solutions, self.steep * missed * _UP
 
     @property
     def cube(self) -> float:
@@ -62,7 +62,7 @@ def cross_gauge(columns: np.ndarray, factor: float) -> Fraction | None:
     return Fraction(cube) / Fraction(factor) if math.isfinite(cube) else None
 
 
-def _residual(points: np.ndarray, left: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Return at least |points − left·found|, by the product in floats and its error."""
-    sizes = np.abs(left) @ np.abs(found) + np.abs(points)
-    return np.asarray(np.abs(points - left @ found) + (left.shape[1] + 4) * UNIT * sizes)
+def _residual(points: np.ndarray, left: np.ndarray, solutions: np.ndarray) -> np.ndarray:
+    """Return at least |points − left·solutions|, by the product in floats and its error."""
+    sizes = np.abs(left) @ np.abs(solutions) + np.abs(points)
+    return np.asarray(np.abs(points - left @ solutions) + (left.shape[1] + 4) * UNIT * sizes)

@@ -22,7 +22,8 @@ from gaugedp.planning import bonferroni_level
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload
-from gaugedp.releasing import Held, check_fits, check_kinds, public_facts
+from gaugedp.release_facts import check_fits, public_facts
+from gaugedp.releasing import Held, check_kinds
 from gaugedp.synthesis.candidates import Candidate, candidates_of
 from gaugedp.synthesis.released import Variables, levels_of
 from gaugedp.synthesis.rounds import Measured, Rounds

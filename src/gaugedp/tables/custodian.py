@@ -137,9 +137,9 @@ def _valued(column: Column, reading: ColumnExpression) -> Sql:
 
 def _counts(engine: Engine, rows: Sql, conditions: Mapping[str, Sql]) -> dict[str, int]:
     """Return how many rows fulfil each condition."""
-    ones = [exp.Case().when(each.copy(), exp.convert(1)).else_(exp.convert(0)) for each in conditions.values()]
-    sums = [exp.func("COALESCE", exp.Sum(this=one), exp.convert(0)) for one in ones]
-    result = engine.run(over(rows, *(exp.cast(one, "BIGINT").as_(f"n{place}") for place, one in enumerate(sums))))
+    indicators = [exp.Case().when(each.copy(), exp.convert(1)).else_(exp.convert(0)) for each in conditions.values()]
+    sums = [exp.func("COALESCE", exp.Sum(this=indicator), exp.convert(0)) for indicator in indicators]
+    result = engine.run(over(rows, *(exp.cast(total, "BIGINT").as_(f"n{place}") for place, total in enumerate(sums))))
     return {name: int(result[f"n{place}"][0]) for place, name in enumerate(conditions)}
 
 

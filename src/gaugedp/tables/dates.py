@@ -76,13 +76,13 @@ def _search(value: Sql, choices: Sequence[tuple[int, int]], before: int) -> Sql:
 
 def _offset_place(text: Sql) -> Sql:
     """Return where the offset of an instant begins, 2, 4 or 5 signs before the end; 0 for a text without one."""
-    found = (
+    offset_place = (
         exp.Case().when(_length(text) <= 10, exp.convert(0)).when(_letter(text, _length(text)).eq("Z"), _length(text))
     )
     for back in (5, 4, 2):
         place = exp.paren(_length(text) - back)
-        found = found.when(_letter(text, place).isin("+", "-"), place.copy())
-    return found.else_(exp.convert(0))
+        offset_place = offset_place.when(_letter(text, place).isin("+", "-"), place.copy())
+    return offset_place.else_(exp.convert(0))
 
 
 def _offset(text: Sql, place: Sql) -> Sql:
@@ -107,8 +107,8 @@ def _days_in(year: Sql, month: Sql) -> Sql:
     """Return how many days a month has."""
     is_leap = exp.or_(exp.and_((year % 4).eq(0), (year % 100).neq(0)), (year % 400).eq(0))
     february = exp.Case().when(is_leap, exp.convert(29)).else_(exp.convert(28))
-    found = exp.Case().when(month.eq(2), february).when(month.isin(4, 6, 9, 11), exp.convert(30))
-    return found.else_(exp.convert(31))
+    days = exp.Case().when(month.eq(2), february).when(month.isin(4, 6, 9, 11), exp.convert(30))
+    return days.else_(exp.convert(31))
 
 
 def _number(text: Sql, start: Sql | int, length: int) -> Sql:

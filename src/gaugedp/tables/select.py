@@ -69,10 +69,10 @@ def read_select(statement: str) -> Select:
     """Return what a statement SELECT … FROM one table GROUP BY names says; refused, by its name: anything else."""
     select = _parsed(statement)
     _check_parts(select)
-    selected = [one.unalias() for one in select.expressions]
-    groups = [_group(one, selected) for one in (select.args.get("group") or exp.Group()).expressions]
-    aggregates = tuple(_aggregate(one) for one in selected if not isinstance(one, exp.Column))
-    columns = tuple(one.name for one in selected if isinstance(one, exp.Column))
+    selected = [node.unalias() for node in select.expressions]
+    groups = [_group(node, selected) for node in (select.args.get("group") or exp.Group()).expressions]
+    aggregates = tuple(_aggregate(node) for node in selected if not isinstance(node, exp.Column))
+    columns = tuple(node.name for node in selected if isinstance(node, exp.Column))
     return Select(aggregates, columns, tuple(dict.fromkeys(groups)))
 
 
@@ -110,28 +110,28 @@ def _unsupported(node: Sql) -> InvalidRequest:
     return InvalidRequest(f"{node.sql()[:60]} is not supported.", f"Ask for some of {FUNCTIONS}.")
 
 
-def _group(one: Sql, columns: Sequence[Sql]) -> str:
+def _group(node: Sql, columns: Sequence[Sql]) -> str:
     """Return the name in a part of GROUP BY, or that of the selected column whose number it is."""
-    if isinstance(one, exp.Literal) and not one.is_string and one.name.isdecimal():
-        place = int(one.name)
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
+        place = int(node.name)
         if not 1 <= place <= len(columns):
             raise InvalidRequest(f"GROUP BY {place} names no selected column.", "Write the name of an attribute.")
-        one = columns[place - 1]
-    if not isinstance(one, exp.Column):
+        node = columns[place - 1]
+    if not isinstance(node, exp.Column):
         raise InvalidRequest("GROUP BY holds more than names.", "Group by attributes of the domain.")
-    return str(one.name)
+    return str(node.name)
 
 
-def _aggregate(one: Sql) -> Selected:
-    if isinstance(one, exp.Count):
-        if isinstance(one.this, exp.Star) or (isinstance(one.this, exp.Literal) and not one.this.is_string):
+def _aggregate(node: Sql) -> Selected:
+    if isinstance(node, exp.Count):
+        if isinstance(node.this, exp.Star) or (isinstance(node.this, exp.Literal) and not node.this.is_string):
             return Selected("count")
         raise InvalidRequest("COUNT of a column is not supported.", "Write COUNT(*), which counts rows.")
     for kind, word in _MEASURES.items():
-        if type(one) is kind and isinstance(one.this, exp.Column):
-            return Selected(word, one.this.name)
-    if isinstance(one, exp.WithinGroup) and isinstance(one.this, exp.PercentileCont):
-        order = one.expression.expressions if isinstance(one.expression, exp.Order) else []
-        if len(order) == 1 and isinstance(order[0].this, exp.Column) and isinstance(one.this.this, exp.Literal):
-            return Selected("quantiles", order[0].this.name, one.this.this.name)
-    raise _unsupported(one)
+        if type(node) is kind and isinstance(node.this, exp.Column):
+            return Selected(word, node.this.name)
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont):
+        order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
+        if len(order) == 1 and isinstance(order[0].this, exp.Column) and isinstance(node.this.this, exp.Literal):
+            return Selected("quantiles", order[0].this.name, node.this.this.name)
+    raise _unsupported(node)

@@ -81,9 +81,7 @@ class Table(Rows):
         for fact_name, fact in facts:
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
-            _refuse_unless(
-                engine.columns[unit.column], set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}, "used to tell people apart"
-            )
+            _refuse_unless(engine.columns[unit.column], _OF_PEOPLE, "used to tell people apart")
         buckets = Buckets.of(source)
         name = domain.name if name is None else name
         table = cls(name, described, unit, buckets.limited(engine), buckets, library(source))

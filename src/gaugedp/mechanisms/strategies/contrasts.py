@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 
@@ -59,10 +58,9 @@ def normal_square(body: Polytope, interactions: Interactions, factors: Sequence[
     alone = _total(interactions, squares, ())
     if not body.differences:
         return alone
-    movable = [axis for axis, size in enumerate(interactions.structure.shape) if size > 1]
-    if 2 ** len(movable) > _MOST_KINDS:
+    kinds = interactions.differences(_MOST_KINDS)
+    if kinds is None:
         return None
-    kinds = [axes for count in range(1, len(movable) + 1) for axes in combinations(movable, count)]
     apart = [2 * (alone - _total(interactions, squares, kind)) for kind in kinds]
     return max(apart + ([alone] if body.with_zero or not kinds else []))
 

@@ -52,26 +52,39 @@ class Interactions:
         """Return dim E_T."""
         return math.prod(size - 1 for size in self.sizes(axes))
 
+    @property
+    def joint(self) -> int:
+        """N."""
+        return math.prod(self.structure.shape)
+
+    @property
+    def repeats(self) -> np.ndarray:
+        """N/N_T, one for each T."""
+        return np.array([self.joint / self.cells(axes) for axes in self.sets])
+
     @cached_property
     def share(self) -> np.ndarray:
         """dim E_T/N = ‖P_T e_j‖² for every cell j, one for each T."""
-        joint = math.prod(self.structure.shape)
-        return np.array([self.dimension(axes) / joint for axes in self.sets])
+        return np.array([self.dimension(axes) / self.joint for axes in self.sets])
 
     @cached_property
     def demand(self) -> np.ndarray:
         """A_T = tr(F·P_T·Fᵀ) = dim E_T·Σ_{S ⊇ T} N/N_S, S over the marginals asked."""
-        joint = math.prod(self.structure.shape)
-        held = [
-            sum(joint / self.cells(block) for block in self.blocks if set(axes) <= set(block)) for axes in self.sets
+        times = [
+            sum(self.joint / self.cells(block) for block in self.blocks if set(axes) <= set(block))
+            for axes in self.sets
         ]
-        return np.array([self.dimension(axes) for axes in self.sets]) * np.array(held)
+        return np.array([self.dimension(axes) for axes in self.sets]) * np.array(times)
+
+    def differences(self, most: int) -> list[Axes] | None:
+        """Return the sets of axes in which exactly two cells can differ; None where these and none are above `most`."""
+        movable = [axis for axis, size in enumerate(self.structure.shape) if size > 1]
+        return list(_subsets(movable))[1:] if 2 ** len(movable) <= most else None
 
     def apart(self, movable: Sequence[int]) -> np.ndarray:
         """Return ‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `movable`."""
-        joint = math.prod(self.structure.shape)
         inner = [math.prod(-1 if a in movable else self.structure.shape[a] - 1 for a in axes) for axes in self.sets]
-        return 2 * (self.share - np.array(inner) / joint)
+        return 2 * (self.share - np.array(inner) / self.joint)
 
     def residual(self, table: np.ndarray, n_axes: int) -> np.ndarray:
         """Return the last `n_axes` axes freed of their means, one after the other."""
@@ -87,6 +100,11 @@ class MarginalNoise(Strategy, ABC):
     interactions: Interactions
     noise: np.ndarray
     radius: float
+
+    @property
+    def n_noise(self) -> int:
+        """A variable for each cell of each T."""
+        return sum(self.interactions.cells(axes) for axes in self.interactions.sets)
 
     @abstractmethod
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
@@ -104,7 +122,7 @@ class MarginalNoise(Strategy, ABC):
         parts = []
         for block in self.interactions.blocks:
             inside = [set(axes) <= set(block) for axes in self.interactions.sets]
-            cells, joint = self.interactions.cells(block), math.prod(self.interactions.structure.shape)
+            cells, joint = self.interactions.cells(block), self.interactions.joint
             total = float((self.noise * self.interactions.share)[inside].sum()) * joint * (joint / cells) / cells
             parts.append(np.full(cells, total))
         return np.concatenate(parts)

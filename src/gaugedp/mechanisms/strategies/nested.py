@@ -51,14 +51,14 @@ class Nested(Strategy):
         for level in reversed(range(len(recursion.shares))):
             parts.insert(0, nesting.most(recursion.shares[level] * below[level + 1], level))
             below[level] = np.maximum(below[level], parts[0])
-        found, above = Tables(), np.zeros_like(below[0])
+        tables, above = Tables(), np.zeros_like(below[0])
         for level, variance in enumerate(recursion.variances):
-            found.append(np.maximum(variance * below[level], above))
+            tables.append(np.maximum(variance * below[level], above))
             if level < len(parts):
                 beside = np.abs(variance - recursion.rooms[level]) * parts[level]
                 most = np.maximum.reduce([above, self.shares[level] * variance, beside])
                 above = recursion.shares[level] * nesting.handed(most, level)
-        return self._each_cell(found)
+        return self._each_cell(tables)
 
     def describe(self) -> str:
         """Return the shares of the levels, the coarsest first."""
@@ -100,11 +100,11 @@ def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tu
 
     def log_cost(logs: np.ndarray) -> float:
         variances = _recursion(nesting, shares(logs)).variances
-        total = sum(float((one * wanted).sum()) for one, wanted in zip(variances, demand, strict=True))
+        total = sum(float((variance * weight).sum()) for variance, weight in zip(variances, demand, strict=True))
         return float(np.log(total) + 2 * np.log(np.linalg.norm(shares(logs), p)))
 
-    found = scipy.optimize.minimize(log_cost, start, method="BFGS", options={"gtol": 1e-4})
-    return float(found.fun), shares(found.x) / float(np.linalg.norm(shares(found.x), p))
+    minimum = scipy.optimize.minimize(log_cost, start, method="BFGS", options={"gtol": 1e-4})
+    return float(minimum.fun), shares(minimum.x) / float(np.linalg.norm(shares(minimum.x), p))
 
 
 def _starts(n_levels: int, p: int) -> list[np.ndarray]:

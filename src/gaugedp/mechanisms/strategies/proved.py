@@ -110,15 +110,15 @@ def _points(body: Polytope) -> np.ndarray:
     return columns - columns[:, :1] if is_apart else columns
 
 
-def _longest(body: Polytope, found: np.ndarray, slack: float, p: int) -> float:
+def _longest(body: Polytope, vectors: np.ndarray, slack: float, p: int) -> float:
     """Return at least ‖u‖_p over the generators of the body without its factor: columns, or differences of two."""
-    lengths = np.linalg.norm(found, p, axis=0)
+    lengths = np.linalg.norm(vectors, p, axis=0)
     alone = float(lengths.max()) + slack
     if not body.differences or len(lengths) == 1:
         return alone * UP
     if p == 1:
         return 2 * alone * UP
     squares = lengths**2
-    apart = np.add.outer(squares, squares) - 2 * found.T @ found
-    error = 8 * (len(found) + 4) * UNIT * float(squares.max())
+    apart = np.add.outer(squares, squares) - 2 * vectors.T @ vectors
+    error = 8 * (len(vectors) + 4) * UNIT * float(squares.max())
     return max(math.sqrt(float(apart.max()) + error) + 2 * slack, alone if body.with_zero else 0.0) * UP

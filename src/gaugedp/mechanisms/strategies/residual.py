@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
@@ -29,11 +28,6 @@ class Residual(MarginalNoise):
 
     least: float = 0.0
 
-    @property
-    def n_noise(self) -> int:
-        """A variable for each cell of each interaction."""
-        return sum(self.interactions.cells(axes) for axes in self.interactions.sets)
-
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
         """Return √(noise_T·N/N_T) times the residual of independent variables on the cells of T."""
         start, tables = 0, []
@@ -47,9 +41,7 @@ class Residual(MarginalNoise):
     @cached_property
     def _factors(self) -> list[float]:
         """√(noise_T·N/N_T)."""
-        joint = math.prod(self.interactions.structure.shape)
-        pairs = zip(self.interactions.sets, self.noise, strict=True)
-        return [math.sqrt(noise * (joint / self.interactions.cells(axes))) for axes, noise in pairs]
+        return [math.sqrt(square) for square in self.noise * self.interactions.repeats]
 
     def proof(self, body: Polytope) -> tuple[float, Combined] | None:
         """Return the radius by rational numbers (docs/theory/reals.md, theorem 7)."""
@@ -86,10 +78,9 @@ def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, floa
     """
     if not body.differences:
         return interactions.share[None], 1.0
-    movable = [axis for axis, size in enumerate(interactions.structure.shape) if size > 1]
-    if 2 ** len(movable) > _MOST_PATTERNS:
+    kinds = interactions.differences(_MOST_PATTERNS)
+    if kinds is None:
         return interactions.share[None], 2.0
-    kinds = [axes for count in range(1, len(movable) + 1) for axes in combinations(movable, count)]
     rows = [interactions.apart(axes) for axes in kinds] + ([interactions.share] if body.with_zero else [])
     return np.array(rows), 1.0
 

@@ -99,8 +99,8 @@ def _least(body: BoxHull, scales: np.ndarray) -> float:
     least, d = body.shrinking[0] * float(half.sum()), len(half)
     if d > 1 and max(np.ptp(middle), np.ptp(half)) <= _ALIKE * least:
         a, b, tilt = middle[0], half[0], 2 * np.arange(d + 1) - d
-        one, two = tilt / d, (tilt**2 - d) / (d * (d - 1))
-        across = b**2 * (1 - two)
-        together = np.maximum(across + d * (a**2 + 2 * a * b * one + b**2 * two), 0.0)
+        first_moment, second_moment = tilt / d, (tilt**2 - d) / (d * (d - 1))
+        across = b**2 * (1 - second_moment)
+        together = np.maximum(across + d * (a**2 + 2 * a * b * first_moment + b**2 * second_moment), 0.0)
         least = max(least, float(((d - 1) * np.sqrt(across) + np.sqrt(together)).max()))
     return least * (1 - 2 * d * _ALIKE)

@@ -71,9 +71,9 @@ class Tree(PrefixStrategy):
         first, last = np.minimum.outer(ends, ends), np.maximum.outer(ends, ends)
 
         def products(size: int) -> np.ndarray:
-            whole = first // size
-            reach = np.minimum(last - size * whole, size) / size  # of the later prefix, in the first one's last block
-            return size * whole + first % size * reach
+            blocks = first // size
+            reach = np.minimum(last - size * blocks, size) / size  # of the later prefix, in the first one's last block
+            return size * blocks + first % size * reach
 
         return self._summed(products)
 

@@ -1,6 +1,5 @@
 """Laplace noise for marginals: all their sub-marginals, each with its share of the budget."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,11 +24,6 @@ class Weighted(MarginalNoise):
     """
 
     weights: np.ndarray
-
-    @property
-    def n_noise(self) -> int:
-        """A variable for each cell of each marginal of the strategy."""
-        return sum(self.interactions.cells(axes) for axes in self.interactions.sets)
 
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
         """Return λ_T⁻¹ times the residual of Σ_{S ⊇ T} c_S·N/N_S·(the marginal on T of the noise on S)."""
@@ -56,10 +50,10 @@ class Weighted(MarginalNoise):
         inside = np.array([[set(axes) <= set(wider) for axes in sets] for wider in sets])
         scales, parts = self._scales(), []
         for block in self.interactions.blocks:
-            held = [set(axes) <= set(block) for axes in sets]
-            reach = scales * ((inside & held) @ spread)
+            within = [set(axes) <= set(block) for axes in sets]
+            reach = scales * ((inside & within) @ spread)
             cells = self.interactions.cells(block)
-            parts.append(np.full(cells, float(reach.max()) * _joint(self.interactions) / cells))
+            parts.append(np.full(cells, float(reach.max()) * self.interactions.joint / cells))
         return np.concatenate(parts)
 
     def describe(self) -> str:
@@ -85,7 +79,7 @@ class Weighted(MarginalNoise):
         return body.coefficient_radius * float(total * (1 + missed)) * UP, law
 
     def _scales(self) -> np.ndarray:
-        return self.weights * _repeats(self.interactions)
+        return self.weights * self.interactions.repeats
 
 
 def weighted(body: Polytope, structure: Structure) -> Weighted:
@@ -93,16 +87,7 @@ def weighted(body: Polytope, structure: Structure) -> Weighted:
     interactions = Interactions(structure)
     sets = interactions.sets
     inside = np.array([[set(axes) <= set(wider) for wider in sets] for axes in sets])
-    parts = inside * _repeats(interactions)
+    parts = inside * interactions.repeats
     weights = best_weights(parts / parts.max(), interactions.demand / interactions.demand.max())
     radius = body.coefficient_radius * float(weights.sum()) * UP
     return Weighted(interactions, 1 / (parts @ weights**2), radius, weights)
-
-
-def _repeats(interactions: Interactions) -> np.ndarray:
-    """Return N/N_S for each S."""
-    return np.array([_joint(interactions) / interactions.cells(axes) for axes in interactions.sets])
-
-
-def _joint(interactions: Interactions) -> int:
-    return math.prod(interactions.structure.shape)
