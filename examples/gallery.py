@@ -70,8 +70,8 @@ def page() -> str:
     """Return the page of the gallery."""
     head = (
         "# Gallery\n\n"
-        "Ten publications from public data, each as one command wrote it: a page, one for the press, a file a table, the\n"
-        "release and a manifest. The data is public; it is protected all the same, to show what a reader\n"
+        "Ten publications from public data, each as one command wrote it: a page, one for the press, a file a table,\n"
+        "the release and a manifest. The data is public; it is protected all the same, to show what a reader\n"
         "gets. Each spent ε = 1.\n\n"
         '<div class="gallery" markdown="0">\n'
     )

@@ -161,8 +161,8 @@ class TableFit:
     def _public(self) -> dict[str, Any]:
         """What the estimator is told about rows, target and coefficients."""
         if self.norm == "l1":
-            told = {} if self.radius is None else {"radius": self.radius}
-            return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, **told}
+            radius = {} if self.radius is None else {"radius": self.radius}
+            return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, **radius}
         told = {"row_norm": self.design.row_norm, "radius": self.radius}
         if self.design.by_class:
             return {**told, "classes": list(range(len(self.design.classes or ())))}

@@ -41,7 +41,7 @@ class Inverse:
         return cls(left, matrix, p, missed, longest / (1 - missed) * _UP)
 
     def reach(self, points: np.ndarray, solutions: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return u near some `solutions` (k, n) and how far in ‖·‖_p the true u with L·u = point are from them at most."""
+        """Return u near `solutions` (k, n), and at most how far in ‖·‖_p the true u with L·u = point are from them."""
         missed = float(np.linalg.norm(_residual(points, self.left, solutions), axis=0).max())
         return solutions, self.steep * missed * _UP
 

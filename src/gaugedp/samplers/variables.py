@@ -137,8 +137,8 @@ class Normal(Variables):
         while 0 in (words := reals.many(draw, [start + pair for pair in which], n_bits)):
             n_bits += WORD
         angles = reals.many(draw, [start + half + pair for pair in which], n_bits)
-        found = {pair: _pair(*bits, n_bits) for pair, *bits in zip(which, words, angles, strict=True)}
-        return [found[place % half][place // half] for place in places], n_bits
+        brackets = {pair: _pair(word, angle, n_bits) for pair, word, angle in zip(which, words, angles, strict=True)}
+        return [brackets[place % half][place // half] for place in places], n_bits
 
 
 class Spherical(Variables):
