@@ -162,6 +162,21 @@ def test_the_exponent_is_best_and_never_above_the_printed_constants(n_values: in
         assert geometry.weight <= max(n_values, 2 * math.e * math.log(n_values))
 
 
+def test_the_entropy_of_the_simplex_is_strongly_convex() -> None:
+    """At random pairs, and nearly with equality in ℓ₂ at (½, ½), along (1, −1)."""
+    simplex, rng = Simplex(5), np.random.default_rng(5)
+    one, other = rng.dirichlet(np.full(5, 0.3), (2, 2_000)) * 0.99 + 0.002
+    one[0], other[0] = [0.5 - 1e-9, 0.5 - 1e-9, 1e-9, 1e-9, 0], [0.501 - 1e-9, 0.499 - 1e-9, 1e-9, 1e-9, 0]
+    one[0, 4] = other[0, 4] = 1e-12
+    excess = simplex.regulariser(other) - simplex.regulariser(one) - (simplex.gradient(one) * (other - one)).sum(axis=1)
+    squares = ((other - one) ** 2).sum(axis=1)
+    assert (excess >= np.abs(other - one).sum(axis=1) ** 2 / 2 - 1e-12).all()
+    assert (excess >= simplex.convexity / 2 * squares - 1e-12).all()
+    assert excess[0] < 1.01 * simplex.convexity / 2 * squares[0]
+    assert (simplex.dual_norm(one) == one.max(axis=1)).all()
+    assert simplex.row_reach == pytest.approx(np.linalg.norm(np.ones(5)))
+
+
 def test_the_simplex() -> None:
     simplex, rng = Simplex(6), np.random.default_rng(3)
     one, other = rng.dirichlet(np.full(6, 0.4), 500), rng.dirichlet(np.full(6, 0.4), 500)

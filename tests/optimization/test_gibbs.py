@@ -120,7 +120,7 @@ def test_half_the_sensitivity_is_found_out(neighbours: str) -> None:
 
 def profile(one: Gibbs, first: tuple, second: tuple, epsilon: float) -> tuple[float, float]:
     """δ(ε) of two tables' laws and the range of their losses, on a fine grid of the set that is sampled."""
-    ball = one.geometry if one.in_ball else one.geometry.outer
+    ball = one.walk.ball
     count, d = (20_001, 1) if one.geometry.ambient_dim == 1 else (301, 2)
     axis = ball.outer.radius * np.linspace(-1, 1, count)
     grid = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
@@ -295,7 +295,7 @@ def test_rows_that_push_hard_cost_few_trials() -> None:
         geometry = Geometry(shape, p, 3.0)
         row = geometry.normal(np.ones((1, geometry.ambient_dim)))
         one = Gibbs.calibrate(geometry, Huber(1.0), 2000, ASKED, in_ball=False)
-        sampler = one._sampler(one.posterior(np.repeat(row, 2000, 0), np.full(2000, 1e9)))
+        sampler = one.walk.sampler(one.posterior(np.repeat(row, 2000, 0), np.full(2000, 1e9)), one._pace)
         points = sampler.draw((4, geometry.ambient_dim), 40, gd.research_rng(1))
         assert sampler.trials(points, gd.research_rng(2)) < 12
 
@@ -339,7 +339,8 @@ def test_removed_rows_need_no_public_number() -> None:
     "wrong",
     [
         lambda g: Gibbs.calibrate(g, Logistic(), 40, gd.ZCDP(1.0)),
-        lambda _: Gibbs.calibrate(Simplex(3), Logistic(), 40, ASKED),
+        lambda _: Gibbs.calibrate(Simplex(1), Logistic(), 40, ASKED),
+        lambda _: Gibbs.calibrate(Simplex(3), Logistic(), 40, ASKED, in_ball=False),
         lambda _: Gibbs.calibrate(3, Logistic(), 40, ASKED),
         lambda g: Gibbs.calibrate(g, "logistic", 40, ASKED),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, gd.ApproxDP(1.0, 0.0)),
@@ -404,3 +405,61 @@ def test_another_regulariser_keeps_the_guarantee_and_its_law(p: float, q: float,
     draws = one.draw(rows, targets, 400, gd.research_rng(5))
     assert np.abs(draws.mean(axis=0) - mean).max() < 5 * draws.std() / 20
     assert (ball.norm(draws) <= ball.radius * (1 + 1e-6)).all()
+
+
+# -- the simplex -------------------------------------------------------------------------------------
+
+
+def on_simplex(count: int = 400) -> np.ndarray:
+    """A grid of the simplex in three dimensions."""
+    axis = (np.arange(count) + 0.5) / count
+    first = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    grid = np.column_stack([first, 1 - first.sum(axis=1)])
+    return grid[grid[:, 2] > 0]
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Absolute(), Slope()], ids=repr)
+def test_the_simplex_keeps_its_guarantees_by_integration(loss: Loss) -> None:
+    """Theorem 1 and the pure one, for rows at corners of the cube; control: a rate three times as large."""
+    rows, targets = np.array([[1.0, -1, 1], [0.3, 1, -1], [1, 1, -0.2]]), np.array([1.0, -1.0, 1.0])
+    other = np.concatenate([[[-1.0, 1, -1]], rows[1:]])
+    one = Gibbs.calibrate(Simplex(3), loss, 3, gd.ApproxDP(1.0, 1e-3))
+    assert one.strength == pytest.approx(2 / math.log(3))
+    assert one.rate * 2 / math.sqrt(one.strength) == pytest.approx(gaussian_mu(1.0, 1e-3 * (1 - 2**-7)))
+    pure, grid = Gibbs.calibrate(Simplex(3), loss, 3, gd.PureDP(1.0)), on_simplex()
+    for mechanism, factor in ((one, 1.0), (pure, 1.0), (pure, 3.0)):
+        held = dataclasses.replace(mechanism, rate=mechanism.rate * factor)
+        logs = [-held.posterior(each, targets).value(grid) for each in (rows, other)]
+        logs = [each - np.logaddexp.reduce(each) for each in logs]
+        if mechanism is one:
+            assert np.maximum(0, np.exp(logs[0]) - np.exp(1.0 + logs[1])).sum() <= 1e-3
+        else:
+            assert (np.abs(logs[0] - logs[1]).max() <= 1.0) == (factor == 1.0)
+
+
+def test_draws_on_the_simplex_have_the_mean_of_their_law_and_keep_the_bound() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-1, 1, (60, 3))
+    targets = np.where(rows @ [0.8, 0.1, 0.1] > 0, 1.0, -1.0)
+    one = Gibbs.calibrate(Simplex(3), Logistic(), 60, gd.ApproxDP(8.0, 1e-3))
+    grid = on_simplex()
+    logs = -one.posterior(rows, targets).value(grid)
+    chances = np.exp(logs - np.logaddexp.reduce(logs))
+    draws = one.draw(rows, targets, 80, gd.research_rng(2))
+    assert np.abs(draws.mean(axis=0) - chances @ grid).max() < 5 * draws.std(axis=0).max() / 80**0.5
+    assert draws.sum(axis=1) == pytest.approx(1, abs=1e-6)
+    losses = np.logaddexp(0, -(grid @ rows.T) * targets).mean(axis=1)
+    assert chances @ losses - losses.min() < one.risk_bound()
+    assert chances[losses - losses.min() > one.risk_bound(confidence=0.9)].sum() <= 0.1
+
+
+def test_a_loss_of_ones_own_is_drawn_on_the_simplex() -> None:
+    def missing(weights: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return np.abs((weights * rows).sum(axis=1) - targets)
+
+    rows, targets = np.eye(3)[[0, 1, 2, 0]], np.array([0.5, 0.2, 0.3, 0.5])
+    one = Gibbs.calibrate(Simplex(3), missing, 4, gd.ApproxDP(1.0, 1e-3), lipschitz=1.0)
+    draws = one.draw(rows, targets, 2, gd.research_rng(3))
+    assert draws.sum(axis=1) == pytest.approx(1, abs=1e-6)
+    assert draws.min() >= 0
+    assert 0 < one.queries.total <= 2 * one.query_bound

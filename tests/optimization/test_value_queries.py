@@ -11,7 +11,8 @@ import gaugedp as gd
 from gaugedp.bodies import LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization import Geometry, Gibbs, Huber
-from gaugedp.optimization.value_loss import PairedValues, ValueLoss, geometry_of
+from gaugedp.optimization.gibbs_walks import walk_of
+from gaugedp.optimization.value_loss import PairedValues, ValueLoss
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.separable import SeparableOracle
 from gaugedp.samplers.value_queries import QueryPlan, QuerySampler
@@ -138,7 +139,7 @@ def test_the_samplers_stop_and_its_distance_share_their_allowance() -> None:
 
 @pytest.mark.parametrize("body", [LpBall(3, 1, 2.0), SchattenBall((2, 3), 1, 2.0)])
 def test_a_body_is_the_geometry_of_its_norm(body: LpBall | SchattenBall) -> None:
-    geometry = geometry_of(body)
+    geometry = walk_of(body, True).geometry
     points = np.random.default_rng(1).standard_normal((50, geometry.ambient_dim))
     assert geometry.norm(points) / geometry.radius == pytest.approx(body.gauge(points))
     one = Gibbs.calibrate(body, pinball, 2, gd.ApproxDP(0.5, 1e-3), lipschitz=0.8)

@@ -4,12 +4,58 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from gaugedp._validate import positive, whole
 from gaugedp.bodies.lp import dual_exponent
 from gaugedp.errors import InvalidRequest
+
+
+class NormedSet(Protocol):
+    """A convex set of points of norm at most `radius`, and r, 1-strongly convex in that norm on it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a point."""
+
+    @property
+    def ambient_dim(self) -> int:
+        """How many numbers a point has."""
+
+    @property
+    def n_free(self) -> int:
+        """The set's dimension."""
+
+    @property
+    def radius(self) -> float:
+        """The largest norm of a point."""
+
+    @property
+    def range(self) -> float:
+        """Θ = max r − min r."""
+
+    @property
+    def convexity(self) -> float:
+        """The constant of strong convexity of r in ‖·‖₂."""
+
+    @property
+    def length(self) -> float:
+        """At least ‖x‖₂ of any point."""
+
+    @property
+    def row_reach(self) -> float:
+        """The largest ‖a‖₂ of a row of dual norm 1."""
+
+    def dual_norm(self, points: np.ndarray) -> np.ndarray:
+        """Return the dual norm of rows, shape (k,)."""
+
+    def regulariser(self, points: np.ndarray) -> np.ndarray:
+        """Return r(x), shape (k,)."""
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """Return ∇r(x), shape (k, d)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +96,11 @@ class Geometry:
     def ambient_dim(self) -> int:
         """d, or m·n."""
         return math.prod(self.shape)
+
+    @property
+    def n_free(self) -> int:
+        """The dimension of the ball."""
+        return self.ambient_dim
 
     @property
     def n_values(self) -> int:
@@ -100,6 +151,11 @@ class Geometry:
     def outer(self) -> "Geometry":
         """The least ball in ℓ₂ (the Frobenius norm) around the ball."""
         return self if self.p == 2 else Geometry((self.ambient_dim,), 2, self.reach(2) * (1 + 2.0**-40))
+
+    @property
+    def length(self) -> float:
+        """The largest ‖x‖₂ on the ball, or a little more."""
+        return self.outer.radius
 
     def reach(self, exponent: float) -> float:
         """Return the largest ‖x‖_`exponent` on the ball."""
@@ -171,18 +227,47 @@ class Geometry:
 class Simplex:
     """{x ≥ 0, Σ x_i = 1} in ℝ^d with the negative entropy r(x) = Σ x_i·log x_i.
 
-    Theorem. r is 1-strongly convex in ℓ₁ there (Pinsker's inequality), and Θ = log d. The mirror map is the softmax.
+    Theorem. r is 1-strongly convex in ℓ₁ there (Pinsker's inequality), 2-strongly convex in ℓ₂, and Θ = log d. The
+    mirror map is the softmax. (Differences h of points add up to 0, so ‖h‖₁² ≥ 2‖h‖₂².)
     """
 
     d: int
+
+    radius: ClassVar[float] = 1.0
+    length: ClassVar[float] = 1.0
+    convexity: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
         whole(minimum=1, d=self.d)
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """(d,)."""
+        return (self.d,)
+
+    @property
+    def ambient_dim(self) -> int:
+        """d."""
+        return self.d
+
+    @property
+    def n_free(self) -> int:
+        """d − 1, the dimension of the simplex."""
+        return self.d - 1
+
+    @property
     def range(self) -> float:
         """log d."""
         return math.log(self.d)
+
+    @property
+    def row_reach(self) -> float:
+        """√d: the largest ‖a‖₂ of a row with ‖a‖_∞ = 1."""
+        return math.sqrt(self.d)
+
+    def dual_norm(self, points: np.ndarray) -> np.ndarray:
+        """Return ‖x‖_∞, shape (k,)."""
+        return np.abs(points).max(axis=1, initial=0.0)
 
     def regulariser(self, points: np.ndarray) -> np.ndarray:
         """Return Σ x_i·log x_i, 0·log 0 = 0, shape (k,)."""

@@ -1,7 +1,7 @@
 """The regularized exponential mechanism: a sample of a strongly log-concave law, in the geometry of any norm."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,15 +16,13 @@ from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.geometry import Geometry, NormedSet, Simplex
+from gaugedp.optimization.gibbs_walks import Walk, walk_of
 from gaugedp.optimization.losses import Hinge, Logistic, Loss
 from gaugedp.optimization.posterior import Posterior, clean
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
-from gaugedp.optimization.value_loss import Function, PairedValues, ValueLoss, geometry_of, loss_of
-from gaugedp.samplers.proximal import ProximalSampler, least_steps
-from gaugedp.samplers.separable import SeparableOracle
-from gaugedp.samplers.spectral import SpectralOracle
-from gaugedp.samplers.split import SplitSampler
+from gaugedp.optimization.value_loss import Function, PairedValues, ValueLoss, loss_of
+from gaugedp.samplers.proximal import least_steps
 from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
@@ -34,7 +32,6 @@ _ROUNDING = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
 _BLOCK = 2**17  # numbers that are worked on together
 _LATTICE_BITS = 24
-_BOLDNESS = 4.0  # η times the trace of the losses' Hessian at most: fewer steps, of e^{c/2} trials or so at the worst
 _FARTHEST = 2.0**20  # targets over the largest prediction on the ball
 
 
@@ -42,7 +39,7 @@ _FARTHEST = 2.0**20  # targets over the largest prediction on the ball
 class Gibbs:
     """A point w of density ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn, μ = λ/k in the source.
 
-    𝒳 is the geometry's ball, or the least Euclidean ball around it where `in_ball` is False. Rows have dual
+    𝒳 is the geometry's ball, the simplex, or the least Euclidean ball where `in_ball` is False. Rows have dual
     norm at most `row_norm`; G = lipschitz·row_norm; c = 2 where rows are replaced, 1 where they are added or removed;
     τ is `total_variation`. `geometry` gives the norm, the ball, r and Θ; κ is `rate`, λ is `strength`.
 
@@ -62,7 +59,7 @@ class Gibbs:
     On the Euclidean ball every theorem holds too, the risk compared with the geometry's own ball.
     """
 
-    geometry: Geometry
+    walk: Walk
     loss: Loss | ValueLoss
     n_rows: int
     guarantee: ApproxDP
@@ -71,7 +68,6 @@ class Gibbs:
     row_norm: float
     neighbours: str
     purpose: str
-    in_ball: bool
     bias: float
     total_variation: float
     queries: Queries = field(default_factory=Queries)
@@ -81,7 +77,7 @@ class Gibbs:
     @classmethod
     def calibrate(  # noqa: PLR0913 - public numbers alone
         cls,
-        geometry: Geometry | Body,
+        geometry: Geometry | Simplex | Body,
         loss: Loss | Function,
         n_rows: int,
         guarantee: Guarantee,
@@ -96,8 +92,9 @@ class Gibbs:
     ) -> "Gibbs":
         """Return the mechanism for ApproxDP(ε, δ), or PureDP(ε), for `n_rows` rows (a public guess under add_remove).
 
-        geometry : a Geometry, or the body LpBall or SchattenBall. loss : one of the library's, or with `lipschitz` a
-            function f(W, rows, targets) of your own (see `ValueLoss`), for rows that are replaced and weights in_ball.
+        geometry : a Geometry, the Simplex, or the body LpBall or SchattenBall. loss : one of the library's, or with
+            `lipschitz` a function f(W, rows, targets) of your own (see `ValueLoss`), for rows that are replaced and
+            weights in_ball.
 
         purpose : "erm" makes the bound on the mean loss of the rows least (λ = d/Θ, whatever n, ε and δ are), "sco"
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
@@ -108,7 +105,7 @@ class Gibbs:
 
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
         """
-        geometry = geometry_of(geometry)
+        walk = walk_of(geometry, in_ball)
         given = loss_of(loss, lipschitz, neighbours == "replace" and in_ball and row_norm == 1)
         whole(minimum=1, n_rows=n_rows)
         positive(row_norm=row_norm)
@@ -119,15 +116,18 @@ class Gibbs:
         if convexity is not None:
             positive(convexity=convexity)
         problem = Problem(
-            geometry, given.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity, mu_side
+            walk.geometry, given.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity, mu_side
         )
         rate, strength, tau, satisfied = problem.solve(guarantee, purpose, in_ball)
         bias = 0.0
         if isinstance(given, Loss):
-            given, bias = smoothed(given, geometry.ambient_dim / (2 * rate * n_rows))
-        return cls(
-            geometry, given, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, in_ball, bias, tau
-        )
+            given, bias = smoothed(given, walk.geometry.n_free / (2 * rate * n_rows))
+        return cls(walk, given, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, bias, tau)
+
+    @property
+    def geometry(self) -> NormedSet:
+        """The norm, its ball, r and Θ."""
+        return self.walk.geometry
 
     @property
     def lattice_step(self) -> Fraction:
@@ -138,7 +138,7 @@ class Gibbs:
     def steps(self) -> int:
         """The steps of the sampler, by public numbers."""
         distance = self.total_variation / 2 if isinstance(self.loss, ValueLoss) else self.total_variation
-        return least_steps(self._pace, self._convexity, self.geometry.outer.radius, distance)
+        return least_steps(self._pace, self._convexity, self.geometry.length, distance)
 
     @cached_property
     def query_bound(self) -> int:
@@ -171,10 +171,10 @@ class Gibbs:
         whole(minimum=1, size=size)
         if isinstance(self.loss, ValueLoss):
             unit, chain = float(self.lattice_step), self._query_sampler(rows, targets, self.loss)
-            points = [chain.draw(self.geometry.ambient_dim, self.steps, rng, progress) for _ in range(size)]
+            points = [chain.draw(self.walk.start, self.steps, rng, progress) for _ in range(size)]
             return np.rint(np.array(points) / unit) * unit
         posterior = self.posterior(rows, targets)
-        sampler, parts = self._sampler(posterior), []
+        sampler, parts = self.walk.sampler(posterior, self._pace), []
         batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
         for start in range(0, size, batch):
             count = min(batch, size - start)
@@ -219,7 +219,7 @@ class Gibbs:
         k = self.rate * self.n_rows
         regulariser_range = 0.0 if self.purpose == "strongly_convex" else self.strength * self.geometry.range
         steep = self.loss.lipschitz * self.row_norm
-        bound = (self.geometry.ambient_dim + excess + regulariser_range) / k + self.bias
+        bound = (self.geometry.n_free + excess + regulariser_range) / k + self.bias
         if population:
             bound += 2 * self.rate * steep**2 / self.strength
         rounding = float(self.lattice_step) * math.sqrt(self.geometry.ambient_dim) / 2
@@ -229,7 +229,7 @@ class Gibbs:
     def _drift(self) -> float:
         """How far the sampler's error may move the mean, in ℓ₂."""
         if isinstance(self.loss, ValueLoss):
-            return 2 * self.geometry.outer.radius * self.total_variation
+            return 2 * self.geometry.length * self.total_variation
         return 2 * math.sqrt(self._pace) * self.total_variation
 
     def _deviation(self, confidence: float, population: bool) -> float:
@@ -247,11 +247,11 @@ class Gibbs:
                 "Give a smaller confidence, such as 0.95.",
             )
         log = -math.log(failure)
-        return math.sqrt(2 * self.geometry.ambient_dim * log) + log
+        return math.sqrt(2 * self.geometry.n_free * log) + log
 
     def describe(self) -> str:
         """Return the law in words."""
-        where = "of the ball" if self.in_ball or self.geometry.p == 2 else "of the Euclidean ball around it"
+        where = "of the set itself" if self.walk.has_corners else "of a Euclidean ball"
         return (
             f"a point {where}, {self.geometry.ambient_dim} numbers, k = {self.rate * self.n_rows:.6g}, "
             f"k·mu = {self.strength:.6g}, {self.steps:,} steps of the proximal sampler"
@@ -261,48 +261,17 @@ class Gibbs:
         return f"Gibbs({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
     @property
-    def _ball(self) -> Geometry:
-        """𝒳."""
-        return self.geometry if self.in_ball else replace(self.geometry, p=2, radius=self.geometry.outer.radius, q=None)
-
-    @property
-    def _is_euclidean(self) -> bool:
-        """Whether regulariser and set are those of ‖·‖₂."""
-        return self.geometry.exponent == self._ball.p == 2
-
-    @property
     def _pace(self) -> float:
         """The sampler's step η, by public numbers: about 1/trace of the Hessian, or what a kink allows."""
         if isinstance(self.loss, ValueLoss):
             return self._plan.step
         k, reach = self.rate * self.n_rows, self.row_norm * self.geometry.row_reach
         losses = min(k * self.loss.smoothness * reach**2, (k * self.loss.lipschitz * reach) ** 2 / 9)
-        if self._is_euclidean:
-            return 1 / (losses + self._convexity)
-        if len(self.geometry.shape) == 1:
-            return _BOLDNESS / (losses + _usual_slope(self.geometry, self.strength) ** 2 / 16)
-        usual, steepest = _regulariser_pace(self.geometry, self.strength)
-        steepest = max(steepest, _wall_slope(self._ball))
-        return 1 / max(losses / _BOLDNESS + usual, steepest**2 / 8)
+        return self.walk.step(losses, self.strength)
 
     @property
     def _convexity(self) -> float:
         return self.strength * self.geometry.convexity
-
-    @property
-    def _oracle(self) -> SeparableOracle | SpectralOracle:
-        """What draws λr and a Gaussian on 𝒳."""
-        weight, exponent = self.strength * self.geometry.weight, self.geometry.exponent
-        if len(self.geometry.shape) == 1:
-            return SeparableOracle(weight, exponent, self._ball)
-        return SpectralOracle(weight, exponent, self._convexity, self._ball)
-
-    def _sampler(self, posterior: Posterior) -> ProximalSampler | SplitSampler:
-        distance = self.geometry.outer.radius
-        if self._is_euclidean:
-            return ProximalSampler(posterior, self._convexity, self._pace, distance, self._ball)
-        losses = replace(posterior, strength=0.0)
-        return SplitSampler(losses, self._oracle, self._convexity, self._pace, distance, _BOLDNESS)
 
     @cached_property
     def _plan(self) -> QueryPlan:
@@ -318,15 +287,15 @@ class Gibbs:
                 STAYS_SPENT,
             )
         values = PairedValues(loss, table, goal, self.geometry.shape)
-        picks = self.query_bound // 2
-        return QuerySampler(values, self.rate, self.n_rows, self._plan, self._oracle, picks, self.queries)
+        oracle, picks = self.walk.oracle(self.strength), self.query_bound // 2
+        return QuerySampler(values, self.rate, self.n_rows, self._plan, oracle, picks, self.queries)
 
 
 @dataclass(frozen=True)
 class Problem:
     """What κ and λ depend on: G is `lipschitz`, c is `factor`."""
 
-    geometry: Geometry
+    geometry: NormedSet
     lipschitz: float
     n_rows: int
     factor: int
@@ -359,12 +328,12 @@ class Problem:
         return math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40)
 
     def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
-        outer = self.geometry.row_reach * self.geometry.outer.radius
+        outer = self.geometry.row_reach * self.geometry.length
         width = 2 * self.factor * self.lipschitz * (self.geometry.radius if in_ball else outer)
         rate = epsilon / width * _ROUNDING
         if self.convexity is not None:
             return rate, rate * self.n_rows * self.convexity
-        return rate, self.geometry.ambient_dim / (2 * self.geometry.range)
+        return rate, self.geometry.n_free / (2 * self.geometry.range)
 
     def _approximate(self, mu: float, purpose: str) -> tuple[float, float]:
         sensitivity = self.factor * self.lipschitz
@@ -372,30 +341,5 @@ class Problem:
             strength = (self.n_rows * mu * self.convexity / sensitivity) ** 2
         else:
             spread = 2 * self.n_rows * (mu / self.factor) ** 2 if purpose == "sco" else 0.0
-            strength = (self.geometry.ambient_dim + spread) / self.geometry.range
+            strength = (self.geometry.n_free + spread) / self.geometry.range
         return mu * math.sqrt(strength) / sensitivity * _ROUNDING, strength
-
-
-def _usual_slope(geometry: Geometry, strength: float) -> float:
-    """Return the slope of λr along a coordinate at the end of the ball where all are alike."""
-    q, p = geometry.exponent, geometry.p
-    return strength * geometry.weight * geometry.radius * geometry.n_values ** (2 / q - 1 - 1 / p)
-
-
-def _wall_slope(ball: Geometry) -> float:
-    """Return ‖v‖₂ of the slope v that keeps a law on a Schatten ball, p < 2, where all singular values are alike."""
-    return ball.ambient_dim / ball.radius * ball.n_values ** (1 / ball.p - 1 / 2) if ball.p < 2 else 0.0
-
-
-def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:
-    """Return the trace of λr's Hessian where all singular values are alike, and the largest ‖λ∇r‖₂ on the ball.
-
-    For q < 2 the second derivative has no bound: where singular values are near 0 trials are rejected more often, and
-    that is all (docs/theory/gibbs.md).
-    """
-    q, n_values = geometry.exponent, geometry.n_values
-    curvature = strength * geometry.curvature
-    if q == 2:
-        return curvature, 0.0
-    usual = curvature * geometry.ambient_dim * n_values ** (2 / q - 1)
-    return usual, strength * geometry.weight * geometry.radius * n_values ** (1 / q - 1 / 2)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.geometry import NormedSet
 from gaugedp.optimization.losses import Loss
 
 
@@ -15,7 +15,7 @@ class Posterior:
     rows: np.ndarray
     targets: np.ndarray
     loss: Loss
-    geometry: Geometry
+    geometry: NormedSet
     rate: float
     strength: float
 
@@ -34,7 +34,7 @@ class Posterior:
         return total + self.strength * self.geometry.gradient(points) if self.strength else total
 
 
-def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
+def clean(rows: np.ndarray, targets: np.ndarray, geometry: NormedSet, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows within `row_norm` of 0 in the dual norm, and their targets; 0 where something is not finite."""
     is_finite = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
     finite = np.where(is_finite[:, None], rows, 0.0)

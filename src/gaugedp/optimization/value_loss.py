@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.bodies import Body, LpBall, SchattenBall
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
-from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Loss, check_loss
 
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -58,21 +56,6 @@ class PairedValues:
                 STAYS_SPENT,
             )
         return np.where(np.isfinite(values), values, 0.0)
-
-
-def geometry_of(given: object) -> Geometry:
-    """Return the geometry itself, or that of the ball of an ℓ_p or a Schatten norm; refuse what is neither."""
-    if isinstance(given, LpBall):
-        return Geometry((given.d,), given.p, given.size)
-    if isinstance(given, SchattenBall):
-        return Geometry(given.shape, given.p, given.size)
-    if isinstance(given, Geometry):
-        return given
-    kind = "body that is no ball of an ℓ_p or a Schatten norm" if isinstance(given, Body) else type(given).__name__
-    raise InvalidRequest(
-        f"The geometry is of type {kind}.",
-        "Give gaugedp.optimization.Geometry(shape, p, radius), or the body LpBall or SchattenBall.",
-    )
 
 
 def loss_of(given: object, lipschitz: float | None, is_allowed: bool) -> Loss | ValueLoss:

@@ -98,9 +98,9 @@ class QuerySampler:
     picks: int
     queries: Queries = field(default_factory=Queries)
 
-    def draw(self, dimension: int, steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
-        """Return a point after `steps` steps from 0, shape (d,)."""
-        point, left = np.zeros(dimension), self.picks
+    def draw(self, start: np.ndarray, steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
+        """Return a point after `steps` steps from `start`, a point of the set, shape (d,)."""
+        point, left = start, self.picks
         for t in range(steps):
             point, left = self._move(point, left, rng)
             if left < 0:

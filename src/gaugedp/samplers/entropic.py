@@ -1,0 +1,149 @@
+"""The restricted Gaussian oracle of the negative entropy on the simplex: exact, coordinate by coordinate."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import wrightomega, xlogy
+
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.continuous import exponentials
+from gaugedp.samplers.log_concave import ThreeTangents
+
+_HALVINGS, _MOST_ROUNDS, _NODES, _DEPTH = 14, 30, 24, 12.0  # of the search for the tilt: any tilt is exact
+_TINY = 1e-250
+_CELLS = 2**16  # coordinates that are drawn at a time
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
+
+
+@dataclass(frozen=True, eq=False)
+class EntropicOracle:
+    """Draws from the density ∝ e^{−λ·Σ x_i·log x_i − ‖x − y‖₂²/(2η)} on {x ≥ 0, Σ x_i = 1}, λ = `strength`.
+
+    On that set θ·(Σ x_i − 1) = 0, so for any tilt θ the law is that of independent coordinates of density
+    ∝ e^{−λ·x·log x − θx − (x − y_i)²/(2η)} on [0, 1], given that their sum is 1: all coordinates but the widest, j, are
+    drawn, and kept with the chance f_j(1 − their sum)/max f_j (docs/theory/gibbs.md).
+    """
+
+    strength: float
+
+    def around(self, places: np.ndarray, step: float) -> "Entropic":
+        """Return the laws for the rows y (k, d) and η = `step`, with the tilt at which the means add up to 1."""
+        law = Entropic(self.strength, places, step, _first_tilt(places, step, self.strength))
+        for _ in range(_MOST_ROUNDS):
+            means, variances = law.moments
+            excess, spread = means.sum(axis=1, keepdims=True) - 1, variances.sum(axis=1, keepdims=True)
+            if (excess**2 <= spread / 16).all():
+                break
+            bound = 4 * (np.abs(law.tilt) + 1 / step + self.strength)
+            law = Entropic(self.strength, places, step, law.tilt + np.clip(excess / spread, -bound, bound))
+        return law
+
+
+@dataclass(frozen=True, eq=False)
+class Entropic:
+    """The product laws, tilted by θ = `tilt` (k, 1)."""
+
+    strength: float
+    places: np.ndarray
+    step: float
+    tilt: np.ndarray
+
+    def value(self, points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Return the exponents of these coordinates, less those at their modes."""
+        pull, mode = self._pulls[cells], self._modes[cells]
+        apart = points - mode
+        return self.strength * (xlogy(points, points / mode) + mode - points) + apart * (
+            self.strength * (np.log(mode) + 1) + pull + (points + mode) / (2 * self.step)
+        )
+
+    def slope(self, points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Return the slopes of the exponents, for points above 0."""
+        return self.strength * (np.log(points) + 1) + self._pulls[cells] + points / self.step
+
+    @cached_property
+    def _pulls(self) -> np.ndarray:
+        return (self.tilt - self.places / self.step).ravel()
+
+    @cached_property
+    def _modes(self) -> np.ndarray:
+        """The solutions of λ·(log x + 1) + x/η = −pull, kept in (0, 1]."""
+        scale = self.strength * self.step
+        roots = scale * wrightomega(-self._pulls / self.strength - 1 - math.log(scale))
+        return np.clip(roots, _TINY, 1.0)
+
+    def _where(self, depth: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return points left and right of the modes where the exponents are about this much above their least."""
+        every, modes = np.arange(len(self._modes)), self._modes
+        width = math.sqrt(depth) / np.sqrt(self.strength / modes + 1 / self.step)
+        left, right = modes * np.maximum(modes / (modes + width), 1e-6), np.minimum(modes + width, 1.0)
+        for _ in range(6):
+            rising = np.maximum(self.slope(right, every), _TINY)
+            right = np.clip(right + (depth - self.value(right, every)) / rising, modes, 1.0)
+            falling = np.minimum(self.slope(left, every), -_TINY)
+            left = np.clip(left + (depth - self.value(left, every)) / falling, modes * 1e-6, modes)
+        return left, right
+
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """The means and the variances of the coordinates, nearly."""
+        left, right = self._where(_DEPTH)
+        middles, halves = (left + right) / 2, (right - left) / 2 + _TINY
+        nodes = middles + halves * _POINTS[:, None]
+        heights = np.exp(-self.value(nodes, np.arange(len(left)))) * _WEIGHTS[:, None]
+        masses = heights.sum(axis=0)
+        means = (heights * nodes).sum(axis=0) / masses
+        variances = (heights * (nodes - means) ** 2).sum(axis=0) / masses + _TINY
+        return means.reshape(self.places.shape), variances.reshape(self.places.shape)
+
+    @property
+    def centre(self) -> np.ndarray:
+        """The means, nearly, on the simplex."""
+        means = self.moments[0]
+        return means / means.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def _lines(self) -> ThreeTangents:
+        left, right = self._where(1.0)
+        return ThreeTangents(self.value, self.slope, np.stack([left, self._modes, right]), 0.0, 1.0)
+
+    def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return one exact draw of each of these rows' laws, shape (len(rows), d)."""
+        d = self.places.shape[1]
+        draws, missing = np.empty((len(rows), d)), np.arange(len(rows))
+        widest = self.moments[1].argmax(axis=1)
+        while len(missing):
+            block = max(1, min(2 * math.isqrt(d), _CELLS // (len(missing) * d)))
+            here = np.repeat(rows[missing], block)
+            points, accepted = self._conditioned(here, widest[here], rng)
+            accepted = accepted.reshape(-1, block)
+            first, is_drawn = accepted.argmax(axis=1), accepted.any(axis=1)
+            draws[missing[is_drawn]] = points.reshape(len(missing), block, d)[is_drawn, first[is_drawn]]
+            missing = missing[~is_drawn]
+        return draws
+
+    def _conditioned(self, rows: np.ndarray, widest: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
+        """Return points whose coordinate `widest` is 1 less the others, and which of them are kept."""
+        d, each = self.places.shape[1], np.arange(len(rows))
+        cells = rows[:, None] * d + np.arange(d)
+        points = self._lines.draw(cells.ravel(), rng).reshape(cells.shape)
+        points[each, widest] = 0.0
+        rest = 1 - points.sum(axis=1)
+        points[each, widest] = rest
+        heights = self.value(np.clip(rest, 0, 1), cells[each, widest])
+        least = self.value(self._modes[cells[each, widest]], cells[each, widest])
+        return points, (exponentials(len(rows), rng) >= heights - least) & (rest >= 0)
+
+
+def _first_tilt(places: np.ndarray, step: float, strength: float) -> np.ndarray:
+    """Return a tilt at which the modes add up to about 1: by bisection, shape (k, 1)."""
+    scale = strength * step
+    low = (places.max(axis=1, keepdims=True) - 1) / step - strength  # the largest mode alone is 1
+    high = low + 1 / step + strength * math.log(places.shape[1] + 1) + 1
+    for _ in range(_HALVINGS):
+        tilt = (low + high) / 2
+        modes = scale * wrightomega((places / step - tilt) / strength - 1 - math.log(scale))
+        total = modes.sum(axis=1, keepdims=True)
+        low, high = np.where(total > 1, tilt, low), np.where(total > 1, high, tilt)
+    return (low + high) / 2
