@@ -121,7 +121,7 @@ def test_a_proposal_has_less_precision_by_what_the_distance_adds() -> None:
 
 def test_the_sampler_stops_at_its_bound_inside_the_ball() -> None:
     one = sampler(3.0, 2.0, 2, 2, picks=7)
-    point = one.draw(2, 10_000, gd.research_rng(3))
+    point = one.draw(np.zeros(2), 10_000, gd.research_rng(3))
     assert one.queries.total == 14
     assert np.linalg.norm(point) <= 1
 
