@@ -83,7 +83,7 @@ def test_many_coordinates_have_the_moments_of_the_uniform_law(d: int) -> None:
 
 
 @pytest.mark.parametrize("touches", [(0.1, 0.5, 0.9), (0.45, 0.5, 0.55), (0.7, 0.8, 0.9), (0.2, 0.2, 0.2)])
-@pytest.mark.parametrize("rate", [1e-9, 4.0, 300.0])
+@pytest.mark.parametrize("rate", [1e-9, 4.0, 20.0])
 def test_any_three_tangents_give_the_same_law(touches: tuple[float, ...], rate: float) -> None:
     """The density e^{−rate·(x − ½)²/2 − x} on [0, 1] by integration; control: without its slope."""
     law = ThreeTangents(
