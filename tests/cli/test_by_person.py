@@ -117,6 +117,6 @@ def test_other_commands_are_about_persons_too(desk: Desk) -> None:
         "--ledger",
         "people.fit",
     )
-    fitted = desk.gaugedp("fit", "people.csv", "--domain", "domain.toml", *words, "--budget", "1")
+    fitted = desk.gaugedp("fit", "people.csv", "--domain", "domain.toml", *words, "--budget", "1", "--details")
     assert fitted.code == 0, fitted.err
     assert "All rows of each PID are made one row" in fitted.out

@@ -63,6 +63,6 @@ def no_ledger(name: str) -> InvalidRequest:
     """Return the error for a ledger that does not exist and has no budget to be created with."""
     return InvalidRequest(
         f"There is no ledger {name}.",
-        "Check the path. Give the budget to open a new one: --budget 1 on the command line, budget=gd.PureDP(1.0) in "
-        "Python.",
+        "Check the path. Give the budget to open a new one: --budget 1 to `gaugedp ledger open` or to the command "
+        "that pays, budget=gd.PureDP(1.0) in Python.",
     )
