@@ -150,8 +150,11 @@ def cube_tables(neighbours: str, d: int) -> tuple:
     return one, (one[0], np.append(target, -1.0)) if neighbours == "replace" else (rows, target)
 
 
+LONG_HUBER = pytest.param(HuberRegressor, 0.9, marks=pytest.mark.thorough)  # three hundred steps a fit
+
+
 @BOTH
-@pytest.mark.parametrize(("kind", "least"), [(Ridge, 0.6), (ElasticNet, 0.6), (HuberRegressor, 0.9)])
+@pytest.mark.parametrize(("kind", "least"), [(Ridge, 0.6), (ElasticNet, 0.6), LONG_HUBER])
 def test_regressions_in_a_cube(kind, least: float, neighbours: str) -> None:
     """Moments: an end against the other moves Σ y·x alone. Slopes of 1 and −1 on one row move a sum by all."""
     model = kind(EPSILON, DELTA, bounds=(-1, 1), target_bounds=(-1, 1), neighbours=neighbours)
