@@ -152,9 +152,9 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
         "_weights_up_to",
     }
     wanted = {
-        "_read_as": {"n_columns", "box", "indicators"},
+        "_read_as": {"n_columns", "box", "indicators", "names"},
         "_model": {"mean", "items", "users", "factors", "scores", "variance", "ridge", "spread", "reason"},
         "outlook_": {"n_rows", "noise_std", "detectable", "largest"},
     }
     assert {part: {one.name for one in dataclasses.fields(found[part])} for part in wanted} == wanted
-    assert base._FORM == 3
+    assert base._FORM == 4

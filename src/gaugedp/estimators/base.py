@@ -28,7 +28,7 @@ _SCORED_NAN = (
     "Each fold and candidate of a search is a fit that is paid: one that is refused is scored NaN, "
     "unless error_score='raise' is given."
 )
-_FORM_KEY, _FORM = "_gaugedp_form", 3  # one more where what a model holds is changed
+_FORM_KEY, _FORM = "_gaugedp_form", 4  # one more where what a model holds is changed
 _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 
