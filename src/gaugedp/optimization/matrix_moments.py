@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._validate import non_negative, positive
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -32,7 +32,8 @@ class MomentScale:
     """What the noise of H = Σ aaᵀ and b = Σ t·a depends on, a = vec(A) with ‖a‖₂ ≤ 1, t = y_c/`largest`.
 
     y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y − reach·c·tr A is what c·I leaves of it, c =
-    `centre`. `products_at_least` is a bound below ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0 is for A = zzᵀ.
+    `centre` ≥ 0. `products_at_least` is a bound below ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0 is for
+    A = zzᵀ.
     """
 
     region: Region
@@ -43,7 +44,8 @@ class MomentScale:
     centre: float = 0.0
 
     def __post_init__(self) -> None:
-        positive(largest=self.largest, ratio=self.ratio)
+        non_negative(centre=self.centre)
+        positive(width=self.bounds[1] - self.bounds[0], largest=self.largest, ratio=self.ratio)
         if self.region.radius != 1:
             raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
         if self.centre and self.products_at_least < 0:
