@@ -44,3 +44,17 @@ def test_the_bound_of_groups_meets_the_quadrature() -> None:
         bound = _log_bound(order, 0.2, 0.3, removed, added)
         assert exact * (1 - 1e-12) <= bound
         assert added or bound <= exact * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(("rate", "std", "order"), [(1e-12, 1e6, 4.6875e11), (1e-12, 1e3, 2.02e6), (1e-3, 1.0, 1e308)])
+def test_the_bound_of_large_groups_keeps_its_digits_where_the_norm_is_near_one(
+    rate: float, std: float, order: float
+) -> None:
+    """Only the whole group's term has grown by e^30, with a chance of q^16: log of the norm is 10^-11."""
+    bound = _log_bound(order, rate, std, 16, 0)
+    with mpmath.workdps(60):
+        terms = [mpmath.binomial(16, k) * mpf(rate) ** k * (1 - mpf(rate)) ** (16 - k) for k in range(17)]
+        norm = mpmath.fsum(term * mpmath.exp(k * k * order / (2 * mpf(std) ** 2)) for k, term in enumerate(terms))
+        truth = (1 + mpf(order)) * mpmath.log(norm)
+    assert truth * (1 - mpf(10) ** -13) <= bound
+    assert bound == math.inf or bound <= truth * (1 + mpf(10) ** -12)

@@ -47,6 +47,30 @@ def test_a_replaced_record_counts_twice_in_a_fixed_sample() -> None:
 
 
 @pytest.mark.usefixtures("known")
+def test_what_is_beside_a_fixed_sample_is_read_for_the_same_neighbours() -> None:
+    noise = event("Gaussian", noise_multiplier=2.0)
+    fixed = event("SampledWithoutReplacement", source_dataset_size=10, sample_size=3, event=noise)
+    poisson = event("PoissonSampled", sampling_probability=0.2, event=noise)
+    twice = event("SelfComposed", event=fixed, count=2)
+    read = G.from_event(event("Composed", events=[twice, poisson, event("Composed", events=[noise])]))
+    assert read == 2 * G.from_event(fixed) + G.SubsampledGaussian(0.2, 2.0).group(2) + gd.GaussianDP(1.0)
+    with pytest.raises(InvalidRequest, match="without replacement"):
+        G.from_event(event("PoissonSampled", sampling_probability=0.2, event=twice))
+
+
+@pytest.mark.usefixtures("known")
+def test_the_rate_of_a_fixed_sample_is_rounded_up() -> None:
+    noise = event("Gaussian", noise_multiplier=2.0)
+    for drawn, rows in ((1, 3), (2, 3), (7, 11), (10, 10)):
+        read = G.from_event(
+            event("SampledWithoutReplacement", source_dataset_size=rows, sample_size=drawn, event=noise)
+        )
+        assert drawn == rows or Fraction(repr(read.rate)) >= Fraction(drawn, rows)
+    listed = event("PoissonSampled", sampling_probability=0.2, event=event("Composed", events=[noise]))
+    assert G.from_event(listed) == G.Sampled(gd.GaussianDP(0.5), 0.2)
+
+
+@pytest.mark.usefixtures("known")
 def test_what_tells_nothing_is_read_as_nothing() -> None:
     gaussian, laplace = event("Gaussian", noise_multiplier=1.0), event("Laplace", noise_multiplier=1.0)
     silent = [event("Gaussian", noise_multiplier=math.inf), event("Laplace", noise_multiplier=math.inf)]
@@ -116,6 +140,23 @@ def test_what_is_missing_of_a_law_is_an_infinite_loss() -> None:
     for wrong in ((0, [0.5, 0.4]), (0, [1.5, -0.5]), (0.5, [1.0]), (0, [math.nan]), (0, [0.5], -0.5)):
         with pytest.raises(InvalidRequest):
             G.LossDistribution(0.1, wrong)
+
+
+@pytest.mark.parametrize("extra", [(-1, [1e-6]), (-9, [1e-6, *[0.0] * 7])])
+def test_what_a_law_has_too_much_of_never_lowers_a_bound(extra: tuple[int, list[float]]) -> None:
+    """Chances that are too large for small losses, 1 + 1e-6 in all: once they were subtracted at the loss 0."""
+    high = math.exp(0.1) / (1 + math.exp(0.1))
+    first, chances = extra
+    more = [1 - high, 0.0, high] if first < -1 else [1 - high + chances[0], 0.0, high]
+    exact, raised = (
+        G.LossDistribution(0.1, (-1, [1 - high, 0.0, high])),
+        G.LossDistribution(0.1, (first, [*chances, *more] if first < -1 else more)),
+    )
+    truth = math.log(high * math.exp(1e-4) + (1 - high) * math.exp(-1e-4)) / 1e-3
+    assert truth <= raised.renyi(1.001) <= truth * (1 + 1e-6)
+    for epsilon in (1.0, 14.0):
+        low = (1000 * exact).delta(epsilon).low
+        assert low * (1 - 1e-9) <= (1000 * raised).delta(epsilon) <= low * (1 + 1e-6)
 
 
 def test_a_distribution_of_losses_is_read_with_both_directions() -> None:

@@ -31,7 +31,7 @@ def from_event(event: Any) -> Guarantee:
     sample, their compositions and nothing are known; InvalidRequest for others. Neighbours are those the event was
     written for. Of Poisson samples one record is added or removed; of samples without replacement one is replaced: as
     events speak of values of a norm up to C, and a replaced one moves a sum by 2C, the mechanism on the sample is taken
-    with what it keeps for two records.
+    with what it keeps for two records, and so is all that is composed with it.
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
@@ -111,15 +111,32 @@ def _response(event: Any) -> Guarantee:
     return FiniteLoss([truth, lie, neither], [lie, truth, neither])
 
 
+def _is_replaced(event: Any) -> bool:
+    """Whether a part of the event is a sample without replacement, for neighbours with a record replaced."""
+    inner = [event.event] if hasattr(event, "event") else getattr(event, "events", ())
+    return type(event).__name__ == "SampledWithoutReplacementDpEvent" or any(map(_is_replaced, inner))
+
+
+def _composed(event: Any) -> Guarantee:
+    """Return the composition, for two records what is beside a sample without replacement."""
+    parts = [(from_event(part), _is_replaced(part)) for part in event.events]
+    any_replaced = any(is_replaced for _, is_replaced in parts)
+    return compose((part.group(2) if any_replaced and not is_replaced else part, 1) for part, is_replaced in parts)
+
+
 def _poisson(event: Any) -> Guarantee:
+    if _is_replaced(event.event):
+        raise InvalidRequest(
+            "A sample without replacement of a Poisson sample has no guarantee here.", "Sample in one of both ways."
+        )
     rate, noise = event.sampling_probability, from_event(event.event)
-    if isinstance(noise, GaussianDP) and rate > 0:
+    if type(event.event).__name__ == "GaussianDpEvent" and isinstance(noise, GaussianDP) and rate > 0:
         return SubsampledGaussian(rate, event.event.noise_multiplier)
     return _on_sample(noise, rate)
 
 
 def _without_replacement(event: Any) -> Guarantee:
-    rate = event.sample_size / event.source_dataset_size
+    rate = up_decimal(Fraction(event.sample_size, event.source_dataset_size))
     return _on_sample(from_event(event.event).group(2), rate, "without_replacement", "replace")
 
 
@@ -165,7 +182,7 @@ _READERS: dict[str, Callable[[Any], Guarantee]] = {
     "PoissonSampledDpEvent": _poisson,
     "SampledWithoutReplacementDpEvent": _without_replacement,
     "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
-    "ComposedDpEvent": lambda event: compose((from_event(part), 1) for part in event.events),
+    "ComposedDpEvent": _composed,
 }
 
 _WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {

@@ -1,6 +1,7 @@
 """A privacy loss distribution on multiples of a span: what other accountants write a guarantee as."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -129,11 +130,21 @@ def _pair(span: float, losses: Losses) -> Pair:
     infinite = decimal(losses.infinite)
     if not losses.probabilities or infinite >= 1:
         return Pair(FinitePrivacyLoss, (NO_LOSS,), min(infinite, Fraction(1)))
-    weights = np.array(losses.probabilities) / float(1 - infinite) * _RAISED
+    weights = _of_mass_one(np.array(losses.probabilities) / float(1 - infinite) * _RAISED)
     kept = np.flatnonzero(weights)
     values = (losses.first + kept) * span
     lattice = (Fraction(0), Fraction(span))
     return Pair(FinitePrivacyLoss, (Atoms(tuple(values.tolist()), tuple(weights[kept].tolist()), lattice),), infinite)
+
+
+def _of_mass_one(weights: np.ndarray) -> np.ndarray:
+    """Return the weights of the largest losses up to a sum of 1: no law whose weights are at most these has more above.
+
+    The accountant takes a law to sum to 1; what is too much would be subtracted at a loss of 0, also from below it.
+    """
+    last = bisect_left(range(len(weights)), True, key=lambda place: math.fsum(weights[place + 1 :]) < 1)
+    least = min(float(weights[last]), 1 - math.fsum(weights[last + 1 :]))
+    return np.concatenate([np.zeros(last), [least], weights[last + 1 :]])
 
 
 def _curve(pair: Pair, shift: float) -> float:

@@ -126,10 +126,17 @@ def _turns(std: float) -> tuple[Array, Array]:
 
 def _log_bound(order: float, rate: float, std: float, removed: int, added: int) -> float:
     """Bound log M: the norm of a sum is below the sum of norms; dQ is at least (1 − q)^b of N(0, σ²)."""
-    log_chances = _log_chances(removed, rate)
-    grown = np.arange(removed + 1) ** 2 * (order / (2 * std**2))
-    change = float(np.exp(log_chances[1:]) @ np.expm1(np.minimum(grown[1:], 30.0)))
-    log_norm = math.log1p(change) if grown[-1] < 30 else log_sum(log_chances + grown)
+    log_chances, k = _log_chances(removed, rate)[1:], np.arange(1, removed + 1)
+    scale = order / (2 * std**2)
+    if math.isinf(removed**2 * scale):
+        return math.inf
+    grown = k**2 * (scale if removed else 0.0)
+    terms = log_chances + grown
+    if terms.max(initial=0.0) < 30:  # the norm may be near 1, also where a rare term has grown much
+        changes = np.where(grown < 30, np.exp(log_chances) * np.expm1(np.minimum(grown, 30.0)), np.exp(terms))
+        log_norm = math.log1p(float(changes.sum()))
+    else:
+        log_norm = log_sum(np.append(terms, removed * math.log1p(-rate)))
     return (1 + order) * log_norm - order * added * math.log1p(-rate)
 
 
