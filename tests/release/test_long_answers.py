@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
-from gaugedp import _runs, releasing
+from gaugedp import _runs, release_facts
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.ledger import Ledger
 from gaugedp.queries import labels
@@ -128,7 +128,7 @@ def test_a_parquet_file_has_its_ending_and_a_folder(table: gd.Table, tmp_path) -
 
 
 def test_an_answer_that_no_ledger_could_keep_is_refused_before_it_is_paid(table: gd.Table, monkeypatch) -> None:
-    monkeypatch.setattr(releasing, "MAX_RELEASED_BYTES", 12_000)
+    monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", 12_000)
     monkeypatch.setattr(gd.Table, "totals", lambda *_: pytest.fail("the rows were looked at"))
     ledger = Ledger.in_memory(gd.PureDP(2.0))
     with pytest.raises(InvalidRequest, match="Ask for fewer answers") as caught:
@@ -140,15 +140,15 @@ def test_an_answer_that_no_ledger_could_keep_is_refused_before_it_is_paid(table:
 @pytest.mark.parametrize("text", KINDS)
 def test_a_stored_answer_is_never_longer_than_was_foreseen(text: str, table: gd.Table, packing, monkeypatch) -> None:
     packing()
-    for module in (releasing, gd.ledger.base):
+    for module in (release_facts, gd.ledger.base):
         monkeypatch.setattr(module, "MAX_RELEASED_BYTES", 900_000_000)
     query = gd.query(DOMAIN, text)
     answer = released(text, table)
     length = len(answer.to_json())
     facts = {name: fact for name, fact in answer.facts.items() if name != "account"}
-    monkeypatch.setattr(releasing, "MAX_RELEASED_BYTES", length - 1)
+    monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", length - 1)
     with pytest.raises(InvalidRequest):
-        releasing.check_fits(facts, query)
+        release_facts.check_fits(facts, query)
 
 
 @pytest.mark.slow
