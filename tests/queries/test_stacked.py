@@ -229,6 +229,7 @@ def test_a_look_in_parts_gives_the_same(tmp_path: Path) -> None:
         np.testing.assert_allclose(answer.values, truth(), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_explorer_says_what_errors_of_a_stack_are(tmp_path: Path) -> None:
     stack = gd.query(DOMAIN, "median(HOURS); SEX")
     for question, said in ((stack, True), (gd.marginals(DOMAIN, "SEX"), False)):
