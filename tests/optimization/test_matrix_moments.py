@@ -9,6 +9,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization import matrix_moments
 from gaugedp.optimization.matrix_moments import MOST_COORDINATES, MatrixMoments, MomentScale, moments
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.symmetric import coordinates
@@ -106,6 +107,15 @@ def test_no_two_rows_move_centred_moments_further_than_is_charged(reach: float, 
         assert max(float(np.linalg.norm(points - point, axis=1).max()) for point in points) <= scale.sensitivity
         alone = replace(scale, replaced=False).sensitivity
         assert 0.99 * alone < np.linalg.norm(points, axis=1).max() <= alone
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("target", [-1.0, -0.3, 0.1, 1.0])
+def test_first_moments_of_rows_of_any_length_are_below_their_bound(target: float, shift: float) -> None:
+    """|y − shift·s|·s at 1,001 lengths s; at y = shift = 1 the row of length 1/2 has the largest."""
+    lengths = np.linspace(0, 1, 1001)
+    largest = (np.abs(target - shift * lengths) * lengths).max()
+    assert largest <= matrix_moments._furthest(target, shift) <= largest + 1e-6
 
 
 def test_two_rows_nearly_attain_the_charge_of_centred_moments() -> None:
