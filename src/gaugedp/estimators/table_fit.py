@@ -163,10 +163,10 @@ class TableFit:
         if self.norm == "l1":
             radius = {} if self.radius is None else {"radius": self.radius}
             return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, **radius}
-        told = {"row_norm": self.design.row_norm, "radius": self.radius}
+        public = {"row_norm": self.design.row_norm, "radius": self.radius}
         if self.design.by_class:
-            return {**told, "classes": list(range(len(self.design.classes or ())))}
-        return {**told, "target_bounds": self.design.bounds}
+            return {**public, "classes": list(range(len(self.design.classes or ())))}
+        return {**public, "target_bounds": self.design.bounds}
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
         """Return intercept and coefficients by name, for each class where there are several scores."""
