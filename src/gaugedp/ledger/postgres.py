@@ -14,7 +14,7 @@ from gaugedp.ledger import postgres_schema as schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.lock import process_lock, retry_while_locked
 from gaugedp.ledger.postgres_connection import Connection
-from gaugedp.ledger.sql import SqlTransaction, gone
+from gaugedp.ledger.sql import Transaction, gone
 from gaugedp.ledger.store import T, no_ledger
 
 
@@ -101,7 +101,7 @@ class PostgresStore:
         return PostgresStore.at, (self._address.without_password(), self._schema, self._timeout)
 
 
-class PostgresTransaction(SqlTransaction):
+class PostgresTransaction(Transaction):
     """One transaction of one connection."""
 
     def __init__(self, connection: Any) -> None:

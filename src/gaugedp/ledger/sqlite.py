@@ -18,7 +18,7 @@ from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone
 from gaugedp.ledger.inode import held
 from gaugedp.ledger.lock import process_lock, retry_while_locked
-from gaugedp.ledger.sql import SqlTransaction
+from gaugedp.ledger.sql import Transaction
 from gaugedp.ledger.store import T, no_ledger
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
@@ -115,7 +115,7 @@ class SqliteStore:
         return SqliteStore.open, (str(self._path), self._timeout, None)
 
 
-class SqliteTransaction(SqlTransaction):
+class SqliteTransaction(Transaction):
     """One transaction of one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
