@@ -252,10 +252,7 @@ class Release(Tabular):
             raise ValueError
 
     def _check_ends(self) -> None:
-        """Fail where an interval cannot be computed, or there are not as many as labels.
-
-        Of plain answers, which are as far from both ends, the widths alone are looked at.
-        """
+        """Fail where an interval cannot be computed, or there are not as many as labels."""
         sizes = [estimate.n_answers for estimate in self.estimates]
         if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError

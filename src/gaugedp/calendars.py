@@ -62,10 +62,7 @@ class Dates(Attribute):
 
     @property
     def shifts(self) -> tuple[tuple[int, int], ...]:
-        """The offsets of `timezone`: pairs (second, offset), each from that second since 1970 on, all in seconds.
-
-        They cover a day more at both ends; the first holds before it, too.
-        """
+        """The offsets of `timezone`: pairs (second, offset), each from that second since 1970 on, all in seconds."""
         zone = ZoneInfo(self.timezone or "UTC")
         ends = (self.start(0) - timedelta(days=1), self.start(self.n_inside) + timedelta(days=1))
         first, last = (int(datetime.combine(end, time(), UTC).timestamp()) for end in ends)

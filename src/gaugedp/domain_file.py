@@ -137,11 +137,7 @@ def _text(path: str | Path) -> str:
 
 
 def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
-    """Return the text of a domain file in which the unknown keys of attribute `name` are these, and all else "other".
-
-    The rest of the text stays as it is; where the table had its name from the file, the text says it. Refused: a file
-    in which the attribute is not described by plain keys and most.
-    """
+    """Return the text of a domain file in which these are the keys of attribute `name`, and all else is "other"."""
     facts = read_toml(path)
     described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
     wanted = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}

@@ -33,10 +33,7 @@ _MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be wort
 
 
 def bonferroni_level(level: float) -> float:
-    """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows.
-
-    An interval that misses exactly as often as it may fails every second check by repetition; this one passes.
-    """
+    """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows."""
     return 1 - 0.6 * (1 - level)
 
 

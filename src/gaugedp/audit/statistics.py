@@ -19,12 +19,7 @@ _SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
 
 
 def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple[Any, Any]) -> Scores:
-    """Return each score by name, shape (n,); what is learned is learned from the runs `learn` (n,) alone.
-
-    Coordinates; the projection on b − a, the quadratic form of b − a, and norms of y − a less those of y − b, where
-    shapes allow; floating-point events; learned linear and quadratic logistic scores; and the likelihood ratios of
-    equal outputs, of kinds of outputs, and of the texts in them.
-    """
+    """Return each score by name, shape (n,); what is learned is learned from the runs `learn` (n,) alone."""
     values = outputs.finite
     order = separated(values[learn], is_a[learn])
     by_name = {f"coordinate {place}": values[:, place] for place in order[:_MOST_COORDINATES]}

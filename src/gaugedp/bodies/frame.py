@@ -30,11 +30,7 @@ def equilibrated(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def independent(matrix: np.ndarray) -> np.ndarray:
-    """Return the indices of r independent columns, r the numerical rank.
-
-    Units do not matter: rows, then columns, are first brought to a common size, see `equilibrated`. A column counts as
-    dependent when, after that, its distance from the span of those chosen is below 4·(d + 8)·2^−52 of the largest.
-    """
+    """Return the indices of r independent columns, r the numerical rank."""
     import scipy.linalg
 
     scaled = equilibrated(matrix)[0]
@@ -60,11 +56,7 @@ class Frame:
         return np.linalg.qr(self.columns * powers_of_two(np.abs(self.columns).max(axis=0)))[0]
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x with B·x = point for each row of `points`, shape (k, r), and whether each point is on the span.
-
-        A point is on the span where it differs from B·x, rows brought to a common size, by at most 1e−10 of itself
-        or by what the rounding of B explains.
-        """
+        """Return x with B·x = point for each row of `points`, shape (k, r), and whether each point is on the span."""
         targets = points.T * self._rows[:, None]
         picked, square, condition = self._square
         answers = _solved(square, targets[picked], condition > _WORTH_REFINING)

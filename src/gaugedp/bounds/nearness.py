@@ -18,10 +18,7 @@ _FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets
 
 
 def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) -> float:
-    """Return a number below which E‖noise/scales‖₂ of no ε-DP mechanism for `body` is; 0 where none is known.
-
-    For data in whole numbers, or for data in real numbers: there it is larger, and does not hold for counts.
-    """
+    """Return a number below which E‖noise/scales‖₂ of no ε-DP mechanism for `body` is; 0 where none is known."""
     if not isinstance(body, Polytope):
         return 0.0
     if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
@@ -45,10 +42,7 @@ def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
 
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
-    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved).
-
-    Where the error is below the bound for real numbers, only that for whole numbers is of use.
-    """
+    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
     known = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
     none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
     if error < real * (1 - _ROUNDING):

@@ -92,10 +92,7 @@ def written_in(path: str) -> str:
 
 
 def placed(text: str, column: str, line: str) -> str:
-    """Return a domain file with one more line, first in its [columns] section; the line to fill in for it is taken out.
-
-    Refused: a file in which that line would not describe the column.
-    """
+    """Return a domain file with one more line, first in [columns]; refused where it would not describe the column."""
     section = _SECTION.search(text)
     if section is None:
         filled = f"{text.rstrip()}\n\n[columns]\n{line}"

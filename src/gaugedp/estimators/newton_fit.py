@@ -18,11 +18,7 @@ _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
 
 def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit a LinearClassifier with two classes to rows X (n, d) and labels y (n,), in the frame of least squares.
-
-    Rows are neither centred nor shortened beyond their bounds, so that coefficients are those of the rows as read. A
-    row with another label is a row of zeros.
-    """
+    """Fit a LinearClassifier with two classes to rows X (n, d) and labels y (n,), in the frame of least squares."""
     requested, rows = model._requested(), model._rows(X)
     check_given(model.classes, model.bounds, model.row_norm)
     labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)

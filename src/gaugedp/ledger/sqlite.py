@@ -150,10 +150,7 @@ def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, durably; refuse with FileExistsError where the name is taken.
-
-    It has two names for a moment alone: a slow disk does not come between.
-    """
+    """Give the draft its name, durably; refuse with FileExistsError where the name is taken."""
     os.link(draft, path)
     os.unlink(draft)
     if hasattr(os, "O_DIRECTORY"):

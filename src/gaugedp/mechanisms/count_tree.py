@@ -43,11 +43,7 @@ class CountTree:
         return _STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
 
     def widths(self, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
-        """Return widths (branching − 1,), in units of 1/(64·b) row for a quantile a/b, of the boundaries of a node.
-
-        The node has depth − 1 levels above it, and `n_left` nodes of those lie to its left. The noise of a boundary's
-        rank is below −width with a chance of at most the level's part of `miss`.
-        """
+        """Return widths (branching − 1,), in units of 1/(64·b) row for a quantile a/b, of the boundaries of a node."""
         return _widths(self, quantile, depth, n_left, miss)
 
     def reach(self, quantile: Fraction, miss: float) -> float:
@@ -118,12 +114,7 @@ class NoisyCounts:
         return self._nodes[depth, place]
 
     def end(self, quantile: Fraction, side: int, miss: float) -> int:
-        """Return an end that passes the quantile with a chance of at most `miss`: the lower one where side is −1.
-
-        At each node it takes the first child whose right boundary may have q·n rows to its left, or the last whose left
-        boundary may have no more. On the way to a quantile the boundary beyond its child is the only one that can lead
-        past it, at each level; docs/theory/rank_tree.md.
-        """
+        """Return an end that passes the quantile with a chance of at most `miss`: the lower one where side is −1."""
         branching, height = self._tree.shape
         place, n_left, left, right = 0, 0, 0, 0
         for depth in range(1, height + 1):

@@ -190,10 +190,7 @@ class RankExponential(Mechanism):
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and the upper ends, in steps, of histograms (cells·values,).
-
-        The ends hold all at once, and serve for each alone.
-        """
+        """Return the answers, then twice the lower and the upper ends, in steps, of histograms (cells·values,)."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
         values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)

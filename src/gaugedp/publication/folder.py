@@ -26,10 +26,7 @@ _PAID = "The answers are paid for and kept in the ledger; under the same key the
 
 
 def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
-    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte.
-
-    Refused: a folder that is there and holds anything else.
-    """
+    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte."""
     target = Path(folder).absolute()
     part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
     try:

@@ -12,10 +12,7 @@ _ALL = ""  # in place of a level's name, where all areas are counted together
 
 
 def nested(domain: Domain, pieces: Sequence[Piece]) -> Nesting | None:
-    """Return the levels of a tree that the pieces count, each crossed with the same attributes; None for all others.
-
-    A piece without a level counts all areas together. There are at least two pieces, and each is of another level.
-    """
+    """Return the levels of a tree that the pieces count, each crossed with the same attributes; None for all others."""
     if not all(isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces):
         return None
     named = [{domain.tree(name): name for name in piece.attributes} for piece in pieces]

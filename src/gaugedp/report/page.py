@@ -14,10 +14,7 @@ _METAS = Html(
 
 
 def document(title: str, parts: Iterable[str], source: str, policy: str = "", style: str = "") -> str:
-    """Return the page with its `parts` and a footer: the version of the library, and what the page was made from.
-
-    `policy` says what may be loaded, and so comes before all that could be; `style` comes after the house style.
-    """
+    """Return the page with its `parts` and a footer: the version of the library, and what the page was made from."""
     version = getattr(sys.modules["gaugedp"], "__version__", "(unknown version)")
     footer = tag("footer", tag("p", f"Written by gaugedp {version}. {source}"))
     head = tag("head", _CHARSET, policy, _METAS, tag("title", title), Html(f"<style>{CSS}</style>"), style)

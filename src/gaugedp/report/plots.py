@@ -142,10 +142,7 @@ def draw_renyi(curves: Curves, limits: dict[str, float], title: str) -> str:
 
 
 def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
-    """Return what each month adds to the share of a budget that is spent, for the inside of a page.
-
-    `spent` (n + 1,) are the shares before the first month and after each; `title` says them in words.
-    """
+    """Return what each month adds to the share of a budget that is spent, for the inside of a page."""
     check_installed()
     with settings("months"):
         places, zero = np.arange(len(names)), np.zeros(len(names))

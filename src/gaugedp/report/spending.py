@@ -112,10 +112,7 @@ def median(payments: Sequence[Payment]) -> Payment | None:
 
 
 def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
-    """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is.
-
-    The count is of some of the rows, so that it is private where rows are replaced too.
-    """
+    """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is."""
     if spending.share(spending.left) < _LEFT_OVER:
         return None
     asked = _numbers(spending.budget, spending.budget.left(spending.spent))

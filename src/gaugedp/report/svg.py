@@ -14,11 +14,7 @@ _GEOMETRY = ("d", "x", "y", "transform", "viewBox")
 
 
 def inline(drawing: str, name: str, title: str, class_: str) -> Html:
-    """Return the drawing for the inside of a page.
-
-    Links lead inside the drawing and carry `name`, other ids, metadata, styles of the whole page and fonts are
-    gone, colours are those of the page by day and by night, and `title` says in words what is to be seen.
-    """
+    """Return the drawing for the inside of a page."""
     root = ElementTree.fromstring(drawing)
     _bare(root)
     linked = {name for element in root.iter() for name in _links(element)}

@@ -180,10 +180,7 @@ def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarra
 
 
 def _range(term: Term) -> tuple[float, float]:
-    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it.
-
-    A bar without an end ends where the axis does.
-    """
+    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
     shown = np.concatenate([term.lowest, term.highest, term.estimate])
     shown = shown[np.isfinite(shown)]
     low, high = float(shown.min()), float(shown.max())

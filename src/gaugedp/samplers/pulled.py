@@ -4,13 +4,7 @@ import numpy as np
 
 
 def pulled(incidence: np.ndarray) -> np.ndarray:
-    """Return the simplices (m, r), places in order, of facets whose points `incidence` (n_facets, n_points) tells.
-
-    Nothing, shape (0,), where these are no facets of one body: simplices of unlike size come of it.
-
-    A face is the cones from its first point over its own facets without that point (Lee and Santos 2017).
-    Sets of points are whole numbers, a bit for each.
-    """
+    """Return the simplices (m, r), places in order, of facets whose points `incidence` (n_facets, n_points) tells."""
     facets = [sum(1 << int(place) for place in np.flatnonzero(row)) for row in incidence]
     known: dict[int, list[tuple[int, ...]]] = {}
     simplices = [simplex for facet in facets for simplex in _of_face(facet, facets, known)]

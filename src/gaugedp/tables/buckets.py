@@ -102,11 +102,7 @@ class Buckets:
             self.on_progress((index + 1) / self.count)
 
     def totals(self, aggregation: "Aggregation", read: Read, row_key: bytes) -> list[np.ndarray]:
-        """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any.
-
-        The sums kept for this question to this file, as the file now is, carry the row key that they were made with:
-        it takes the place of `row_key`.
-        """
+        """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any."""
         checkpoint = self._checkpoint(aggregation)
         sums = Sums(row_key, self.count)
         sums = sums if checkpoint is None else checkpoint.load(sums)

@@ -108,11 +108,7 @@ class Aggregation:
 
     @property
     def _drops_late(self) -> bool:
-        """Whether rows whose text has no cell may be grouped, in a cell of their own that no total has.
-
-        That takes up to half less time than leaving them out row by row. Not where some rows of a person are kept, of
-        those in question; nor where a grouping lacks a place, and such a row could not be told in it.
-        """
+        """Whether rows whose text has no cell may be grouped, in a cell of their own that no total has."""
         return self.person is None and (len(self.groupings) == 1 or self._is_joint)
 
     @property

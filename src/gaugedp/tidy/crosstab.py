@@ -29,10 +29,7 @@ class Crosstabs:
     may_add: bool
 
     def table(self, names: str, value: str) -> Columns:
-        """Return the columns of a table: a line a cell of all but the last attribute, a column a cell of the last.
-
-        A table over one attribute has its numbers in the column `value`. Refused: what was not asked for together.
-        """
+        """Return the columns of a table: a line a cell of all but the last attribute, a column a cell of the last."""
         term, wanted = self._found(names)
         along, across = wanted[:-1], wanted[-1]
         words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}

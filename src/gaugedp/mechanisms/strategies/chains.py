@@ -22,10 +22,7 @@ class Chain:
     masses: np.ndarray
 
     def diagonal(self, poles: Poles) -> np.ndarray:
-        """Return the diagonal of Σ_k weight_k·(A + shift_k·diag(m))⁻¹, each entry to 8n² + 256 units of rounding.
-
-        An entry is 1/(what flows off to the left, to the right and by the shunt), at potential 1.
-        """
+        """Return the diagonal of Σ_k weight_k·(A + shift_k·diag(m))⁻¹, each entry to 8n² + 256 units of rounding."""
         total = np.zeros(len(self.masses))
         for part, shifts in self._parts(poles):
             left = arriving(self.conductances[:-1], self.masses, shifts)

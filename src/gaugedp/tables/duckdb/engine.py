@@ -155,11 +155,7 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
 
 
 def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
-    """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line.
-
-    The second counts lines: of one with a quote that is not closed, or with more fields than the header, the first
-    makes nothing or fails.
-    """
+    """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line."""
     file = File.find(path)
     if file.format == "Parquet":
         types = file_types(file)

@@ -89,9 +89,7 @@ def reads(source: object) -> bool:
 
 
 def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
-    """Return the engine over "postgresql://…/database?table=people", or a `ServerTable`, that shows the `needed`
-    columns; only names and types are looked at.
-    """
+    """Return the engine over an address, or a `ServerTable`, that shows the `needed` columns; no row is looked at."""
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
     qualified = _qualified(name)
     unreachable = UnreadableTable(
@@ -165,9 +163,7 @@ def _prepare(connection: Any) -> None:
 def _types(
     connected: Callable[[], Any], qualified: str
 ) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
-    """The table with its schema, as the user's path of schemas finds it; the columns, each with its type, the kind of
-    the type, and its words; the encoding of text, and the version.
-    """
+    """The table with its schema; its columns, each with type, kind and words; the encoding of text, and the version."""
     with connected() as connection:
         table = ".".join(map(quoted, connection.execute(FIND, [qualified]).fetchone()))
         _prepare(connection)

@@ -121,11 +121,7 @@ def _read(column: Column, name: str) -> str:
 
 
 def _shortest(name: str) -> str:
-    """The number that the shortest text of a 32-bit float stands for, as a 64-bit float.
-
-    Java writes that text from 10^−3 to 10^7, and often a longer one elsewhere; there, the fewest digits that give the
-    float back are found by trying, from 1 to 9.
-    """
+    """The number that the shortest text of a 32-bit float stands for, as a 64-bit float."""
     texts = [f"format_string('%.{digits}e', CAST({name} AS DOUBLE))" for digits in range(9)]
     tries = " ".join(f"WHEN TRY_CAST({text} AS FLOAT) = {name} THEN TRY_CAST({text} AS DOUBLE)" for text in texts)
     written = f"TRY_CAST(CAST({name} AS STRING) AS DOUBLE)"
