@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 
 from gaugedp._validate import decimal
-from gaugedp.accountant.rules import Method
+from gaugedp.accountant.rules import METHODS, Method
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -73,7 +73,7 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
     rule: Method | None = "tight" if budget.has_tree else None
     for _ in range(_ROUNDS):
         bound = budget.guarantee(tried).epsilon(delta, method=rule)
-        spent, rule = float(bound), bound.method
+        spent, rule = float(bound), next(name for name in METHODS if name == bound.method)
         if spent <= epsilon:
             best = max(best, tried)
         if epsilon * (1 - _NEAR) <= spent <= epsilon:
