@@ -1,6 +1,5 @@
 from gaugedp.bounds.convex import ConvexRisk as ConvexRisk
 from gaugedp.bounds.convex import convex_risk as convex_risk
-from gaugedp.bounds.counts import counts_lower_bound as counts_lower_bound
 from gaugedp.bounds.estimate import estimated_volume as estimated_volume
 from gaugedp.bounds.isotropy import is_approximately_isotropic as is_approximately_isotropic
 from gaugedp.bounds.isotropy import isotropic_constant as isotropic_constant
@@ -9,6 +8,7 @@ from gaugedp.bounds.log_sobolev import LogSobolev as LogSobolev
 from gaugedp.bounds.minimax import Rate as Rate
 from gaugedp.bounds.minimax import dense_mean as dense_mean
 from gaugedp.bounds.minimax import sparse_mean as sparse_mean
+from gaugedp.bounds.nearness import counts_lower_bound as counts_lower_bound
 from gaugedp.bounds.nuclear import NuclearRisk as NuclearRisk
 from gaugedp.bounds.nuclear import conjectured_rate as conjectured_rate
 from gaugedp.bounds.nuclear import nuclear_risk as nuclear_risk

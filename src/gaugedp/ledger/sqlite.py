@@ -16,8 +16,7 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone
-from gaugedp.ledger.inode import held
-from gaugedp.ledger.lock import process_lock, retry_while_locked
+from gaugedp.ledger.lock import held, process_lock, retry_while_locked
 from gaugedp.ledger.sql import Transaction
 from gaugedp.ledger.store import T, no_ledger
 

@@ -1,15 +1,18 @@
 """The folder of a publication: a page, one for the press, a file a table, the release, and a manifest with digests."""
 
+import csv
 import hashlib
 import json
 import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gaugedp._files import part_prefix
 from gaugedp.answer import Release
@@ -18,11 +21,13 @@ from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.publication.publication import Publication
 from gaugedp.queries import Query
 from gaugedp.queries.outline import Outline
-from gaugedp.tidy.files import WRITERS
+from gaugedp.tidy.columns import NUMBERS
 from gaugedp.tidy.spreadsheet import check_installed as check_sheets
+from gaugedp.tidy.spreadsheet import write_sheet
 
 MANIFEST = "manifest.json"
 _PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
+Listed = Mapping[str, Sequence[Any]]
 
 
 def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
@@ -139,3 +144,24 @@ def _title(title: str, term: Outline, question: Query, captions: Captions) -> st
     """Return the title of a term: that of its table for the first, and by what each is told for others."""
     by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
     return title if term is question.outlines[0] else f"{title}: {by}"
+
+
+def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+    from gaugedp.tables.duckdb.parquet import write_parquet
+
+    kinds = {name: float if name in NUMBERS else object for name in columns}
+    write_parquet(path, [{name: np.array(column, dtype=kinds[name]) for name, column in columns.items()}])
+
+
+WRITERS: dict[str, Callable[[Path, Listed, Mapping[str, Any]], None]] = {
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+    "xlsx": write_sheet,
+}

@@ -13,9 +13,8 @@ from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.nesting import Nesting
-from gaugedp.queries.folded import folded
+from gaugedp.queries.folded import folded, nested
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
-from gaugedp.queries.nested import nested
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 

@@ -23,7 +23,7 @@ from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.checkpoint import Checkpoint, Sums, owned_folder
 from gaugedp.tables.engine import Engine
-from gaugedp.tables.source_files import SourceFiles
+from gaugedp.tables.files import SourceFiles
 
 if TYPE_CHECKING:
     from gaugedp.tables.keys import KeyCounting

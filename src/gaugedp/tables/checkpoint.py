@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
+from gaugedp.tables.files import SourceFiles
 from gaugedp.tables.refusals import unfinished
-from gaugedp.tables.source_files import SourceFiles
 
 ENDING = ".gaugedp-sums"
 OTHERS_MAY_WRITE = 0o022

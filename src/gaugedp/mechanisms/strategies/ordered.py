@@ -8,8 +8,7 @@ import numpy as np
 
 from gaugedp.mechanisms.factorisation import GAP
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
-from gaugedp.mechanisms.strategies.chains import Chain
-from gaugedp.mechanisms.strategies.powers import Poles, negative_power
+from gaugedp.mechanisms.strategies.chains import Chain, Poles, negative_power
 from gaugedp.mechanisms.strategies.ranges import Ranges
 
 MOST_CELLS = 2**20  # half a minute

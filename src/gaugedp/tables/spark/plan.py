@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaugedp.errors import UnreadableTable
+from gaugedp.tables.files import SourceFiles
 from gaugedp.tables.refusals import taken_words
-from gaugedp.tables.source_files import SourceFiles
 
 SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
 EXPRESSION_ID = re.compile(r"#\d+L?")
