@@ -1,4 +1,4 @@
-"""Cones of simplices, pulled from facets and checked in whole numbers: volumes, hyperplanes, even cover of the space."""
+"""Cones of simplices, pulled from facets and checked in whole numbers: volumes, hyperplanes, even cover of space."""
 
 from dataclasses import dataclass
 
