@@ -1,9 +1,9 @@
 from gaugedp.bounds.convex import ConvexRisk as ConvexRisk
 from gaugedp.bounds.convex import convex_risk as convex_risk
 from gaugedp.bounds.estimate import estimated_volume as estimated_volume
-from gaugedp.bounds.isotropy import is_approximately_isotropic as is_approximately_isotropic
-from gaugedp.bounds.isotropy import isotropic_constant as isotropic_constant
-from gaugedp.bounds.isotropy import volume_quantity as volume_quantity
+from gaugedp.bounds.geometry import is_approximately_isotropic as is_approximately_isotropic
+from gaugedp.bounds.geometry import isotropic_constant as isotropic_constant
+from gaugedp.bounds.geometry import volume_quantity as volume_quantity
 from gaugedp.bounds.log_sobolev import LogSobolev as LogSobolev
 from gaugedp.bounds.minimax import Rate as Rate
 from gaugedp.bounds.minimax import dense_mean as dense_mean
