@@ -202,10 +202,10 @@ def _shown(
     passed = np.flatnonzero(noisy)
     facts["passed"] = len(passed)
     largest = passed[np.argsort(-noisy[passed], kind="stable")][: facts["most"]]
-    kept = np.sort(largest)
-    counts = np.maximum(1, noisy[kept] - chosen.noise.shift)
+    places = np.sort(largest)
+    counts = np.maximum(1, noisy[places] - chosen.noise.shift)
     return KeyRelease(
-        attribute, tuple(keys[place] for place in kept), counts, chosen.guarantee, chosen.exactness, facts
+        attribute, tuple(keys[place] for place in places), counts, chosen.guarantee, chosen.exactness, facts
     )
 
 

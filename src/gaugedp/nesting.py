@@ -41,7 +41,9 @@ class Nesting:
     def split(self, values: np.ndarray) -> Tables:
         """Return counts (…, n_answers) as a table for each level."""
         ahead = values.ndim - 1
-        parts = [values[..., one.start : one.stop].reshape(*values.shape[:-1], *one.shape) for one in self.places]
+        parts = [
+            values[..., place.start : place.stop].reshape(*values.shape[:-1], *place.shape) for place in self.places
+        ]
         return [
             part.transpose(*range(ahead), *(ahead + axis for axis in place.order)).reshape(
                 *part.shape[:ahead], place.n_areas, -1
@@ -127,16 +129,17 @@ class Recursion:
     def estimates(self, counts: Tables) -> Tables:
         """Return the estimates; they add up to rounding."""
         known, sums = self.known(counts)
-        found = known[:1]
+        estimates = known[:1]
         for level, parts in enumerate(known[1:]):
-            found.append(parts + self.shares[level] * self.nesting.handed(found[level] - sums[level], level))
-        return found
+            above = estimates[level] - sums[level]
+            estimates.append(parts + self.shares[level] * self.nesting.handed(above, level))
+        return estimates
 
     @cached_property
     def variances(self) -> Tables:
         """The variances of the estimates: u for the coarsest, u·(1 − share + share·V/S) for parts of an area with V."""
-        found = self.spreads[:1]
+        variances = self.spreads[:1]
         for level, share in enumerate(self.shares):
-            left = self.nesting.handed(found[level] / self.rooms[level], level)
-            found.append(self.spreads[level + 1] * (1 - share + share * left))
-        return found
+            left = self.nesting.handed(variances[level] / self.rooms[level], level)
+            variances.append(self.spreads[level + 1] * (1 - share + share * left))
+        return variances

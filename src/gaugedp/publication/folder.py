@@ -76,11 +76,11 @@ def check_folder(folder: str | Path) -> list[str]:
         files = json.loads(path.read_text("utf-8"))["files"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InvalidRequest(f"{str(path)!r} is no manifest.", "Name the folder of a publication.") from None
-    found = _contents(Path(folder))
-    wrong = [f"{name} is missing." for name, _ in files if name not in found]
-    wrong += [f"{name} was changed." for name, digest in files if name in found and found[name] != digest]
+    contents = _contents(Path(folder))
+    wrong = [f"{name} is missing." for name, _ in files if name not in contents]
+    wrong += [f"{name} was changed." for name, digest in files if name in contents and contents[name] != digest]
     named = {MANIFEST, *(name for name, _ in files)}
-    return wrong + [f"{name} is not of this publication." for name in sorted(set(found) - named)]
+    return wrong + [f"{name} is not of this publication." for name in sorted(set(contents) - named)]
 
 
 def _fill(publication: Publication, release: Release, folder: Path) -> None:
@@ -99,8 +99,8 @@ def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
     """Return the columns of some terms, without those that are empty there."""
     columns = release.columns()
     lines = [place for place, text in enumerate(columns["query"]) if text in terms]
-    kept = {name: [column[place] for place in lines] for name, column in columns.items()}
-    return {name: column for name, column in kept.items() if any(value is not None for value in column)}
+    chosen = {name: [column[place] for place in lines] for name, column in columns.items()}
+    return {name: column for name, column in chosen.items() if any(value is not None for value in column)}
 
 
 def _manifest(publication: Publication, release: Release, folder: Path) -> Mapping[str, Any]:
@@ -113,7 +113,9 @@ def _manifest(publication: Publication, release: Release, folder: Path) -> Mappi
         "unit": release.facts["unit"],
         "version": release.facts["version"],
         "ledger": {name: account.get(name) for name in ("entry", "tip", "key")},
-        "tables": [{"title": one.title, "query": one.text, "footnote": one.footnote} for one in publication.tables],
+        "tables": [
+            {"title": table.title, "query": table.text, "footnote": table.footnote} for table in publication.tables
+        ],
         "files": _contents(folder),
     }
 
@@ -134,7 +136,9 @@ def titled(publication: Publication) -> Publication:
     pairs = zip(publication.tables, publication.queries, strict=True)
     captions = publication.domain.captions
     titles = {
-        one.text: _title(table.title, one, question, captions) for table, question in pairs for one in question.outlines
+        outline.text: _title(table.title, outline, question, captions)
+        for table, question in pairs
+        for outline in question.outlines
     }
     captions = replace(captions, title=publication.title, terms=titles)
     return replace(publication, domain=publication.domain.with_captions(captions))

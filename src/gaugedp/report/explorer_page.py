@@ -68,7 +68,7 @@ def section(explored: "Explored", start: Start) -> Html:
         "section",
         tag("h2", "Explore other choices"),
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
-        tag("div", _controls(explored), _chart(explored), _wanted(explored), class_="bench live"),
+        tag("div", _controls(explored), _chart(explored), _target(explored), class_="bench live"),
         tag("h3", "What it means for those protected"),
         protected(explored.unit.to_dict(), start),
         _terms(explored),
@@ -123,7 +123,7 @@ def _named(index: int, name: str) -> Html:
     return join([tag("span", MARKS[look], class_=f"mark c{look}", aria_hidden="true"), f" {name}"])
 
 
-def _wanted(explored: "Explored") -> Html:
+def _target(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
     terms = [
         tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))

@@ -52,7 +52,10 @@ _LOOKS = Html(
 
 def domain(shown: "Domain") -> str:
     """Draw the attributes with their cells, and the bounded columns."""
-    attributes = [[name, plain(one.n_cells), _cells(one), one.outside] for name, one in _first(shown.attributes)]
+    attributes = [
+        [name, plain(attribute.n_cells), _cells(attribute), attribute.outside]
+        for name, attribute in _first(shown.attributes)
+    ]
     columns = [[name, *_bounds(column)] for name, column in _first(shown.columns)]
     return _drawn(
         f"Domain {shown.name}",
@@ -92,10 +95,10 @@ def release(shown: "Release") -> str:
     ]
     level = percent(min(estimate.ends or 0.95 for estimate in shown.estimates))
     processed = f"Processed: {', '.join(shown.processing)}; the intervals are those of the raw answers."
-    kept = f"Table: {shown.facts['table']}. Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."
+    source = f"Table: {shown.facts['table']}. Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."
     return _drawn(
         f"Release of {shown.facts['query']}",
-        [*_seeded(shown.facts), kept, *[processed] * bool(shown.processing)],
+        [*_seeded(shown.facts), source, *[processed] * bool(shown.processing)],
         _table(f"Answers with {level} intervals", ("query", "cell", *columns), rows, len(shown.labels), "answers"),
         *shown.facts["rules"],
     )
@@ -111,18 +114,20 @@ def ledger(shown: "Ledger") -> str:
 
 def _ledger(shown: "Ledger") -> str:
     now, entries = shown.balance, shown.entries()
-    payments = [(one, state) for one, state in zip(entries, states(entries), strict=True) if one.kind == "reserve"]
+    payments = [
+        (entry, state) for entry, state in zip(entries, states(entries), strict=True) if entry.kind == "reserve"
+    ]
     rows = [
         [
-            plain(one.number),
-            one.time[:16].replace("T", " "),
-            one.question,
-            one.purpose or "",
-            one.by or "",
-            "" if one.guarantee is None else symbol(pure_of(one.guarantee) or one.guarantee),
+            plain(entry.number),
+            entry.time[:16].replace("T", " "),
+            entry.question,
+            entry.purpose or "",
+            entry.by or "",
+            "" if entry.guarantee is None else symbol(pure_of(entry.guarantee) or entry.guarantee),
             state,
         ]
-        for one, state in payments[-MOST_ROWS:]
+        for entry, state in payments[-MOST_ROWS:]
     ]
     left = amount(rounded_left(now["remaining"], now["budget"]))
     return _drawn(
@@ -227,10 +232,10 @@ def fit_release(shown: "FitRelease") -> str:
     """Draw the released numbers of a fit; all of them are public."""
     rows = list(islice(_entries(shown.values), MOST_ROWS))
     total = sum(np.size(value) for value in shown.values.values())
-    asked = "" if shown.asked is None else f"Requested: {symbol(shown.asked)}. "
+    request = "" if shown.asked is None else f"Requested: {symbol(shown.asked)}. "
     return _drawn(
         f"{shown.estimator}, fitted",
-        [*_seeded(shown.facts), f"{asked}Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
+        [*_seeded(shown.facts), f"{request}Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
         _table("Released numbers", ("number", "value"), rows, total),
     )
 

@@ -31,8 +31,8 @@ def press(release: "Release") -> str:
     title = release.captions.title or f"Figures from {release.facts['table']}"
     head = tag("header", tag("p", "For the press", class_="kicker"), tag("h1", title))
     said = [said for term in terms if (said := _said(term))][:_MOST]
-    found = tag("section", tag("h2", "In sentences"), listing(said)) if said else Html("")
-    body = [head, warnings(release.facts), tag("main", found, _picture(terms), _noise(release, terms[0]))]
+    sentences = tag("section", tag("h2", "In sentences"), listing(said)) if said else Html("")
+    body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, "Made from a release; no row was read for it.")
 
 

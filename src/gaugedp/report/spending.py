@@ -115,11 +115,11 @@ def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None
     """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is."""
     if spending.share(spending.left) < _LEFT_OVER:
         return None
-    asked = _numbers(spending.budget, spending.budget.left(spending.spent))
-    if not all(_PLANNED[0] <= number <= _PLANNED[1] for name, number in asked.items() if name != "delta"):
+    affordable = _numbers(spending.budget, spending.budget.left(spending.spent))
+    if not all(_PLANNED[0] <= number <= _PLANNED[1] for name, number in affordable.items() if name != "delta"):
         return None
     count = workload(np.array([[1, 0]]), Domain.of(counted=["yes", "no"]))
-    planned = plan(count, unit or PrivacyUnit(), **asked)
+    planned = plan(count, unit or PrivacyUnit(), **affordable)
     return float(next(row["interval_95"] for row in planned.table() if row["chosen"]))
 
 

@@ -131,13 +131,13 @@ def _scaled(term: Term, factors: np.ndarray) -> Term:
 def _apart(ticks: list[tuple[float, str]], sizes: Sizes) -> list[tuple[float, str]]:
     """Return the first and the last tick, and those between that leave room for one another."""
     scale = (ticks[-1][0] - ticks[0][0]) / sizes.width
-    kept = [ticks[0]]
+    spaced = [ticks[0]]
     for tick in ticks[1:-1]:
-        needed = (text_length(tick[1]) + text_length(kept[-1][1]) + 2) / 2 * sizes.font * scale
+        needed = (text_length(tick[1]) + text_length(spaced[-1][1]) + 2) / 2 * sizes.font * scale
         last = (text_length(tick[1]) + text_length(ticks[-1][1]) + 2) / 2 * sizes.font * scale
-        if tick[0] - kept[-1][0] >= needed and ticks[-1][0] - tick[0] >= last:
-            kept.append(tick)
-    return [*kept, ticks[-1]]
+        if tick[0] - spaced[-1][0] >= needed and ticks[-1][0] - tick[0] >= last:
+            spaced.append(tick)
+    return [*spaced, ticks[-1]]
 
 
 def _upright_axes(term: Term, sizes: Sizes, right: float = 14.0) -> tuple[Any, float]:

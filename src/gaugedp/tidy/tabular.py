@@ -132,10 +132,10 @@ class Crosstabs:
 
     def table(self, names: str, value: str) -> Columns:
         """Return the columns of a table: a line a cell of all but the last attribute, a column a cell of the last."""
-        term, wanted = self._found(names)
-        along, across = wanted[:-1], wanted[-1]
+        term, names_in_order = self._term(names)
+        along, across = names_in_order[:-1], names_in_order[-1]
         words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}
-        body, total = self._ordered(term, wanted), self._margin(term, ())
+        body, total = self._ordered(term, names_in_order), self._margin(term, ())
         if not along:
             ends = [] if total is None else [float(total)]
             lines: dict[str, Sequence[str] | np.ndarray] = {
@@ -153,7 +153,9 @@ class Crosstabs:
                 heads = {name: [*texts, TOTAL] for name, texts in heads.items()}
                 wide = {name: np.append(column, end) for (name, column), end in zip(wide.items(), last, strict=True)}
             lines = {**heads, **wide}
-        return {self.captions.name(name) if name in wanted else name: _column(line) for name, line in lines.items()}
+        return {
+            self.captions.name(name) if name in names_in_order else name: _column(line) for name, line in lines.items()
+        }
 
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
         """Return the answers for the cells of fewer attributes, released or added up; None where they are not known."""
@@ -172,16 +174,16 @@ class Crosstabs:
         table = self.numbers[start : start + term.size].reshape(term.shape)
         return table.transpose([term.names.index(name) for name in names])
 
-    def _found(self, names: str) -> tuple[Outline, tuple[str, ...]]:
+    def _term(self, names: str) -> tuple[Outline, tuple[str, ...]]:
         """Return the term that is asked for, by its text or its attributes, and these in the order asked for."""
         tables = [term for term in self.terms if term.axes and _is_of_cells(term)]
-        wanted = tuple(plain(part) for part in parts(names, "*")) if isinstance(names, str) else ()
+        names_in_order = tuple(plain(part) for part in parts(names, "*")) if isinstance(names, str) else ()
         for term in tables:
             if term.text == names:
                 return term, term.names
         for term in tables:
-            if sorted(term.names) == sorted(wanted):
-                return term, wanted
+            if sorted(term.names) == sorted(names_in_order):
+                return term, names_in_order
         known = "; ".join(term.text for term in tables)
         what = f"Choose one of: {known}." if known else "This release has no table of cells."
         raise InvalidRequest(f"There is no table {names!r}.", what)
