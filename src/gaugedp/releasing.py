@@ -1,7 +1,7 @@
 """The one door: the only place that looks at data."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
