@@ -51,7 +51,8 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
             tag(
                 "section",
                 tag("h2", _APPENDIX),
-                _asked_for(facts),
+                tag("h3", "The question"),
+                _code(facts["query"]),
                 _compared(facts),
                 _steps(facts["steps"]),
                 _again(release),
@@ -186,10 +187,6 @@ def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
     error = join([short(offer["error"]), tag("span", bar, class_="track", aria_hidden="true")])
     guarantee = words.amount(offer["guarantee"])
     return [name, error, *widths, guarantee, offer["exactness"], offer["noise"]]
-
-
-def _asked_for(facts: Mapping[str, Any]) -> Html:
-    return join([tag("h3", "The question"), _code(facts["query"])])
 
 
 def _steps(runs: list[list[Any]]) -> Html:
