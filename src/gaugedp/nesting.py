@@ -120,17 +120,17 @@ class Recursion:
 
     def known(self, counts: Tables) -> tuple[Tables, Tables]:
         """Return what is known of each area from itself and below, and of each area but the finest from below alone."""
-        known, sums = counts[-1:], Tables()
+        estimates, sums = counts[-1:], Tables()
         for level in reversed(range(len(counts) - 1)):
-            sums.insert(0, self.nesting.total(known[0], level))
-            known.insert(0, counts[level] + self.trusts[level] * (sums[0] - counts[level]))
-        return known, sums
+            sums.insert(0, self.nesting.total(estimates[0], level))
+            estimates.insert(0, counts[level] + self.trusts[level] * (sums[0] - counts[level]))
+        return estimates, sums
 
     def estimates(self, counts: Tables) -> Tables:
         """Return the estimates; they add up to rounding."""
-        known, sums = self.known(counts)
-        estimates = known[:1]
-        for level, parts in enumerate(known[1:]):
+        from_below, sums = self.known(counts)
+        estimates = from_below[:1]
+        for level, parts in enumerate(from_below[1:]):
             above = estimates[level] - sums[level]
             estimates.append(parts + self.shares[level] * self.nesting.handed(above, level))
         return estimates

@@ -105,7 +105,7 @@ class BodyGeometry:
             ("isotropic constant", f"{most}{self.isotropic_constant:.4g}{how}" if how else "not known"),
             ("deviations", f"{_short(self.principal_deviations)}{how}"),
             *((f"error of {name}", f"{readable(error)} ({exactness[name]})") for name, error in self.errors.items()),
-            ("lower bound", f"{readable(self.bound)} ({_known(self.bound)})"),
+            ("lower bound", f"{readable(self.bound)} ({_how_known(self.bound)})"),
             ("ratio", f"{self.ratio:.3g} ({_OVER if self.ratio >= 1 else _BELOW})"),
         ]
         width = max(len(name) for name, _ in rows)
@@ -229,7 +229,7 @@ def _planes(
         yield vectors[:, [first, second]], (f"principal axis {first + 1}", f"principal axis {second + 1}")
 
 
-def _known(bound: VolumeBound) -> str:
+def _how_known(bound: VolumeBound) -> str:
     return "proved" if bound.confidence == 1 else "certified with confidence 1 − 10⁻⁹"
 
 

@@ -46,22 +46,22 @@ def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
     """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
-    known = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
+    kind = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
     none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
     if error < real * (1 - _ROUNDING):
         real_is_none = "The bound for data in real numbers does not hold for noise on whole numbers"
         if not _tells(error, whole):
             return f"{real_is_none}; nothing near is proved."
-        near = f"For whole numbers {none} {readable(whole)} ({known})"
+        near = f"For whole numbers {none} {readable(whole)} ({kind})"
         return f"{real_is_none}. {near}; this one is at {error / whole:.3g} times that."
-    confidence = " (certified with confidence 1 − 10⁻⁹)" if known == "certified" else ""
+    confidence = " (certified with confidence 1 − 10⁻⁹)" if kind == "certified" else ""
     ratio = max(error / real, 1.0)
     near = f"For data in real numbers {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."
     if not _tells(error, whole):
         return near
-    return f"{near} For whole numbers {readable(whole)} is {known}; this one is at {error / whole:.3g} times that."
+    return f"{near} For whole numbers {readable(whole)} is {kind}; this one is at {error / whole:.3g} times that."
 
 
 def floor_in_words(ratio: float) -> str:

@@ -73,8 +73,13 @@ def domain(table: str, out: str | None, learn: str | None, **options: str | None
     names = file_columns(table)
     check_apart({"table": table}, {"out": out})
     if learn is not None:
-        given = out if out is not None and Path(out).is_file() else options["domain_path"]
-        learn_bounds((table, out, learn), written_in(given) if given else skeleton(Path(table), names), given, options)
+        domain_file = out if out is not None and Path(out).is_file() else options["domain_path"]
+        learn_bounds(
+            (table, out, learn),
+            written_in(domain_file) if domain_file else skeleton(Path(table), names),
+            domain_file,
+            options,
+        )
         return
     if any(options.values()):
         raise InvalidRequest("Only the names of columns are read without --learn.", "Name a column: --learn COLUMN.")
@@ -105,7 +110,7 @@ def _remark(name: str) -> str:
 
 
 def learn_bounds(
-    named: tuple[str, str | None, str], text: str, given: str | None, options: Mapping[str, str | None]
+    named: tuple[str, str | None, str], text: str, domain_file: str | None, options: Mapping[str, str | None]
 ) -> None:
     """Pay for bounds of a column, look, and write `text`, the domain file `given` or a new one, with the bounds.
 
@@ -120,7 +125,7 @@ def learn_bounds(
     out = options["domain_path"] if out is None else out
     check_apart({"table": table, "ledger": options["ledger_path"]}, {"out": out})
     check_writable(out, ".toml")
-    name, unit = _known(text, given, column, Path(table).name.split(".")[0] or "table")
+    name, unit = _name_and_unit(text, domain_file, column, Path(table).name.split(".")[0] or "table")
     placed(text, column, _line(column, (0, 1), 1, ""))  # refuses
     payment = Payment.of(options["ledger_path"], options["budget_text"], options["by"], options["purpose"])
     step = number("step", options["step"] or "1")
@@ -153,11 +158,11 @@ def learn_bounds(
     hand_over("domain file", [(lambda path: path.write_text(filled, encoding="utf-8"), out)], show)
 
 
-def _known(text: str, given: str | None, column: str, otherwise: str) -> tuple[str, PrivacyUnit]:
+def _name_and_unit(text: str, domain_file: str | None, column: str, otherwise: str) -> tuple[str, PrivacyUnit]:
     """Return the name and the unit of a domain file; refused: one that describes the column already."""
-    if given is None:
+    if domain_file is None:
         return str(tomllib.loads(text).get("name", otherwise)), PrivacyUnit.of(tomllib.loads(text).get("unit", {}))
-    domain = Domain.load(given)
+    domain = Domain.load(domain_file)
     if column in domain.columns:
         raise InvalidRequest(
             f"The domain file describes the column {column} already.", "Take its line out, or use its bounds."
