@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gaugedp.ledger.chain import link
-from gaugedp.ledger.sql import _SELECT, _row
+from gaugedp.ledger.store import _SELECT, _row
 from tests.ledger.kit import SECRET, ask, filled, refused
 from tests.ledger.test_ledger_verify import change
 

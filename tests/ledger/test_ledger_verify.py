@@ -11,7 +11,7 @@ import pytest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.chain import LedgerEvent, canonical, extend, request_text, units
-from gaugedp.ledger.sql import _row
+from gaugedp.ledger.store import _row
 from tests.ledger.kit import SECRET, Place, ask, filled, paid, refused
 
 COPY = (

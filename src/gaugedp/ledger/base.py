@@ -265,17 +265,13 @@ class Ledger:
 
 def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store:
     """Return the store at `path`, created with the entry `opening` where there is none."""
-    if path == MEMORY:
-        from gaugedp.ledger.memory import MemoryStore
-
-        return MemoryStore(opening)
     if is_address(path):
         from gaugedp.ledger.postgres import PostgresStore
 
         return PostgresStore.open(path, timeout, opening)
-    from gaugedp.ledger.sqlite import SqliteStore
+    from gaugedp.ledger.sqlite import MemoryStore, SqliteStore
 
-    return SqliteStore.open(path, timeout, opening)
+    return MemoryStore(opening) if path == MEMORY else SqliteStore.open(path, timeout, opening)
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import postgres_schema as schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.lock import process_lock, retry_while_locked
-from gaugedp.ledger.sql import Transaction, gone
-from gaugedp.ledger.store import T, no_ledger
+from gaugedp.ledger.store import T, Transaction, gone, no_ledger
 
 
 class PostgresStore:

@@ -5,7 +5,7 @@ from typing import Any
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.ledger.chain import NOTHING
-from gaugedp.ledger.sql import GUARDS_CHANGED, altered, gone
+from gaugedp.ledger.store import GUARDS_CHANGED, altered, gone
 
 MARK = "gaugedp ledger 1"  # the comment on the table `head`: what it is, and the version of the tables
 CREATING = 0x6744504C  # the advisory lock of those who create ledgers

@@ -5,7 +5,7 @@ import struct
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger.chain import NOTHING
-from gaugedp.ledger.sql import GUARDS_CHANGED, RESTORE, altered, gone
+from gaugedp.ledger.store import GUARDS_CHANGED, RESTORE, altered, gone
 
 APPLICATION_ID = 0x6744504C  # "gDPL"
 VERSION = 1

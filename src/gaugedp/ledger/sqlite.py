@@ -1,4 +1,4 @@
-"""A ledger in a SQLite file: one connection for each transaction, durable when it returns.
+"""A ledger in a SQLite file: one connection for each transaction, durable when it returns; and one in memory.
 
 The file is in WAL mode with synchronous = FULL. Transactions and forks of this process wait for each other, so that no
 child inherits an open transaction. Beside the locks of SQLite, which go by the name of the file, the file itself is
@@ -7,18 +7,19 @@ locked.
 
 import os
 import sqlite3
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from gaugedp.errors import LedgerRefused
+from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone
 from gaugedp.ledger.lock import held, process_lock, retry_while_locked
-from gaugedp.ledger.sql import Transaction
-from gaugedp.ledger.store import T, no_ledger
+from gaugedp.ledger.store import MEMORY, T, Transaction, no_ledger
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
 _FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second where damage makes SQLite's message unreadable
@@ -158,3 +159,36 @@ def _publish(draft: Path, path: Path) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class MemoryStore:
+    """Entries in a database in memory: not durable, for the threads of one process only."""
+
+    durable = shared = False
+    name = repr(MEMORY)
+
+    def __init__(self, opening: LedgerEvent | None) -> None:
+        if opening is None:
+            raise no_ledger(self.name)
+        self._connection = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._connection.close)
+        self._lock = threading.RLock()
+        self._owner = os.getpid()
+        schema.create(self._connection)
+        SqliteTransaction(self._connection).append(*extend(NOTHING, opening))
+
+    def run(self, act: Callable[[SqliteTransaction], T], *, write: bool = True) -> T:
+        """Return `act(transaction)` as `Store.run` guarantees, except that nothing outlives the process."""
+        if os.getpid() != self._owner:
+            raise LedgerRefused(
+                "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget."
+            )
+        with self._lock, self._connection:  # which commits, or keeps nothing where `act` raises
+            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            return act(SqliteTransaction(self._connection))
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidRequest(
+            "An in-memory ledger cannot be sent to another process or kept in a file.",
+            "Open a ledger file: Ledger.open('people.ledger', budget=…).",
+        )

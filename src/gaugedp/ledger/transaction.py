@@ -10,7 +10,7 @@ from gaugedp.ledger.chain import ORIGIN, LedgerEvent, Row, Units, canonical, ext
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
 from gaugedp.ledger.header import LedgerHeader, opened_by
 from gaugedp.ledger.signature import unsigned
-from gaugedp.ledger.sql import Transaction
+from gaugedp.ledger.store import Transaction
 
 _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
