@@ -78,7 +78,7 @@ def test_two_folders_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_missing_part_and_a_missing_extra(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "_found", lambda _: None)
+    monkeypatch.setattr(doctor, "_version_of", lambda _: None)
     code, found = lines(capsys, "--folder", str(tmp_path))
     assert code == 1
     assert found["numpy"]["state"] == "wrong"
