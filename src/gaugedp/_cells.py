@@ -114,10 +114,7 @@ def read_cells(X: Any) -> np.ndarray:
 
 
 def kind_of(column: Any) -> str:
-    """Return NumPy's kind of an array or of a column by its type; "O" where it has none.
-
-    "O" too for a complex column of a data frame: one complex cell makes all others complex there.
-    """
+    """Return NumPy's kind of an array or of a column by its type; "O" where it has none."""
     kind = str(getattr(getattr(column, "dtype", None), "kind", "O"))
     return "O" if kind == "c" and not isinstance(column, np.ndarray) else kind
 

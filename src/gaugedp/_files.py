@@ -26,10 +26,7 @@ def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written
 
 
 def part_prefix(folder: Path) -> str:
-    """Return how the name of an unfinished file begins in a folder, and remove those that killed runs left there.
-
-    The name tells the machine and the process: only what a process of this machine left that is no more is removed.
-    """
+    """Return how the name of an unfinished file begins in a folder, and remove those that killed runs left there."""
     host = re.sub(r"[^A-Za-z0-9]", "", socket.gethostname()) or "host"
     for part in folder.glob(f".gaugedp-{host}-*-*"):
         process = part.name.removeprefix(f".gaugedp-{host}-").split("-")[0]

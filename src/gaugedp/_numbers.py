@@ -49,11 +49,7 @@ def scientific(value: float) -> str:
 
 
 def decimals(estimate: Column, lower: Column, upper: Column) -> int:
-    """Return the decimals (below 0: tens, hundreds) that all answers of a question are worth, by their intervals.
-
-    Three digits of the narrowest half width (of the widest one's ten thousandth, where that is more); no more decimals
-    than the numbers have.
-    """
+    """Return the decimals (below 0: tens, hundreds) that all answers of a question are worth, by their intervals."""
     numbers = np.array([estimate, lower, upper], dtype=float)
     half = (numbers[2] - numbers[1]) / 2
     half = half[(half > 0) & np.isfinite(half)]

@@ -15,10 +15,7 @@ Folded = Any  # [[how many, value], …], or a long array that `packed` wrote
 
 
 def fold(values: np.ndarray | Sequence[Any], counts: Sequence[int] | None = None) -> Folded:
-    """Write equal neighbours as [how many, value]; `counts` says how often each value stands there, once where None.
-
-    Very many floats, of which neighbours are seldom equal, are packed one by one.
-    """
+    """Write equal neighbours as [how many, value]; `counts` says how often each value stands there, once where None."""
     array = np.asarray(values)
     starts = np.flatnonzero(np.concatenate([[True], array[1:] != array[:-1]])[: len(array)])
     if counts is None and len(starts) > max(_WRITTEN_OUT, len(array) // _SELDOM):
@@ -55,10 +52,7 @@ def check_lengths(runs: list[Folded], most: int) -> None:
 
 
 def packed(values: np.ndarray) -> Any:
-    """Return whole numbers or floats as JSON can hold them: a list, or, of very many, {"type", "base64"}.
-
-    The type is the least that holds them all. Whole numbers beyond 64 bits are always a list.
-    """
+    """Return whole numbers or floats as JSON can hold them: a list, or, of very many, {"type", "base64"}."""
     if len(values) <= _WRITTEN_OUT or values.dtype == object:
         return values.tolist()
     kind, values = "<f8", whole_where_all_are(values)

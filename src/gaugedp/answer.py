@@ -252,10 +252,7 @@ class Release(Tabular):
             raise ValueError
 
     def _check_ends(self) -> None:
-        """Fail where an interval cannot be computed, or there are not as many as labels.
-
-        Of plain answers, which are as far from both ends, the widths alone are looked at.
-        """
+        """Fail where an interval cannot be computed, or there are not as many as labels."""
         sizes = [estimate.n_answers for estimate in self.estimates]
         if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError
@@ -311,8 +308,10 @@ class Release(Tabular):
         """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""
         widths = self.facts["widths"] or {}
         folded = {kind: widths[kind][_stored(level)] for kind in KINDS if _stored(level) in widths.get(kind, {})}
-        sizes = {kind: sum(one.n_answers for one in self.estimates if one.kind == kind) for kind in folded}
-        curves = {kind: unfold(one).reshape(-1, sizes[kind]).T for kind, one in folded.items()}
+        sizes = {
+            kind: sum(estimate.n_answers for estimate in self.estimates if estimate.kind == kind) for kind in folded
+        }
+        curves = {kind: unfold(runs).reshape(-1, sizes[kind]).T for kind, runs in folded.items()}
         if any(part.shape[1] < 2 or (part < 0).any() for part in curves.values()):
             raise ValueError
         return curves

@@ -62,19 +62,16 @@ class Dates(Attribute):
 
     @property
     def shifts(self) -> tuple[tuple[int, int], ...]:
-        """The offsets of `timezone`: pairs (second, offset), each from that second since 1970 on, all in seconds.
-
-        They cover a day more at both ends; the first holds before it, too.
-        """
+        """The offsets of `timezone`: pairs (second, offset), each from that second since 1970 on, all in seconds."""
         zone = ZoneInfo(self.timezone or "UTC")
         ends = (self.start(0) - timedelta(days=1), self.start(self.n_inside) + timedelta(days=1))
         first, last = (int(datetime.combine(end, time(), UTC).timestamp()) for end in ends)
-        found = [(first, _offset(zone, first))]
+        shifts = [(first, _offset(zone, first))]
         for second in range(first, last, 86_400):
-            while _offset(zone, second + 86_400) != found[-1][1]:
-                change = _change(zone, max(second, found[-1][0]), second + 86_400)
-                found.append((change, _offset(zone, change)))
-        return tuple(found)
+            while _offset(zone, second + 86_400) != shifts[-1][1]:
+                change = _change(zone, max(second, shifts[-1][0]), second + 86_400)
+                shifts.append((change, _offset(zone, change)))
+        return tuple(shifts)
 
     def inside_label(self, code: int) -> str:
         """The day, week, month, quarter or year, such as 2017-01."""
@@ -101,10 +98,10 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
         raise InvalidRequest(f"The dates are from = {first} and to = {last}.", "Give from at most to.")
     if end.year == date.max.year:
         raise InvalidRequest(f"The dates end in {end.year}.", "Let them end before that year.")
-    found = Dates(by, begin, end, _known(timezone), outside)
-    if found.n_inside > _MOST:
-        raise InvalidRequest(f"There are {found.n_inside:,} cells.", f"Ask for at most {_MOST:,}.")
-    return found
+    dates = Dates(by, begin, end, _known(timezone), outside)
+    if dates.n_inside > _MOST:
+        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Ask for at most {_MOST:,}.")
+    return dates
 
 
 def _start(name: str, written: object, part: str) -> date:
@@ -150,8 +147,8 @@ def _known(timezone: object) -> str | None:
 
 
 def _offset(zone: ZoneInfo, second: int) -> int:
-    found = datetime.fromtimestamp(second, zone).utcoffset()
-    return int(found.total_seconds()) if found is not None else 0
+    offset = datetime.fromtimestamp(second, zone).utcoffset()
+    return int(offset.total_seconds()) if offset is not None else 0
 
 
 def _change(zone: ZoneInfo, low: int, high: int) -> int:

@@ -85,8 +85,8 @@ class Captions:
 
     def about(self, names: Sequence[str]) -> "Captions":
         """Return the captions without those of columns that have none of the names."""
-        kept = {name: caption for name, caption in self.columns.items() if name in names}
-        return self.with_columns(kept)
+        columns = {name: caption for name, caption in self.columns.items() if name in names}
+        return self.with_columns(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is not empty, as JSON can hold it."""

@@ -161,8 +161,8 @@ class Domain:
         if "person" not in facts:
             return domain.with_impossible(*impossible)
         people = domain.by_person(domain.protected(), read_per_person(facts))
-        own = read_own(facts, people.attributes)
-        captions = people.captions.with_columns({**people.captions.columns, **own})
+        captions_of_people = read_own(facts, people.attributes)
+        captions = people.captions.with_columns({**people.captions.columns, **captions_of_people})
         return people.with_captions(captions).with_impossible(*impossible)
 
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
@@ -175,26 +175,34 @@ class Domain:
                 "Rows of a person are made one row, and the unit is not a person with one row.",
                 "Name the column that says whose a row is, under [unit] or in gd.PrivacyUnit, and leave max_rows out.",
             )
-        if self.rows is not None or not made or not all(isinstance(each, PerPerson) for each in made.values()):
+        if (
+            self.rows is not None
+            or not made
+            or not all(isinstance(per_person, PerPerson) for per_person in made.values())
+        ):
             raise InvalidRequest(
                 "It is not said what is made of the rows of a person.",
                 "Say it of rows, under [person] or with such as visits=gd.PerPerson.count(gd.integers(0, 50)).",
             )
-        facts = {name: self._made(name, each) for name, each in made.items()}
-        own = {name: self.captions.columns.get(each.of or "") for name, each in made.items() if each.is_like_its_source}
+        facts = {name: self._made(name, per_person) for name, per_person in made.items()}
+        captions = {
+            name: self.captions.columns.get(per_person.of or "")
+            for name, per_person in made.items()
+            if per_person.is_like_its_source
+        }
         return replace(
             self,
             attributes={name: fact for name, fact in facts.items() if isinstance(fact, Attribute)},
             columns={name: fact for name, fact in facts.items() if isinstance(fact, BoundedColumn)},
             unit=replace(unit, as_one=True),
-            captions=self.captions.with_columns({name: caption for name, caption in own.items() if caption}),
+            captions=self.captions.with_columns({name: caption for name, caption in captions.items() if caption}),
             rows=self,
             made=dict(made),
             impossible=(),
         )
 
-    def _made(self, name: str, each: PerPerson) -> Attribute | BoundedColumn:
-        return named(f"[person] {name}", lambda: each.described(self.attributes, self.columns))
+    def _made(self, name: str, per_person: PerPerson) -> Attribute | BoundedColumn:
+        return named(f"[person] {name}", lambda: per_person.described(self.attributes, self.columns))
 
     def origins(self, names: Sequence[str]) -> list[str]:
         """Return of what rows the named values of a person are made, in sentences; none where a row is as it was."""
@@ -205,9 +213,11 @@ class Domain:
     def recipe(self, names: Sequence[str]) -> list[str]:
         """Return everything that decides what the named values of a person are; nothing where a row is as it was."""
         rows = self.rows or self
-        each = [self.made[name] for name in names if name in self.made]
-        sources = [(name, rows.attributes.get(name), rows.columns.get(name)) for one in each for name in one.sources]
-        return [repr((each, sources))] if each else []
+        per_person = [self.made[name] for name in names if name in self.made]
+        sources = [
+            (name, rows.attributes.get(name), rows.columns.get(name)) for rule in per_person for name in rule.sources
+        ]
+        return [repr((per_person, sources))] if per_person else []
 
     def with_attribute(self, name: str, attribute: Attribute) -> "Domain":
         """Return the same domain with another description of an attribute that it has."""

@@ -70,20 +70,20 @@ def read_per_person(facts: Mapping[str, Any]) -> dict[str, PerPerson]:
 
 def read_own(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> dict[str, Caption]:
     """Return what people read in place of the names in [person], and of the cells of those that are `attributes`."""
-    own = {name: _own(value) for name, value in _section(facts, "person").items()}
+    captions = {name: _caption_words(value) for name, value in _section(facts, "person").items()}
     return {
         name: Caption.of(f"[person] {name}", words, attributes[name].labels if name in attributes else None)
-        for name, words in own.items()
+        for name, words in captions.items()
         if words
     }
 
 
 def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute], folder: Path) -> Captions:
     """Return the title and other texts of a domain file, and what stands for its names and cells."""
-    own = {name: _own(value) for name, value in _section(facts, "columns").items()}
-    columns = {name: Caption.of(f"column {name}", words) for name, words in own.items() if words}
+    captions = {name: _caption_words(value) for name, value in _section(facts, "columns").items()}
+    columns = {name: Caption.of(f"column {name}", words) for name, words in captions.items() if words}
     for name, value in _section(facts, "attributes").items():
-        if words := {**own.get(name, {}), **_own(value)}:
+        if words := {**captions.get(name, {}), **_caption_words(value)}:
             columns[name] = Caption.of(f"attribute {name}", words, attributes[name].labels)
             if "geography" in words:
                 columns[name] = replace(columns[name], areas=_areas(name, words["geography"], attributes[name], folder))
@@ -99,7 +99,7 @@ def _areas(name: str, path: object, attribute: Attribute, folder: Path) -> dict[
     return named(place, lambda: read_areas(folder / path, name, attribute.labels))
 
 
-def _own(value: object) -> dict[str, Any]:
+def _caption_words(value: object) -> dict[str, Any]:
     return {key: fact for key, fact in value.items() if key in OWN} if isinstance(value, Mapping) else {}
 
 
@@ -137,18 +137,14 @@ def _text(path: str | Path) -> str:
 
 
 def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
-    """Return the text of a domain file in which the unknown keys of attribute `name` are these, and all else "other".
-
-    The rest of the text stays as it is; where the table had its name from the file, the text says it. Refused: a file
-    in which the attribute is not described by plain keys and most.
-    """
+    """Return the text of a domain file in which these are the keys of attribute `name`, and all else is "other"."""
     facts = read_toml(path)
     described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
-    wanted = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
-    wanted.setdefault("name", Path(path).stem)
-    text = _text(path) if "name" in facts else f"name = {_quoted(wanted['name'])}\n{_text(path)}"
+    expected = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
+    expected.setdefault("name", Path(path).stem)
+    text = _text(path) if "name" in facts else f"name = {_quoted(expected['name'])}\n{_text(path)}"
     for places in _places(text):
-        if _parsed(_filled(text, places, ["-"])) == wanted:
+        if _parsed(_filled(text, places, ["-"])) == expected:
             return _filled(text, places, keys)
     raise InvalidRequest(
         f"The description of {name} in {str(path)!r} cannot be changed.",

@@ -17,12 +17,7 @@ Ring = list[tuple[float, float]]
 
 
 def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
-    """Return the outline of each cell of an attribute, as the path of an SVG on one map of SIDE × SIDE at most.
-
-    A cell is the feature whose `id`, or whose property `name`, is its text. Places are longitudes and latitudes, drawn
-    with true angles at the middle latitude. Other features are left out. Refused: a cell without a feature, but for
-    "other"; what is no such file; outlines in so much detail that a release would be large.
-    """
+    """Return the outline of each cell of an attribute, as the path of an SVG on one map of SIDE × SIDE at most."""
     features = {key: list(_rings(feature)) for feature in _features(path) for key in _keys(feature, name)}
     wanted = [cell for cell in cells if cell != OTHER]
     for cell in wanted:

@@ -137,22 +137,22 @@ def release_keys(  # noqa: PLR0913 - a door that people use
     on_stage("plan")
     _check_kinds(table, ledger)
     most = unknown(table.domain, attribute).most
-    chosen = selection(table, attribute, guarantee)
+    mechanism = selection(table, attribute, guarantee)
     stream = system_rng() if rng is None else rng
     row_key = stream.bytes(16)
-    facts = _facts(chosen, table, attribute, stream.seed)
+    facts = _facts(mechanism, table, attribute, stream.seed)
     on_stage("pay")
-    request = {"keys": attribute, "most": most, "asked": chosen.guarantee.to_dict(), "research_seed": stream.seed}
-    paid = ledger.reserve([chosen.guarantee], table=table.name, unit=table.unit, request=request, key=key)
-    if isinstance(paid, Stored):
-        return KeyRelease.from_json(paid.released.decode())
+    request = {"keys": attribute, "most": most, "asked": mechanism.guarantee.to_dict(), "research_seed": stream.seed}
+    reservation = ledger.reserve([mechanism.guarantee], table=table.name, unit=table.unit, request=request, key=key)
+    if isinstance(reservation, Stored):
+        return KeyRelease.from_json(reservation.released.decode())
     on_stage("look")
-    facts["account"] = ledger.account(paid) | {"key": paid.key}
+    facts["account"] = ledger.account(reservation) | {"key": reservation.key}
     keys, counts = count_keys(table.reporting(on_progress), attribute, row_key)
-    noisy = chosen.draw(counts, 1, stream)[0]
+    noisy = mechanism.draw(counts, 1, stream)[0]
     on_stage("store")
-    shown = _shown(attribute, keys, noisy, chosen, facts)
-    ledger.settle(paid, shown.to_json().encode())
+    shown = _shown(attribute, keys, noisy, mechanism, facts)
+    ledger.settle(reservation, shown.to_json().encode())
     return shown
 
 
@@ -166,9 +166,9 @@ def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelectio
     return KeySelection.calibrate(table.unit.most_changes, guarantee)
 
 
-def least_counts(chosen: KeySelection) -> list[tuple[float, int]]:
+def least_counts(mechanism: KeySelection) -> list[tuple[float, int]]:
     """Return (chance, the least count of a key that is shown with it) for some chances."""
-    return [(chance, chosen.least_count(chance)) for chance in CHANCES]
+    return [(chance, mechanism.least_count(chance)) for chance in CHANCES]
 
 
 def chances_in_words(shown: Iterable[tuple[float, int]]) -> str:
@@ -196,20 +196,20 @@ def _check_kinds(table: object, ledger: object) -> None:
 
 
 def _shown(
-    attribute: str, keys: list[str], noisy: np.ndarray, chosen: KeySelection, facts: dict[str, Any]
+    attribute: str, keys: list[str], noisy: np.ndarray, mechanism: KeySelection, facts: dict[str, Any]
 ) -> KeyRelease:
     """Return the keys that passed, or those of them with the largest noisy counts: no true count is used."""
     passed = np.flatnonzero(noisy)
     facts["passed"] = len(passed)
     largest = passed[np.argsort(-noisy[passed], kind="stable")][: facts["most"]]
-    kept = np.sort(largest)
-    counts = np.maximum(1, noisy[kept] - chosen.noise.shift)
+    places = np.sort(largest)
+    counts = np.maximum(1, noisy[places] - mechanism.noise.shift)
     return KeyRelease(
-        attribute, tuple(keys[place] for place in kept), counts, chosen.guarantee, chosen.exactness, facts
+        attribute, tuple(keys[place] for place in places), counts, mechanism.guarantee, mechanism.exactness, facts
     )
 
 
-def _facts(chosen: KeySelection, table: Table, attribute: str, seed: int | None) -> dict[str, Any]:
+def _facts(mechanism: KeySelection, table: Table, attribute: str, seed: int | None) -> dict[str, Any]:
     """Return all that is public before anything is paid."""
     return {
         "version": version("gaugedp"),
@@ -218,8 +218,8 @@ def _facts(chosen: KeySelection, table: Table, attribute: str, seed: int | None)
         "protects": str(table.unit),
         "rules": [*_of_unit(table), *table.rules, *_RULES],
         "most": unknown(table.domain, attribute).most,
-        "mechanism": {"name": chosen.name, "noise": chosen.describe(), "exactness": chosen.exactness},
-        "shown": least_counts(chosen),
+        "mechanism": {"name": mechanism.name, "noise": mechanism.describe(), "exactness": mechanism.exactness},
+        "shown": least_counts(mechanism),
         "research_seed": seed,
     }
 

@@ -41,7 +41,9 @@ class Nesting:
     def split(self, values: np.ndarray) -> Tables:
         """Return counts (…, n_answers) as a table for each level."""
         ahead = values.ndim - 1
-        parts = [values[..., one.start : one.stop].reshape(*values.shape[:-1], *one.shape) for one in self.places]
+        parts = [
+            values[..., place.start : place.stop].reshape(*values.shape[:-1], *place.shape) for place in self.places
+        ]
         return [
             part.transpose(*range(ahead), *(ahead + axis for axis in place.order)).reshape(
                 *part.shape[:ahead], place.n_areas, -1
@@ -118,25 +120,26 @@ class Recursion:
 
     def known(self, counts: Tables) -> tuple[Tables, Tables]:
         """Return what is known of each area from itself and below, and of each area but the finest from below alone."""
-        known, sums = counts[-1:], Tables()
+        estimates, sums = counts[-1:], Tables()
         for level in reversed(range(len(counts) - 1)):
-            sums.insert(0, self.nesting.total(known[0], level))
-            known.insert(0, counts[level] + self.trusts[level] * (sums[0] - counts[level]))
-        return known, sums
+            sums.insert(0, self.nesting.total(estimates[0], level))
+            estimates.insert(0, counts[level] + self.trusts[level] * (sums[0] - counts[level]))
+        return estimates, sums
 
     def estimates(self, counts: Tables) -> Tables:
         """Return the estimates; they add up to rounding."""
-        known, sums = self.known(counts)
-        found = known[:1]
-        for level, parts in enumerate(known[1:]):
-            found.append(parts + self.shares[level] * self.nesting.handed(found[level] - sums[level], level))
-        return found
+        from_below, sums = self.known(counts)
+        estimates = from_below[:1]
+        for level, parts in enumerate(from_below[1:]):
+            above = estimates[level] - sums[level]
+            estimates.append(parts + self.shares[level] * self.nesting.handed(above, level))
+        return estimates
 
     @cached_property
     def variances(self) -> Tables:
         """The variances of the estimates: u for the coarsest, u·(1 − share + share·V/S) for parts of an area with V."""
-        found = self.spreads[:1]
+        variances = self.spreads[:1]
         for level, share in enumerate(self.shares):
-            left = self.nesting.handed(found[level] / self.rooms[level], level)
-            found.append(self.spreads[level + 1] * (1 - share + share * left))
-        return found
+            left = self.nesting.handed(variances[level] / self.rooms[level], level)
+            variances.append(self.spreads[level + 1] * (1 - share + share * left))
+        return variances

@@ -33,10 +33,7 @@ _MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be wort
 
 
 def bonferroni_level(level: float) -> float:
-    """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows.
-
-    An interval that misses exactly as often as it may fails every second check by repetition; this one passes.
-    """
+    """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows."""
     return 1 - 0.6 * (1 - level)
 
 
@@ -83,7 +80,10 @@ class Plan:
     def left_out(self) -> dict[str, str]:
         """Why a mechanism is not weighed, by name, in words: beaten, or not for the question. Empty for quantiles."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
-        lost = {one.mechanism.name: f"cannot err less than {digits_down(one.least)}" for one in self.beaten}
+        lost = {
+            candidate.mechanism.name: f"cannot err less than {digits_down(candidate.least)}"
+            for candidate in self.beaten
+        }
         return lost | self.query.left_out(self.unit, self.asked, offered)
 
     def left_out_in_words(self) -> str:
@@ -332,19 +332,19 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
     )
 
 
-def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
-    offers = tuple(Candidate(mechanism, query) for mechanism in query.candidates(unit, asked))
+def _plan(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
+    offers = tuple(Candidate(mechanism, query) for mechanism in query.candidates(unit, requested))
     choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
     lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}
     beaten = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))
     chosen = next(
         offer.mechanism
         for offer in offers
-        if all(part is one for part, (one, *_) in zip(offer.mechanism.parts, choices, strict=True))
+        if all(part is mechanism for part, (mechanism, *_) in zip(offer.mechanism.parts, choices, strict=True))
     )
     reasons = zip(query.parts, (reason for _, reason, _ in choices), strict=True)
     reason = choices[0][1] if len(choices) == 1 else ". ".join(f"{part.text}: {why}" for part, why in reasons)
-    return Plan(query, unit, asked, offers, chosen, reason, beaten)
+    return Plan(query, unit, requested, offers, chosen, reason, beaten)
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:

@@ -33,7 +33,7 @@ def check_fits(facts: dict[str, Any], query: Query) -> None:
         )
 
 
-def public_facts(query: Query, table: Rows, asked: Guarantee, seed: int | None) -> dict[str, Any]:
+def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | None) -> dict[str, Any]:
     """Return what a release says of a question and a table, all of it public."""
     return {
         "format": FORMAT,
@@ -44,7 +44,7 @@ def public_facts(query: Query, table: Rows, asked: Guarantee, seed: int | None) 
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
         "rules": [*table.unit.rules, *table.rules, *query.rules],
-        "asked": asked.to_dict(),
+        "asked": requested.to_dict(),
         **_for_people(query, table),
         **_nested(query),
         **_impossible(query),

@@ -1,7 +1,7 @@
 """The one door: the only place that looks at data."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Stored
+from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.planning import Plan, fits, misfit, plan
@@ -64,22 +64,13 @@ def release(
     steps = check(processing, query)
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
     chosen_plan = _planned(query, table, planned_by, (epsilon, delta, rho, mu))
-    # of a plan put together by hand they may not fit
-    guarantees = chargeable(chosen_plan.mechanism.guarantee, chosen_plan.asked)
     stream = system_rng() if rng is None else rng
     prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
     facts = release_facts(chosen_plan, table, seed)
     check_fits(facts, query)
     on_stage("pay")
-    reservation = ledger.reserve(
-        guarantees,
-        table=table.name,
-        unit=table.unit,
-        request=_request(chosen_plan, seed),
-        key=key,
-        resume=table.can_resume,
-    )
+    reservation = _paid(chosen_plan, table, ledger, key, seed)
     if isinstance(reservation, Stored):
         return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
     on_stage("look")
@@ -189,14 +180,17 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
     return source
 
 
-def _request(chosen_plan: Plan, seed: int | None) -> dict[str, Any]:
-    return {
+def _paid(chosen_plan: Plan, table: Rows, ledger: Ledger, key: str | None, seed: int | None) -> Reservation | Stored:
+    """Pay, durably, or return what was paid for before; of a plan put together by hand guarantees may not fit."""
+    request = {
         "query": chosen_plan.query.text,
         "digest": chosen_plan.query.digest(),
         "asked": chosen_plan.asked.to_dict(),
         "mechanism": chosen_plan.mechanism.name,
         "research_seed": seed,
     }
+    guarantees, resume = chargeable(chosen_plan.mechanism.guarantee, chosen_plan.asked), table.can_resume
+    return ledger.reserve(guarantees, table=table.name, unit=table.unit, request=request, key=key, resume=resume)
 
 
 def _check_facts(mechanism: Mechanism) -> None:

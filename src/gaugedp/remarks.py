@@ -18,12 +18,7 @@ _NAMED = 3  # categories in a sentence
 
 
 def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator[str]:
-    """Yield a sentence for what says nothing or lies at a bound, and for categories that may have no rows.
-
-    Means and quantiles are judged by the intervals that are shown: `shown` (3, n) are answers, lower and upper ends.
-    Counts are judged by the intervals that hold all at once, `at_once` (2, n): of many cells whose counts are 0, some
-    have single intervals without it.
-    """
+    """Yield a sentence for what says nothing or lies at a bound, and for categories that may have no rows."""
     for part in question.bounded:
         facts = question.domain.column(part.column)
         yield from _about_range(part.name, float(facts.high - facts.low), shown[:, part.answers], _FEW)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gaugedp.audit import black_box
+from gaugedp.audit import distinguish
 from gaugedp.audit.outputs import of_objects
 from tests.audit.test_audit import audited, telling
 
@@ -19,13 +19,13 @@ def test_two_outputs_have_one_key_exactly_where_they_are_the_same() -> None:
 def test_counted_tests_share_the_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a rule of rare outputs beside that of common ones, both levels together are the miss."""
     levels: list[tuple[float, bool]] = []
-    whole = black_box._test
+    whole = distinguish._test
 
     def noted(name: str, rule: Any, held_out: Any, level: tuple[float, bool]) -> Any:
         levels.append(level)
         return whole(name, rule, held_out, level)
 
-    monkeypatch.setattr(black_box, "_test", noted)
+    monkeypatch.setattr(distinguish, "_test", noted)
     assert audited(telling(0.01), runs=20_000, confidence=0.99).violated
     counted = [level for level, is_counted in levels if is_counted]
     assert len(counted) == 2

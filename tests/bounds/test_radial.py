@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from gaugedp.bounds.radial import log_least_ratio, scaled_sums
+from gaugedp.bounds.volume import log_least_ratio, scaled_sums
 
 
 def exact_sums(u: float, epsilon: float, last: int) -> list[mpmath.mpf]:

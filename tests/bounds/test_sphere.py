@@ -8,7 +8,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope, volume
-from gaugedp.bodies.representation import sums_above
+from gaugedp.bodies.frame import sums_above
 from gaugedp.bounds import lower_bound, sphere, staircase_lower_bound
 from gaugedp.bounds.sphere import certified_volume
 from gaugedp.bounds.volume import bound_from_volume

@@ -9,8 +9,7 @@ from scipy import stats
 
 import gaugedp as gd
 from gaugedp.mechanisms import count_tree
-from gaugedp.mechanisms.count_tree import CountTree, NoisyCounts
-from gaugedp.mechanisms.laplace_sums import upper_quantiles
+from gaugedp.mechanisms.count_tree import CountTree, NoisyCounts, upper_quantiles
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 MISSES = [0.1, 0.0225, 1e-4, 1e-9]

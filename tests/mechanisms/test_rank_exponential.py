@@ -20,8 +20,7 @@ import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.rank_exponential import RankExponential, rank_sensitivity
-from gaugedp.mechanisms.rank_windows import Runs, _below
+from gaugedp.mechanisms.rank_exponential import RankExponential, Runs, _below, rank_sensitivity
 
 HALF, LOW, HIGH = Fraction(1, 2), Fraction(1, 10), Fraction(4, 5)
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")

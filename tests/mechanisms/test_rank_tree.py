@@ -123,7 +123,7 @@ def test_the_answers_are_those_of_the_joint_draw() -> None:
 
 
 def _runs(histogram: np.ndarray):
-    from gaugedp.mechanisms.rank_windows import Runs
+    from gaugedp.mechanisms.rank_exponential import Runs
 
     return Runs.of(histogram)
 

@@ -13,8 +13,8 @@ from gaugedp.mechanisms.factorisation import factorise
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.noise_widths import expected_root
 from gaugedp.mechanisms.strategies import best_strategy
+from gaugedp.mechanisms.strategies.best import cells
 from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
-from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.marginals import Interactions
 from gaugedp.mechanisms.strategies.ranges import optimal_ranges

@@ -14,9 +14,8 @@ from gaugedp.samplers import whole_cones
 from gaugedp.samplers.cone_noise import ConeNoise
 from gaugedp.samplers.facets import ListedFacets
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.pulled import pulled
 from gaugedp.samplers.reals import rounded, rounded_draws
-from gaugedp.samplers.whole_cones import Cones
+from gaugedp.samplers.whole_cones import Cones, pulled
 from tests.samplers.tape import MANY, Tape, tape
 
 ROOTS = np.hstack(

@@ -15,7 +15,7 @@ import gaugedp as gd
 from gaugedp.attributes import bounded, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
-from gaugedp.tables import buckets, checkpoint
+from gaugedp.tables import buckets
 from gaugedp.tables.table import Aggregate, Table
 from tests.forking import nursery
 from tests.tables.sources import KINDS, make
@@ -46,7 +46,7 @@ def numbers(table, key=b"key"):
 
 
 def kept_files(folder):
-    return sorted(path for path in Path(folder).iterdir() if checkpoint.ENDING in path.name)
+    return sorted(path for path in Path(folder).iterdir() if buckets.ENDING in path.name)
 
 
 # -- the same numbers ------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_a_full_disk_stops_no_look(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    monkeypatch.setattr(buckets.os, "fsync", full)
     assert numbers(scan(source).in_buckets(3, folder=tmp_path / "sums")) == numbers(scan(source))
     assert not kept_files(tmp_path / "sums")
 

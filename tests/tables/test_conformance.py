@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gaugedp.tables import levels
+from gaugedp.tables import aggregate
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.conformance import CASES, IDS, TIMES, large, people, plain
 from tests.tables.engines import ENGINES
@@ -32,7 +32,7 @@ def test_totals(name, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_areas_that_the_engine_tells_itself(engine, monkeypatch):
     """Where the finest areas have too many cells to be counted first, coarser ones are read off the column."""
-    monkeypatch.setattr(levels, "_FEW_CELLS", 0)
+    monkeypatch.setattr(aggregate, "_FEW_CELLS", 0)
     case = CASES["nested"]()
     table = scanned(case, engine)
     for total in case.totals:

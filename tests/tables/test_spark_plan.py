@@ -10,7 +10,7 @@ import pytest
 from gaugedp.attributes import integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
-from gaugedp.tables.checkpoint import ENDING
+from gaugedp.tables.buckets import ENDING
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.engines import spark, spark_frame
 

@@ -9,8 +9,8 @@ from gaugedp.attributes import categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables import statement
 from gaugedp.tables.aggregate import Aggregate
+from gaugedp.tables.statement import Tallies
 from gaugedp.tables.table import Table
-from gaugedp.tables.tallies import Tallies
 from tests.tables.sources import make
 
 DOMAIN = Domain.of(a=integers(1, 5), b=categories(["x", "y"], "other"), c=integers(0, 3), d=integers(0, 6, "other"))

@@ -13,10 +13,7 @@ _STEPS = 12
 
 
 def points(guarantee: Guarantee) -> list[Point]:
-    """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim.
-
-    Never a tiny δ alone: there 10^8 runs may be needed where accuracy, the point at ε = 0, needs 10^5.
-    """
+    """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim."""
     _check(guarantee)
     pure = float(guarantee.renyi(math.inf))
     curve = [Point(pure, 0.0)] if math.isfinite(pure) else []

@@ -52,10 +52,7 @@ class Rule:
 def best_rules(
     values: np.ndarray, is_a: np.ndarray, points: Sequence[Point], deviations: float
 ) -> tuple[Rule, Rule | None]:
-    """Return the rule and point that would prove most on these runs, and the best rare one, None without any.
-
-    The first by Wilson bounds at so many deviations, see `best_of`; the second by its evidence.
-    """
+    """Return the rule and point that would prove most on these runs, and the best rare one, None without any."""
     tails = _Tails(values, is_a)
     rules = [rule for point in points for rule in tails.best(point, deviations)]
     return best_of(rules, len(points)), rarest_of(rules)
@@ -145,10 +142,7 @@ class _Tails:
 
 
 def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return m·KL(right/m ‖ allowed), m guesses, where more are right than allowed; elsewhere 0.
-
-    P(Binomial(m, allowed) ≥ right) is at most e^{−evidence} (Chernoff 1952).
-    """
+    """Return m·KL(right/m ‖ allowed), m guesses, where more are right than allowed, else 0: Chernoff's exponent."""
     share = np.divide(right, guessed, out=np.zeros(len(guessed)), where=guessed > 0)
     apart = scipy.special.rel_entr(share, allowed) + scipy.special.rel_entr(1 - share, 1 - allowed)
     return np.asarray(np.where(share > allowed, guessed * apart, 0.0))

@@ -71,10 +71,7 @@ def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
 
 
 def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
-    """Return Pearson's p-value (CLT) of counts, and that of the small bins together, by the binomial law.
-
-    The bins that expect less than 50 are one; where even that one expects less, it is left to the binomial law alone.
-    """
+    """Return Pearson's p-value (CLT) of counts, and that of the small bins together, by the binomial law."""
     counts, due = _joined(observed, expected)
     n, few = round(float(due.sum())), due < _LEAST
     alone = [_binomial(int(counts[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []

@@ -10,11 +10,7 @@ _LEVEL = 20.0
 
 
 def neighbours(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """Return answers a and b = a + z, z a point of the body: of those tried the largest over the noise's deviations.
-
-    Tried are points where the supports of the axes, of their sum, and of the sum over the deviations are attained.
-    a = 0 for additive noise; where the law of the outputs depends on the answer, a is 20 everywhere.
-    """
+    """Return answers a and b = a + z, z a point of the body: of those tried the largest over the noise's deviations."""
     if not isinstance(mechanism, AdditiveNoise):
         corners = _corners(mechanism.body, np.ones(mechanism.body.ambient_dim))
         best = corners[int(np.argmax(np.abs(corners).sum(axis=1)))]

@@ -14,11 +14,7 @@ _MOST_SIGNS = 12
 
 
 def radius_by_support(body: Body, p: float, weights: np.ndarray | None) -> float:
-    """Return at least max ‖z/weights‖_p: exact at p = ∞, and at p = 1 for d ≤ 12.
-
-    |z_i| is at most the support of the axis e_i, so ‖z‖_p is at most the ℓ_p norm of those; at p = 1 the radius is
-    the largest support of a sign vector.
-    """
+    """Return at least max ‖z/weights‖_p, by supports of the axes: exact at p = ∞, and at p = 1 for d ≤ 12."""
     inverse = 1 / with_weights(weights, body.ambient_dim)
     if p == 1 and body.ambient_dim <= _MOST_SIGNS:
         signs = np.array(list(product((1.0,), *[(1.0, -1.0)] * (body.ambient_dim - 1))))

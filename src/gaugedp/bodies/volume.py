@@ -144,11 +144,7 @@ def _hull(generators: Prepared, log_scale: float) -> Volume:
 
 @lru_cache(maxsize=64)
 def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
-    """Return the logarithm of the hull's volume, and whether it is that of all points; kept for other guarantees.
-
-    Facets are at most of the order of points^⌊rank/2⌋ (McMullen 1970), so hulls of ever more points tell beforehand how
-    many the next has.
-    """
+    """Return the logarithm of the hull's volume, and whether it is that of all points; kept for other guarantees."""
     import scipy.spatial
 
     (rank, count), coordinates = shape, np.frombuffer(numbers).reshape(shape)

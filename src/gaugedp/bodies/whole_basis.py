@@ -7,11 +7,7 @@ _NOTHING = 1e-12  # of the longest row: what is taken for dependent is checked i
 
 
 def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return whole numbers M (d, r) and r rows of F = `columns` (d, n) with F = M·F[rows]; None where none are met.
-
-    The rows are all of them, and M the identity, where they are independent; else F is of whole numbers, and the
-    equation is checked in whole numbers.
-    """
+    """Return whole numbers M (d, r) and r rows of F = `columns` (d, n) with F = M·F[rows]; None where none are met."""
     import scipy.linalg
 
     triangle, order = scipy.linalg.qr(columns.T, mode="r", pivoting=True)

@@ -1,13 +1,15 @@
 """How near an error is to the least that any mechanism can have, in a number and in words."""
 
 import contextlib
+import math
+from dataclasses import replace
 
 import numpy as np
 
 from gaugedp._numbers import digits_down, readable
+from gaugedp._validate import positive
 from gaugedp.bodies import Body, Polytope, image
-from gaugedp.bounds.counts import counts_lower_bound
-from gaugedp.bounds.projected import lower_bound
+from gaugedp.bounds.projected import lower_bound, projected_lower_bound
 from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
@@ -15,13 +17,11 @@ _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and r
 _TELLING = 10.0  # ratios to a bound beyond this say nothing
 _ROUNDING = 1e-9  # by which an error may be below a bound that it equals
 _FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
+_MOST_EPSILON = 6.0  # e^ε − 1 is 402 there, and nothing is left
 
 
 def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) -> float:
-    """Return a number below which E‖noise/scales‖₂ of no ε-DP mechanism for `body` is; 0 where none is known.
-
-    For data in whole numbers, or for data in real numbers: there it is larger, and does not hold for counts.
-    """
+    """Return a number below which E‖noise/scales‖₂ of no ε-DP mechanism for `body` is; 0 where none is known."""
     if not isinstance(body, Polytope):
         return 0.0
     if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
@@ -45,26 +45,23 @@ def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
 
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
-    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved).
-
-    Where the error is below the bound for real numbers, only that for whole numbers is of use.
-    """
-    known = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
+    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
+    kind = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
     none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
     if error < real * (1 - _ROUNDING):
         real_is_none = "The bound for data in real numbers does not hold for noise on whole numbers"
         if not _tells(error, whole):
             return f"{real_is_none}; nothing near is proved."
-        near = f"For whole numbers {none} {readable(whole)} ({known})"
+        near = f"For whole numbers {none} {readable(whole)} ({kind})"
         return f"{real_is_none}. {near}; this one is at {error / whole:.3g} times that."
-    confidence = " (certified with confidence 1 − 10⁻⁹)" if known == "certified" else ""
+    confidence = " (certified with confidence 1 − 10⁻⁹)" if kind == "certified" else ""
     ratio = max(error / real, 1.0)
     near = f"For data in real numbers {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."
     if not _tells(error, whole):
         return near
-    return f"{near} For whole numbers {readable(whole)} is {known}; this one is at {error / whole:.3g} times that."
+    return f"{near} For whole numbers {readable(whole)} is {kind}; this one is at {error / whole:.3g} times that."
 
 
 def floor_in_words(ratio: float) -> str:
@@ -75,3 +72,25 @@ def floor_in_words(ratio: float) -> str:
 
 def _tells(error: float, whole: float) -> bool:
     return whole > 0 and error / whole < _TELLING
+
+
+def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
+    """Return L such that every ε-DP mechanism on counts x ∈ ℕ^n has sup_x E‖M(x) − Fx‖₂ ≥ L; units come and go.
+
+    Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, L′ the bound for real-valued data and F the distinct generators v_j
+    of K = conv{±v_j}: randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M and moves the answer by
+    ‖F‖_F/√6 at most, on the average over x (docs/theory/lower-bound.md, theorem 4). It is near L′(K, ε) for small ε
+    and 0 for large. Without `shadows` only the body itself is looked at, which is quicker at high rank.
+    """
+    positive(epsilon=epsilon)
+    if not isinstance(body, Polytope) or body.differences or body.factor < 1:
+        raise InvalidRequest(
+            f"{body!r} is not the body of counts of which one is added or removed.",
+            "Use lower_bound, which is for real-valued data.",
+        )
+    unit = replace(body, factor=1.0)
+    slope = math.expm1(min(epsilon, _MOST_EPSILON)) * (1 + 2.0**-50)
+    bound = projected_lower_bound(unit, slope) if shadows else staircase_lower_bound(unit, slope)
+    rounding = float(np.linalg.norm(unit.prepared.columns)) / math.sqrt(6) * (1 + 2.0**-40)
+    value = max(0.0, (bound - rounding) * (1 - 2.0**-50)) if epsilon <= _MOST_EPSILON else 0.0
+    return VolumeBound(value, bound.volume, bound.rank)

@@ -58,12 +58,12 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
     The shadow of rank 1 is a segment, 2·h_K(u) long, for every body. A polytope's shadows of rank up to 8 have exact
     volumes, where its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
     """
-    known = nested_bounds(body, epsilon, covariance)
-    sure = [bound for bound in known if bound.confidence == 1]
+    bounds = nested_bounds(body, epsilon, covariance)
+    sure = [bound for bound in bounds if bound.confidence == 1]
     proved = _together(sure) if sure else staircase_lower_bound(body, epsilon)  # which says what is missing
-    if len(sure) == len(known):
+    if len(sure) == len(bounds):
         return proved
-    drawn = VolumeBound(_together(known), known[-1].volume, known[-1].rank)
+    drawn = VolumeBound(_together(bounds), bounds[-1].volume, bounds[-1].rank)
     return drawn if drawn > _MORE * proved else proved
 
 
@@ -71,10 +71,10 @@ def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = No
     """Return the bounds of single shadows on top eigenvectors, of rising ranks, and last the body's own, if known."""
     positive(epsilon=epsilon)
     values, vectors = _eigenvectors(body, covariance)
-    own = _if_known(body, epsilon)
-    ranks = _ranks(values, drawn=own is not None and own.kind == "certified")
+    of_body = _if_known(body, epsilon)
+    ranks = _ranks(values, drawn=of_body is not None and of_body.kind == "certified")
     bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in ranks]
-    return [bound for bound in [*bounds, own] if bound is not None]
+    return [bound for bound in [*bounds, of_body] if bound is not None]
 
 
 def _together(bounds: list[VolumeBound]) -> VolumeBound:

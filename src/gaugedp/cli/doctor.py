@@ -69,7 +69,7 @@ def _line(part: str, state: str, words: str) -> Line:
     return {"part": part, "state": state, "words": words}
 
 
-def _found(name: str) -> str | None:
+def _version_of(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
@@ -80,7 +80,7 @@ def _installed() -> Iterator[Line]:
     is_new = sys.version_info >= (3, 11)
     yield _line("Python", "well" if is_new else "wrong", f"{platform.python_version()}, {platform.system()}")
     for name in _PARTS:
-        installed = _found(name)
+        installed = _version_of(name)
         yield _line(name, "well" if installed else "wrong", installed or "missing: install gaugedp again")
 
 
@@ -139,7 +139,7 @@ def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
 
 def _extras() -> Iterator[Line]:
     for extra, (package, module) in _EXTRAS.items():
-        installed = _found(package) if importlib.util.find_spec(module) is not None else None
+        installed = _version_of(package) if importlib.util.find_spec(module) is not None else None
         words = f"{package} {installed}" if installed else f"pip install 'gaugedp[{extra}]'"
         yield _line(f"extra [{extra}]", "well" if installed else "absent", words)
 

@@ -167,19 +167,16 @@ def _score_in_words(score: dict[str, Any] | None) -> str:
         )
     value, low, high = next(answers(*([float(score[name])] for name in ("value", "lower", "upper"))))
     sure = f"{score['level']:.0%} sure"
+    accuracy, error = "the share of the commonest class", "what one number for all rows misses"
+    baseline = accuracy if score["name"] == "accuracy" else error
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
     warning = (
         " This carries no information: few or no rows were held out. Do the categories match the table?" * is_blind
     )
     return (
         f"Held-out {score['name']}: {value} with noise; the exact value on these rows is between {low} and {high} "
-        f"({sure}). Other rows may differ more; compare it with {_baseline(score)}.{warning}"
+        f"({sure}). Other rows may differ more; compare it with {baseline}.{warning}"
     )
-
-
-def _baseline(score: dict[str, Any]) -> str:
-    """Return what a model must beat."""
-    return "the share of the commonest class" if score["name"] == "accuracy" else "what one number for all rows misses"
 
 
 def _planned(

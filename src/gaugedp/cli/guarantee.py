@@ -30,7 +30,7 @@ def guarantee(
     composed = (_single(path, options) * whole_number("times", times)).group(whole_number("group", group))
     risk = composed.membership_risk(number("prior", prior))
     if svg is not None:
-        write_beside(Path(svg), lambda place: place.write_text(_drawn(composed), encoding="utf-8"))
+        write_beside(Path(svg), lambda place: place.write_text(_picture(composed), encoding="utf-8"))
     click.echo(json.dumps(risk.to_dict()) if as_json else risk.table())
 
 
@@ -45,7 +45,7 @@ def _single(path: str | None, options: dict[str, str | None]) -> Guarantee:
         raise InvalidRequest(f"{path!r} cannot be read.", "Give a file that `gd.guarantees.to_json` wrote.") from None
 
 
-def _drawn(composed: Guarantee) -> str:
+def _picture(composed: Guarantee) -> str:
     from gaugedp.report import tradeoff_svg
 
     return tradeoff_svg({repr(composed): composed})

@@ -51,10 +51,10 @@ def keys(
     check_files(read, {"out": out, "report": report}, {"out": ".toml", "report": ".html"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("plan")
-    chosen = selection(source, attribute, guarantee)  # refuses before a ledger is made
+    mechanism = selection(source, attribute, guarantee)  # refuses before a ledger is made
     with_keys(domain_path, attribute, ["-"])
-    payment.check([chosen.guarantee], chosen.guarantee)
-    click.echo(chances_in_words(least_counts(chosen)), err=True)
+    payment.check([mechanism.guarantee], mechanism.guarantee)
+    click.echo(chances_in_words(least_counts(mechanism)), err=True)
     account = payment.open(source.name, unit)
     released = release_keys(source, attribute, guarantee, ledger=account, key=stage.key, on_stage=stage.follow)
     stored = account if stage.was_stored else None

@@ -120,10 +120,7 @@ def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
-    """Yield the sentence of the tight total, where it is asked for, or smaller than a spent sum of another kind.
-
-    What a best order has spent is an ε at a δ already: a second one beside it is for those who ask for it.
-    """
+    """Yield the sentence of the tight total, where it is asked for, or smaller than a spent sum of another kind."""
     epsilon = account.total.epsilon(delta)
     is_smaller = account.budget.accounting != "best_order" and epsilon < _SMALLER * account.spent.epsilon(delta)
     if is_asked or is_smaller:
@@ -134,10 +131,7 @@ def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
 
 
 def _spent_delta(account: Ledger) -> float:
-    """Return the δ at which a total is shown: the one that was spent, where it is larger than the usual one.
-
-    Below the spent δ, a sum of (ε, δ) guarantees has no finite ε.
-    """
+    """Return the δ at which a total is shown: the one that was spent, where it is larger than the usual one."""
     spent = account.spent
     return max(_DELTA, spent.delta_value) if isinstance(spent, ApproxDP) else _DELTA
 

@@ -63,10 +63,7 @@ def show_payment(what: str, account: Mapping[str, Any], stored: Ledger | None, b
 
 
 def show_account(account: Mapping[str, Any], stored: Ledger | None, again: str | None = None) -> None:
-    """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now.
-
-    `again` says how to get the answer again, where that is not by --key.
-    """
+    """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
     now, entries = account, ""
     if stored is None:
         entries = f"Entry {account['entry']} paid, and a later entry stores it. "
@@ -90,10 +87,7 @@ def checked_key(key: str | None) -> str:
 
 
 def write_beside(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is.
-
-    That a file was there already is told: it may have held what was paid for.
-    """
+    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is."""
     target, was_there = path.resolve(), path.exists()
     if was_there and not target.is_file():
         write(target)

@@ -50,7 +50,7 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
     if out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
-        _kept(lambda: _write(sys.stdout, predictions))
+        _guarded(lambda: _write(sys.stdout, predictions))
         _say(predictions)
         return
 
@@ -58,12 +58,12 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
         with path.open("w", newline="", encoding="utf-8") as file:
             _write(file, predictions)
 
-    _kept(lambda: write_beside(Path(out), save))
+    _guarded(lambda: write_beside(Path(out), save))
     _say(predictions)
     click.echo(f"{out} has the lines of {table} and their predictions: it is as private as they are.")
 
 
-def _kept(write: Callable[[], None]) -> None:
+def _guarded(write: Callable[[], None]) -> None:
     """Write, or say in a sentence that it could not be done."""
     try:
         write()

@@ -46,9 +46,9 @@ def publish(
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")
         return
-    ledger_path, out = _given("--ledger", payment.ledger), _given("--out", out)
+    ledger_path, out = _required("--ledger", payment.ledger), _required("--out", out)
     source = Table.scan(
-        _given("--table", table or (None if document.data is None else str(document.data))),
+        _required("--table", table or (None if document.data is None else str(document.data))),
         domain=document.domain,
     )
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
@@ -107,7 +107,7 @@ def _check(folder: str) -> None:
     click.echo(f"{folder} is as its manifest says.")
 
 
-def _given(option: str, value: str | None) -> str:
+def _required(option: str, value: str | None) -> str:
     if value is None:
         raise InvalidRequest(f"There is no {option}.", f"Add {option}.")
     return value

@@ -35,7 +35,7 @@ def recommend(own: str, model_path: str, domain_path: str, count: int, out: str 
     check_apart({"own ratings": own, "domain file": domain_path, "model": model_path}, {"out": out})
     check_writable(out, ".csv")
     model = load_model(model_path, domain)
-    best = model.recommend(*_own(own, domain, model), count)
+    best = model.recommend(*_ratings(own, domain, model), count)
     if out is None:
         rows = [{"item": item, "rating": rating} for item, rating in best]
         show_table(rows, f"{model.design.target}: what this user would rate highest, for this user's eyes only")
@@ -49,7 +49,7 @@ def recommend(own: str, model_path: str, domain_path: str, count: int, out: str 
     click.echo(f"{out} has {len(best):,} items: for this user's eyes only.")
 
 
-def _own(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarray, np.ndarray]:
+def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarray, np.ndarray]:
     """Return cells (k, 2) and steps (k,) of one user's ratings; refuse those of several, who would see one another."""
     from gaugedp.tables.lines import FileLines
 

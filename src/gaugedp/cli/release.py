@@ -1,15 +1,15 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 
 import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
-from gaugedp.cli.crossed import is_crossed, side_by_side
+from gaugedp.captions import Captions
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import (
     Payment,
@@ -37,6 +37,7 @@ from gaugedp.processing import check, remark
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import split_answers
+from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releasing import release as make_release
 from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
@@ -49,6 +50,7 @@ _NO_UNIT = (
 _RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
 _SAVED = {".parquet": Release.save_parquet, ".xlsx": Release.save_excel}
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
+_MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 
 
 @click.command()
@@ -243,3 +245,18 @@ def _write(
     hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)
+
+
+def is_crossed(term: Outline) -> bool:
+    """Whether a term has two or three attributes, and few cells of the last."""
+    few = 1 < len(term.axes) <= _MOST_ATTRIBUTES and len(term.axes[-1].texts) <= _MOST_COLUMNS
+    return few and all(axis.form == CELLS for axis in term.axes)
+
+
+def side_by_side(term: Outline, captions: Captions, answers: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
+    """Yield a row for each combination of all attributes but the last: its cells' estimates, and their intervals."""
+    words = [[captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes]
+    names, across = [captions.name(name) for name in term.names[:-1]], words[-1]
+    cells = (f"{answer['estimate']} ({answer['lower']} to {answer['upper']})" for answer in answers)
+    for line in product(*words[:-1]):
+        yield {**dict(zip(names, line, strict=True)), **{word: next(cells) for word in across}}

@@ -89,10 +89,7 @@ class Payment:
             remark_on_delta(requested, self.budget)
 
     def open(self, table: str, unit: PrivacyUnit) -> Ledger:
-        """Return the ledger of the table and unit, signed; say on standard error where it is new, with which budget.
-
-        A signature that is refused makes no ledger.
-        """
+        """Return the ledger of the table and unit, signed; say on standard error where it is new, with which budget."""
         Signature.checked(self.by, self.purpose)
         account = Ledger.open(self.ledger, self.budget, table=table, unit=unit)
         if account.is_new:

@@ -36,6 +36,10 @@ sql = click.Command(
     params=[
         click.Argument(["statement"]),
         click.Argument(["table"], required=False),
-        *(_LEDGER if one.name == "ledger_path" else one for one in release.params if one.name not in ("table", "text")),
+        *(
+            _LEDGER if option.name == "ledger_path" else option
+            for option in release.params
+            if option.name not in ("table", "text")
+        ),
     ],
 )

@@ -49,10 +49,7 @@ class Contrasts:
         }
 
     def facts(self, law: Normal) -> dict[str, Any]:
-        """Return estimates, standard errors and intervals at `LEVEL` in the table's units, for JSON.
-
-        `law` is that of the model's coefficients (d,) and constant, for numbers scaled to [−1, 1].
-        """
+        """Return estimates, standard errors and intervals at `LEVEL` in the table's units, for JSON."""
         rows, names = self._matrix()
         of_contrasts = law.mapped(rows, np.zeros(len(rows)))
         low, high = of_contrasts.interval(LEVEL)

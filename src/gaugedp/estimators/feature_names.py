@@ -23,10 +23,7 @@ def names_of(X: Any) -> np.ndarray | None:
 
 
 def check_names(kind: str, fitted: np.ndarray | None, X: Any) -> None:
-    """Refuse columns that are not, by name and in order, the `fitted` ones, in scikit-learn's words.
-
-    Where only one of the two has names, that is a warning, as it is there.
-    """
+    """Refuse columns that are not, by name and in order, the `fitted` ones, in scikit-learn's words."""
     names = names_of(X)
     if fitted is None and names is not None:
         warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=4)
@@ -51,10 +48,7 @@ def _listed(title: str, names: list[str]) -> str:
 
 
 def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
-    """Return bounds {column: (low, high)} as (lows, highs), arrays (d,) in the order of `names`; others as they are.
-
-    Refused: a column without bounds, bounds without a column, bounds that are no pair, and rows without names.
-    """
+    """Return bounds {column: (low, high)} as (lows, highs), arrays (d,) in the order of `names`; others as they are."""
     if not isinstance(bounds, Mapping):
         return bounds
     if names is None:

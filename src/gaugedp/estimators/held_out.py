@@ -60,10 +60,7 @@ class PreparedScore:
     width: float
 
     def mean(self, losses: np.ndarray) -> tuple[float, float, float]:
-        """Return the noisy mean, and an interval that holds the true mean of these rows with probability `LEVEL`.
-
-        The mean increases in the first sum and decreases in the second, so its ends are at the ends of their intervals.
-        """
+        """Return the noisy mean, and an interval that holds the true mean of these rows with probability `LEVEL`."""
         lost = np.rint(losses * PIECES).astype(np.int64)
         sums = np.array([lost.sum(), (PIECES - lost).sum()]) / PIECES
         part, complement = (self.noise(np.rint(sums / self.step).astype(np.int64)) * self.step).tolist()

@@ -17,10 +17,7 @@ _BEYOND = 2**53  # from here on a float does not tell whole numbers apart
 
 
 def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two columns of X, users and items: of arrays and frames as they are, else every entry as it is.
-
-    A row of a list that is no pair has no ids; what most rows are is the shape of a list.
-    """
+    """Return the two columns of X, users and items: of arrays and frames as they are, else every entry as it is."""
     columns = columns_of(X)
     if columns is not None:
         _check_shape(X.shape)

@@ -62,11 +62,7 @@ class InterceptNoise:
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
     ) -> float:
-        """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1.
-
-        `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown; `weights` (d,) were released before. b subtracts the
-        mean score and adds the log odds of the classes, for classes two spreads of the scores apart: post-processing.
-        """
+        """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1."""
         assert self.noise is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
         direction = weights / largest  # so that no square is 0 or infinite

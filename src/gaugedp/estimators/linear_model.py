@@ -90,10 +90,7 @@ class LinearProblem:
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
     def descended(self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False) -> tuple[np.ndarray, str]:
-        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness.
-
-        `slopes` are one a row, of signs, for two classes, else (n, K), of codes.
-        """
+        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness."""
         guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)

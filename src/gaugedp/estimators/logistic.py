@@ -6,17 +6,26 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp._validate import moderate
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import after_paying
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intervals import Intervals
+from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
 from gaugedp.estimators.learned_bounds import learns_bounds
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
-from gaugedp.estimators.newton_fit import fit_newton
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.regression_sums import Frame
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Logistic, Loss, Softmax
+from gaugedp.optimization.newton import NoisyNewton
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
+REASON = "asked for"
+_CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
 
 class LogisticRegression(Intervals, LinearClassifier):
@@ -109,3 +118,34 @@ class LogisticRegression(Intervals, LinearClassifier):
         if solver == "objective":
             return problem.perturbed(loss, rng)
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
+
+
+def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Fit a LinearClassifier with two classes to rows X (n, d) and labels y (n,), in the frame of least squares."""
+    requested, rows = model._requested(), model._rows(X)
+    check_given(model.classes, model.bounds, model.row_norm)
+    labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)
+    row_weights, shares = model._weights(sample_weight, len(rows)), class_shares(model.class_weight, classes)
+    if len(classes) != 2:
+        raise InvalidRequest(f'There are {len(classes)} classes, and "newton" takes two.', 'Choose solver="auto".')
+    if model.bounds is not None and model.row_norm is not None:
+        raise InvalidRequest('Both bounds and row_norm are given, and "newton" takes one.', "Leave one of them out.")
+    moderate(**{name: value for name in ("radius", "row_norm") if (value := getattr(model, name)) is not None})
+    reading = Reading.of(model.bounds, names_of(X), rows.shape[1], model.missing_indicator)
+    frame = Frame(reading, model.row_norm, _CENTRED, model.fit_intercept)
+    method = NoisyNewton.calibrate(frame.n_features, requested, model.radius, model.neighbours)
+    reservation = model._pay(method.guarantee, requested, rows.shape)
+    with after_paying(reservation):
+        codes, features = codes_of(labels, classes), frame.features(rows)
+        features[codes < 0] = 0.0
+        target = np.column_stack([codes == 1, row_weights * shares[codes]])
+        weights, law = method.solve(lambda of: of(features, target), model._generator())
+    slopes, constant = frame.back(weights)
+    model.coef_, model.intercept_ = slopes[None], np.array([constant if model.fit_intercept else 0.0])
+    model._best = law.mapped(*frame.back_map())
+    model.classes_, model.solver_, model.reason_ = classes, "newton", REASON
+    model._read_by(reading)
+    values = {"coef": model.coef_, "intercept": model.intercept_, **model._errors}
+    facts = {"solver": "newton", "reason": REASON, "noise": method.describe(), "classes": classes.tolist()}
+    model._publish(values, method.guarantee, method.exactness, facts, reservation)
+    return model

@@ -55,11 +55,7 @@ class Scaling:
 
 
 def clip_factor(noise_to_signal: float, enough: float = _ROOM) -> float:
-    """Return the clipping norm of rows in units of their typical length, for a noise-to-signal ratio.
-
-    A clipped row keeps its direction. Where noise is loud, short rows with less noise classify better; where it is
-    faint, rows should stay as they are. At noise `enough` the factor is 2.
-    """
+    """Return the clipping norm of rows in units of their typical length, for a noise-to-signal ratio."""
     return 1 + enough / noise_to_signal
 
 
@@ -181,11 +177,7 @@ class Centre:
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
-        """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.
-
-        Both with noise; 0 and 1 where nothing was paid for. The spread is the root of the mean squared distance; of
-        rows of norm 1 it follows from the mean `alone`.
-        """
+        """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it."""
         if self.noise is None:
             return 0.0, 1.0
         step = float(self.noise.lattice_step)

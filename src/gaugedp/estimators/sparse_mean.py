@@ -150,10 +150,7 @@ class SparseMean(PrivateEstimator):
         return low, high
 
     def _calibrated(self, shape: tuple[int, int], guarantee: Guarantee, bounds: tuple[float, float]) -> Peeling:
-        """Return the selection for sums in units of half the width of the bounds.
-
-        The choice takes 0.3 of the guarantee where it would then still find a mean of a tenth of the bounds, else half.
-        """
+        """Return the selection for sums in units of half the width of the bounds."""
         low, high = bounds
         sensitivity = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)
         body = LpBall(shape[1], math.inf, sensitivity * (1 + _ROUNDING))

@@ -158,11 +158,7 @@ class SpectralEstimator(PrivateEstimator):
 
 
 def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
-    """Return the solver and why, by public numbers.
-
-    The noise of the second moments costs about d/(μ²·gap), drawing k directions kd/ε each, whatever the gap of the
-    spectrum: at most the number of rows. docs/theory/eigenvectors.md
-    """
+    """Return the solver and why, by public numbers."""
     if not isinstance(guarantee, ApproxDP):
         return "exponential", "a pure guarantee is asked for"
     gaussian_price = shape[1] * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) ** 2
@@ -218,10 +214,7 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
 
 
 def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more.
-
-    By about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows.
-    """
+    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more."""
     if isinstance(guarantee, ApproxDP):
         noise = 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
     else:

@@ -17,10 +17,7 @@ StoredModel = TableModel | RatingsModel
 
 
 def load_model(path: str, domain: Domain) -> StoredModel:
-    """Return the model in the file `path`, which was fitted with a domain that says the same of its names.
-
-    Raises InvalidRequest for a file that is no model, and for another domain.
-    """
+    """Return the model in the file `path`, which was fitted with a domain that says the same of its names."""
     document = _read(path)
     kind = _KINDS[document["format"]]
     try:

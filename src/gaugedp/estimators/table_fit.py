@@ -107,10 +107,7 @@ class TableFit:
         }
 
     def prepare(self, rng: Entropy) -> Look:
-        """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON.
-
-        The score's noise is drawn now. An error in the function says nothing about the rows.
-        """
+        """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON."""
         prepared = None if self.score is None else self.score.prepare(rng)
 
         def look(table: Table) -> dict[str, Any]:

@@ -61,11 +61,7 @@ class TableModel:
         return self.design.classes or ()
 
     def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the score of each class (n, classes), NaN for a line without a cell in an attribute.
-
-        Probabilities of a logistic model, which add up to 1, else the sums, of the first of two classes with the other
-        sign.
-        """
+        """Return the score of each class (n, classes), NaN for a line without a cell in an attribute."""
         sums = self.sums(cells, steps)
         if sums.shape[1] == 1:
             sums = np.hstack([-sums, sums]) / (2 if self.has_probabilities else 1)

@@ -17,9 +17,8 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger.chain import LedgerEvent, canonical, request_text, units_text
 from gaugedp.ledger.entries import Entry, Reservation, Stored
 from gaugedp.ledger.header import LedgerHeader, check_names, check_text, opening_event
-from gaugedp.ledger.memory import MEMORY, MemoryStore
 from gaugedp.ledger.signature import NOBODY, Signature
-from gaugedp.ledger.store import Store
+from gaugedp.ledger.store import MEMORY, Store
 from gaugedp.ledger.transaction import LedgerTransaction
 from gaugedp.ledger.verify import Report, verify
 
@@ -267,6 +266,8 @@ class Ledger:
 def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store:
     """Return the store at `path`, created with the entry `opening` where there is none."""
     if path == MEMORY:
+        from gaugedp.ledger.memory import MemoryStore
+
         return MemoryStore(opening)
     if is_address(path):
         from gaugedp.ledger.postgres import PostgresStore

@@ -123,11 +123,7 @@ def _check_local(path: Path, name: str) -> None:
 
 
 def check_single(path: Path, name: str) -> None:
-    """Refuse a file with a second name: SQLite's log is found by name, so two names would spend the budget twice.
-
-    A file that is a mount by itself lies in another folder under another name, and has one link all the same. While
-    another process creates the ledger, the file has two names for a moment.
-    """
+    """Refuse a file with a second name: SQLite's log is found by name, so two names would spend the budget twice."""
     place = os.path.realpath(path)
     if any(point == place for point, _ in _points(_mounts())):
         raise LedgerRefused(

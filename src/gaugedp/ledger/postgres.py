@@ -5,7 +5,10 @@ commit waits for the disk of the server, whatever the settings of the user. Mess
 and no user or password.
 """
 
+import os
+import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from gaugedp._postgres import Address, driver
@@ -13,8 +16,7 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import postgres_schema as schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.lock import process_lock, retry_while_locked
-from gaugedp.ledger.postgres_connection import Connection
-from gaugedp.ledger.sql import SqlTransaction, gone
+from gaugedp.ledger.sql import Transaction, gone
 from gaugedp.ledger.store import T, no_ledger
 
 
@@ -101,7 +103,7 @@ class PostgresStore:
         return PostgresStore.at, (self._address.without_password(), self._schema, self._timeout)
 
 
-class PostgresTransaction(SqlTransaction):
+class PostgresTransaction(Transaction):
     """One transaction of one connection."""
 
     def __init__(self, connection: Any) -> None:
@@ -119,3 +121,73 @@ class PostgresTransaction(SqlTransaction):
     def _listing(self, statement: str) -> Iterator[tuple[Any, ...]]:
         with self._connection.cursor(binary=True) as cursor:
             yield from cursor.stream(statement)
+
+
+class Connection:
+    """A connection to the server at `address`, made in at most about `seconds` when it is first used, or broke.
+
+    The lock of the process keeps it to one thread, and forks out of transactions. A forked process connects by itself:
+    it cannot reach the socket that it inherits, and the parent's connection goes on.
+    """
+
+    def __init__(self, address: Address, seconds: float) -> None:
+        self._address, self._seconds = address, seconds
+        self._idle: list[tuple[int, Any]] = []  # at most one connection, with the process that made it
+        weakref.finalize(self, _hang_up, self._idle)
+
+    @contextmanager
+    def transaction(self, begin: Callable[[Any], T]) -> Iterator[tuple[Any, T]]:
+        """Give a connection in the transaction that `begin` began, and what `begin` returned; commit it inside.
+
+        Whatever is raised inside, closing the connection keeps nothing of an open transaction. Where the idle
+        connection turns out to be broken as a transaction begins, another one is made: nothing has been done yet.
+        """
+        connection, begun = self._begun(begin)
+        try:
+            yield connection, begun
+        except BaseException:
+            _close(connection)
+            raise
+        if connection.info.transaction_status != driver().pq.TransactionStatus.IDLE or self._idle:
+            _close(connection)
+        else:
+            self._idle.append((os.getpid(), connection))
+
+    def _begun(self, begin: Callable[[Any], T]) -> tuple[Any, T]:
+        while self._idle:
+            owner, connection = self._idle.pop()
+            if owner != os.getpid():
+                _let_go(connection)
+                continue
+            with suppress(driver().Error):
+                return connection, _closing_on_failure(begin, connection)
+        connection = self._address.connect(self._seconds)
+        return connection, _closing_on_failure(begin, connection)
+
+
+def _closing_on_failure(begin: Callable[[Any], T], connection: Any) -> T:
+    try:
+        return begin(connection)
+    except BaseException:
+        _close(connection)
+        raise
+
+
+def _hang_up(idle: list[tuple[int, Any]]) -> None:
+    for owner, connection in idle:
+        (_close if owner == os.getpid() else _let_go)(connection)
+    idle.clear()
+
+
+def _let_go(connection: Any) -> None:
+    """Close the parent's connection in this process alone: the word of leave goes nowhere."""
+    with suppress(OSError, driver().Error):
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, connection.fileno(), inheritable=False)
+        os.close(nowhere)
+        connection.close()
+
+
+def _close(connection: Any) -> None:
+    with suppress(driver().Error):
+        connection.close()

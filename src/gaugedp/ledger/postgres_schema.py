@@ -116,10 +116,7 @@ def unsure(name: str) -> LedgerRefused:
 
 
 def begin(connection: Any, schema: str, write: bool) -> bool:
-    """Begin a transaction in `schema`; return whether the server waits for its disk at a commit.
-
-    The commit waits for the disk whatever the user's settings are. A reading one sees one moment.
-    """
+    """Begin a transaction in `schema`; return whether the server waits for its disk at a commit."""
     kind = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
     answers = connection.execute(_BEGIN.format(kind=kind, schema=schema))
     while answers.nextset():

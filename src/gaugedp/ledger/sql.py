@@ -14,8 +14,11 @@ GUARDS_CHANGED = "The guards against changes were changed."
 RESTORE = "Restore it from a copy, and verify the copy with the last exported tip."
 
 
-class SqlTransaction(ABC):
-    """A `Transaction` on the SQL tables; a store adds how statements run and how damage shows."""
+class Transaction(ABC):
+    """One consistent view of a ledger; what is appended becomes durable all together, or not at all.
+
+    A store adds how statements run and how damage shows.
+    """
 
     @abstractmethod
     def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
@@ -40,11 +43,11 @@ class SqlTransaction(ABC):
         return next(map(_row, self._ask(f"{_SELECT} WHERE number = ?", number)), None)
 
     def find(self, kind: str, key: str) -> Row | None:
-        """Return the entry of this `kind` and `key`."""
+        """Return the entry of this `kind` and `key`; there is at most one."""
         return next(map(_row, self._ask(f"{_SELECT} WHERE kind = ? AND key = ?", kind, key)), None)
 
     def opening(self) -> list[Row]:
-        """Return the entries that say whose budget it is."""
+        """Return the entries of the kinds "open" and "bind" by number; there are at most three."""
         return list(map(_row, self._ask(f"{_SELECT} WHERE kind IN ('open', 'bind') ORDER BY number")))
 
     def rows(self) -> Iterator[Row]:

@@ -16,9 +16,8 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
 from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone
-from gaugedp.ledger.inode import held
-from gaugedp.ledger.lock import process_lock, retry_while_locked
-from gaugedp.ledger.sql import SqlTransaction
+from gaugedp.ledger.lock import held, process_lock, retry_while_locked
+from gaugedp.ledger.sql import Transaction
 from gaugedp.ledger.store import T, no_ledger
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
@@ -115,7 +114,7 @@ class SqliteStore:
         return SqliteStore.open, (str(self._path), self._timeout, None)
 
 
-class SqliteTransaction(SqlTransaction):
+class SqliteTransaction(Transaction):
     """One transaction of one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -150,10 +149,7 @@ def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, durably; refuse with FileExistsError where the name is taken.
-
-    It has two names for a moment alone: a slow disk does not come between.
-    """
+    """Give the draft its name, durably; refuse with FileExistsError where the name is taken."""
     os.link(draft, path)
     os.unlink(draft)
     if hasattr(os, "O_DIRECTORY"):

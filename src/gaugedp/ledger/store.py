@@ -1,37 +1,13 @@
 """The interface of a store: it keeps entries and knows no budgets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.ledger.chain import Head, Row
+from gaugedp.ledger.sql import Transaction
 
 T = TypeVar("T")
-
-
-class Transaction(Protocol):
-    """One consistent view of a ledger; what is appended becomes durable all together, or not at all."""
-
-    def head(self) -> Head:
-        """Return the head."""
-
-    def row(self, number: int) -> Row | None:
-        """Return entry `number`."""
-
-    def find(self, kind: str, key: str) -> Row | None:
-        """Return the entry of this `kind` and `key`; there is at most one."""
-
-    def opening(self) -> list[Row]:
-        """Return the entries of the kinds "open" and "bind" by number; there are at most three."""
-
-    def rows(self) -> Iterator[Row]:
-        """Return all entries by number."""
-
-    def append(self, row: Row, head: Head) -> None:
-        """Add the entry `row` and put `head` in the place of the head."""
-
-    def damage(self) -> list[str]:
-        """Return a sentence for each fault of the store itself, beneath the entries."""
+MEMORY = ":memory:"  # the path of a ledger that is no file
 
 
 class Store(Protocol):

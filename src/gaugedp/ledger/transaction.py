@@ -10,7 +10,7 @@ from gaugedp.ledger.chain import ORIGIN, LedgerEvent, Row, Units, canonical, ext
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
 from gaugedp.ledger.header import LedgerHeader, opened_by
 from gaugedp.ledger.signature import unsigned
-from gaugedp.ledger.store import Transaction
+from gaugedp.ledger.sql import Transaction
 
 _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
@@ -100,11 +100,7 @@ class LedgerTransaction:
         return header
 
     def _replay(self, earlier: Row, event: LedgerEvent, resume: bool) -> Reservation | Stored:
-        """Return what the `earlier` reservation was settled with, where `event` asks the same again.
-
-        Who asks and what for may differ. Without a settlement, return the reservation itself, to `resume` it: paid
-        once, it can be settled once.
-        """
+        """Return what the `earlier` reservation was settled with, where `event` asks the same again."""
         self._check_link(earlier)
         if (_asked(earlier.event), earlier.event.guarantee) != (_asked(event), event.guarantee):
             raise _other_request(earlier.event, self.name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gaugedp.guarantees import Budget
 from gaugedp.ledger.chain import ORIGIN, Head, Row, add, link, units
 from gaugedp.ledger.header import LedgerHeader, opened_by
-from gaugedp.ledger.store import Transaction
+from gaugedp.ledger.sql import Transaction
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,7 @@ _LONG = 100
 def body_noise(
     calibrate: Callable[[Body, Guarantee], N], body: Body, guarantee: Guarantee, weights: np.ndarray | None
 ) -> Iterator[N]:
-    """Yield noise of the polytope's norm where facets are listed in a second, or a walk is allowed and takes seconds.
-
-    A walk is allowed where δ > 0. With as many distinct generators as the rank, it would be noise on the cells.
-    """
+    """Yield noise of the polytope's norm where facets are listed in a second or, for δ > 0, a walk takes seconds."""
     rank, count = size(body)
     walks_allowed = has_delta(guarantee)
     listed = count <= _FEW_POINTS.get(rank, 0)

@@ -42,10 +42,7 @@ def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offer
 
 
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
-    """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words.
-
-    Of those that err alike, as errors are estimated from draws, the first is taken: the simplest.
-    """
+    """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words."""
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= NEAR * least]
     able = near or list(range(len(errors)))

@@ -6,16 +6,19 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
+import scipy
 
 from gaugedp._validate import decimal
 from gaugedp.entropy import Entropy
-from gaugedp.mechanisms.laplace_sums import upper_quantiles
 from gaugedp.samplers.discrete import discrete_laplace
 
 _STEPS = 64  # of noise to a row
 _MOST_BRANCHES = 64
 _LAST = 0.9  # of the misses, for the lowest level: higher ones have less noise, and need hardly more width
 _ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: how seldom the rounding of noise passes its bound
+_NODES, _STEP, _BEND = 100, 0.12, 0.2  # of the sum along the line, in widths of its saddle
+_ROUNDS, _NEAR = 40, 0.02  # the line need not be through the saddle itself
+_SAFE = 1 + 1e-9  # covers the rounding of sums and what the rule leaves
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,7 @@ class CountTree:
         return _STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
 
     def widths(self, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
-        """Return widths (branching − 1,), in units of 1/(64·b) row for a quantile a/b, of the boundaries of a node.
-
-        The node has depth − 1 levels above it, and `n_left` nodes of those lie to its left. The noise of a boundary's
-        rank is below −width with a chance of at most the level's part of `miss`.
-        """
+        """Return widths (branching − 1,), in units of 1/(64·b) row for a quantile a/b, of the boundaries of a node."""
         return _widths(self, quantile, depth, n_left, miss)
 
     def reach(self, quantile: Fraction, miss: float) -> float:
@@ -118,12 +117,7 @@ class NoisyCounts:
         return self._nodes[depth, place]
 
     def end(self, quantile: Fraction, side: int, miss: float) -> int:
-        """Return an end that passes the quantile with a chance of at most `miss`: the lower one where side is −1.
-
-        At each node it takes the first child whose right boundary may have q·n rows to its left, or the last whose left
-        boundary may have no more. On the way to a quantile the boundary beyond its child is the only one that can lead
-        past it, at each level; docs/theory/rank_tree.md.
-        """
+        """Return an end that passes the quantile with a chance of at most `miss`: the lower one where side is −1."""
         branching, height = self._tree.shape
         place, n_left, left, right = 0, 0, 0, 0
         for depth in range(1, height + 1):
@@ -146,3 +140,66 @@ def _first(holds: np.ndarray) -> int:
     """Return the first place that holds, or the number of places."""
     places = np.flatnonzero(holds)
     return int(places[0]) if len(places) else len(holds)
+
+
+def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]) -> np.ndarray:
+    """Return t with P(a·S − b·S′ ≥ t) ≤ miss, S and S′ sums of `counts` (n,) independent Laplace variables of scale 1.
+
+    Shape (n,); a, b > 0 are `weights`, 0 < miss < 1/2; in each place one of the counts is at least 1. With K the
+    logarithm of E e^{sX}, P(X ≥ t) = (1/2πi)·∫ e^{K(s) − st}/s ds along any line that crosses the real axis between 0
+    and the least 1/a, 1/b in use. Bent to the right it ends where e^{−st} is nothing, and the trapezoidal rule is right
+    to more digits than are kept; Newton's steps start from the normal law. docs/theory/rank_tree.md
+    """
+    first, second = (np.asarray(count, dtype=float)[:, None] for count in counts)
+    a, b = weights
+    pole = np.minimum(np.where(first > 0, 1 / a, np.inf), np.where(second > 0, 1 / b, np.inf))
+    std = np.sqrt(2 * (first * a**2 + second * b**2))
+    places = -float(scipy.special.ndtri(miss)) * std
+    for _ in range(_ROUNDS):
+        saddles = _saddles(places, pole, (first, second), weights)
+        tails, densities = _line(places, saddles, (first, second), weights)
+        steps = (tails - miss) / densities
+        places = np.maximum(places + np.clip(steps, -std, std), 1e-3 * std)
+        if (np.abs(steps) <= 1e-10 * std).all():
+            break
+    return (places * _SAFE)[:, 0]
+
+
+def _saddles(
+    places: np.ndarray, pole: np.ndarray, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]
+) -> np.ndarray:
+    """Return s between 0 and the pole where K(s) − s·place − log s is least, by Newton's steps kept within."""
+    saddles = 0.5 * pole
+    low, high = np.zeros_like(pole), pole.copy()
+    for _ in range(_ROUNDS):
+        slopes, curves = -places - 1 / saddles, 1 / saddles**2
+        for count, weight in zip(counts, weights, strict=True):
+            square = (weight * saddles) ** 2
+            slopes += 2 * count * weight**2 * saddles / (1 - square)
+            curves += 2 * count * weight**2 * (1 + square) / (1 - square) ** 2
+        low, high = np.where(slopes < 0, saddles, low), np.where(slopes < 0, high, saddles)
+        newton, before = saddles - slopes / curves, saddles
+        saddles = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        if (np.abs(saddles - before) <= _NEAR * np.minimum(saddles, pole - saddles)).all():
+            break
+    return saddles
+
+
+def _line(
+    places: np.ndarray, saddles: np.ndarray, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(X ≥ place) and the density there, (n, 1) each."""
+    curves = 1 / saddles**2 + sum(
+        2 * count * weight**2 * (1 + (weight * saddles) ** 2) / (1 - (weight * saddles) ** 2) ** 2
+        for count, weight in zip(counts, weights, strict=True)
+    )
+    steps = _STEP / np.sqrt(curves)
+    along = _STEP * np.arange(_NODES)
+    points = saddles + steps / _STEP * (1j * along + _BEND * along**2)
+    logs = -points * places
+    for count, weight in zip(counts, weights, strict=True):
+        logs = logs - count * np.log(1 - (weight * points) ** 2)
+    values = np.exp(logs) * (1j + 2 * _BEND * along)
+    values[:, 0] /= 2
+    tails = steps / np.pi * (values / points).imag.sum(axis=1, keepdims=True)
+    return tails, steps / np.pi * values.imag.sum(axis=1, keepdims=True)

@@ -20,10 +20,7 @@ def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
 
 
 def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Return E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt on a grid of log t, from E S and log E e^(−tS), S ≥ 0.
-
-    Below the grid 1 − E e^(−tS) is t·E S, above it 1; both tails are added in closed form.
-    """
+    """Return E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt on a grid of log t, from E S and log E e^(−tS), S ≥ 0."""
     log_t = np.linspace(-30, 40, 1401) - math.log(mean)
     t = np.exp(log_t)
     integrand = -np.expm1(log_moment(t)) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t

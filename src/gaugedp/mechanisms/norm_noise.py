@@ -132,10 +132,7 @@ class NormNoise(AdditiveNoise, ABC):
         return float(means.std(ddof=1)) / math.sqrt(len(means))
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of trial draws, raised by three standard errors that independent groups show.
-
-        All at once: from the largest noise relative to its deviation.
-        """
+        """Return quantiles of trial draws, raised by three standard errors that independent groups show."""
         sizes = np.abs(self._trials)
         if not simultaneous:
             return np.ceil(_safe_quantile(sizes, level)) * float(self.step)
@@ -192,11 +189,7 @@ class NormNoise(AdditiveNoise, ABC):
 
 
 def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:
-    """Return the rate at which `noise` keeps `guarantee`, and what it guarantees then.
-
-    That is ε, and PureDP or ApproxDP with the allowance of a walk. Noise of an ellipsoid takes the largest rate whose
-    exact loss is (ε, δ)-DP where δ > 0 and the loss is known, and guarantees it; it is made for such a loss too.
-    """
+    """Return the rate at which `noise` keeps `guarantee`, and what it guarantees then."""
     if noise.is_spherical and noise.rank > 1:
         match guarantee:
             case ApproxDP(epsilon, delta) if 0 < delta < 1 and is_known(epsilon or 1.0, noise.rank):

@@ -19,7 +19,6 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.rank_budget import RankBudget
-from gaugedp.mechanisms.rank_windows import Runs, Window
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
@@ -190,23 +189,20 @@ class RankExponential(Mechanism):
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and the upper ends, in steps, of histograms (cells·values,).
-
-        The ends hold all at once, and serve for each alone.
-        """
+        """Return the answers, then twice the lower and the upper ends, in steps, of histograms (cells·values,)."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
         values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
         ends = [np.minimum(lower, values), np.maximum(upper, values)]
         return self.first + np.concatenate([values, *ends, *ends])
 
-    def _drawn(self, runs: Runs, stream: Entropy) -> list[list[int]]:
+    def _drawn(self, runs: "Runs", stream: Entropy) -> list[list[int]]:
         return [
             self._draw_jointly(runs, side, Fraction(speed), stream)
             for side, speed in ((0, self.answer_speed), (-1, 1), (1, 1))
         ]
 
-    def _draw_jointly(self, runs: Runs, side: int, speed: Fraction, stream: Entropy) -> list[int]:
+    def _draw_jointly(self, runs: "Runs", side: int, speed: Fraction, stream: Entropy) -> list[int]:
         """Return one value for each quantile, exactly: a radius, then independently any value within it.
 
         P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest distance
@@ -220,7 +216,7 @@ class RankExponential(Mechanism):
         radius = int(radii[largest]) + int(geometric(1, 1 / self._part_rate(speed), stream)[0])
         return [window.draw(radius, stream) for window in windows]
 
-    def _parts_off(self, runs: Runs, quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
+    def _parts_off(self, runs: "Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
         """Return ⌈d/Δ⌉ of each run, in parts of which Δ has `_n_parts`, and at most `limit`."""
         sensitivity = math.ceil(rank_sensitivity(self.body, quantile) * quantile.denominator)
         whole, rest = np.divmod(runs.gaps(quantile, shift), sensitivity)
@@ -278,3 +274,77 @@ def _shape(body: Polytope) -> tuple[int, int]:
         raise InvalidRequest("Quantiles need the body of a histogram.", "Take it from gd.quantiles(...).sensitivity.")
     *cells, values = body.generators.structure.shape
     return math.prod(cells), values
+
+
+@dataclass(frozen=True)
+class Window:
+    """How many values are within a radius of a quantile: they are neighbours, from the first such run on.
+
+    `distances` (runs,) are those of the runs; `radii` their different values, rising, and `counts` the values within.
+    """
+
+    runs: "Runs"
+    distances: np.ndarray
+    radii: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, runs: "Runs", distances: np.ndarray) -> "Window":
+        """Return the windows of distances that fall and then rise along the lattice."""
+        radii, places = np.unique(distances, return_inverse=True)
+        per_radius = np.zeros(len(radii), dtype=np.int64)
+        np.add.at(per_radius, places, runs.lengths)
+        return cls(runs, distances, radii, np.cumsum(per_radius))
+
+    def counts_within(self, radii: np.ndarray) -> np.ndarray:
+        """Return how many values are at most each radius off, as Python's whole numbers: their products are large."""
+        places = np.searchsorted(self.radii, radii, side="right")
+        return np.concatenate([[0], self.counts])[places].astype(object)
+
+    def draw(self, radius: int, rng: Entropy) -> int:
+        """Return a uniform value within the radius."""
+        inside = self.distances <= radius
+        return int(self.runs.starts[inside.argmax()]) + _below(int(self.runs.lengths[inside].sum()), rng)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The values of a histogram in runs of equal ranks: each value that occurs, and each gap between two of these.
+
+    `starts` and `lengths` say where; `below` are the rows below each run, `up_to` those below or in it.
+    """
+
+    starts: np.ndarray
+    lengths: np.ndarray
+    below: np.ndarray
+    up_to: np.ndarray
+
+    @classmethod
+    def of(cls, table: np.ndarray) -> "Runs":
+        """Return the runs of a histogram (n_values,); the first and the last value stand alone."""
+        running = np.concatenate([[0], np.cumsum(table)])
+        occurring = np.flatnonzero(table)
+        starts = np.unique(np.concatenate([[0, 1, len(table) - 1], occurring, occurring + 1]))
+        starts = starts[starts < len(table)]
+        return cls(starts, np.diff(starts, append=len(table)), running[starts], running[starts + 1])
+
+    def gaps(self, quantile: Fraction, shift: Fraction) -> np.ndarray:
+        """Return the rank distances from q·n + shift, in units of 1/b rows, b the denominator of q."""
+        b = quantile.denominator
+        target = quantile.numerator * int(self.up_to[-1]) + int(shift * b)
+        above, beneath = b * self.below - target, target - b * self.up_to
+        if shift < 0:
+            above[0] = 0  # no row is below the first value
+        if shift > 0:
+            beneath[-1] = 0  # nor above the last
+        return np.maximum(np.maximum(above, beneath), 0)
+
+
+def _below(count: int, rng: Entropy) -> int:
+    """Return a uniform whole number below `count`: a number of as many bits, drawn again until it is below."""
+    n_bits = (count - 1).bit_length()
+    while n_bits:
+        word = rng.integer(n_bits)
+        if word < count:
+            return word
+    return 0

@@ -69,10 +69,7 @@ class Quotients:
 
 
 def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int, int, float]]) -> Quotients | None:
-    """Return the quotients of terms (start, n, reach): of answers start … start + n − 1 by the n after them.
-
-    |quotients| are at most `reach`, in the units (d,) of both. None without terms.
-    """
+    """Return the quotients of terms (start, n, reach): of n answers by the n after them; None without terms."""
     if not terms:
         return None
     first = np.concatenate([np.arange(start, start + n) for start, n, _ in terms])
@@ -83,10 +80,7 @@ def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int
 
 
 def public_trials(noise: AdditiveNoise, seed: int, at_once: int, numbers: int, lasting: int) -> np.ndarray | None:
-    """Return trial draws: `numbers` are made of each, `at_once` in all, and `lasting` of them remain.
-
-    None for a walk, whose draws are not independent, and where even the fewest draws are too many numbers.
-    """
+    """Return trial draws, `numbers` of each, `at_once` in all; None for walks, or where `lasting` ones are too many."""
     size = min(_MOST_TRIALS, max(at_once // numbers, _FEWEST_TRIALS))
     if size * lasting > _MOST_NUMBERS or noise.exactness == "mixing":
         return None

@@ -57,10 +57,7 @@ class Quotients:
         self._numbers = np.concatenate(numbers)
 
     def widths(self, level: float) -> np.ndarray | None:
-        """Return q at PLACES, shape (pairs, PLACES), straight between them: |e − p·E| ≤ q(p) with chance `level`.
-
-        None where there are too few draws for the level. Pairs of one kind get the largest widths of them.
-        """
+        """Return q at PLACES (pairs, PLACES): |e − p·E| ≤ q(p) with chance `level`; None where draws are too few."""
         rank = safe_rank(len(self._of_kind[0][1]), level)
         if rank is None:
             return None
@@ -128,10 +125,7 @@ def _kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
 
 
 def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scales of |e − p·E| at PLACES, and for each stretch the largest multiple of them at its ends, sorted.
-
-    Of several pairs, the largest of their sorted trials.
-    """
+    """Return the scales of |e − p·E| at PLACES, and the largest multiples of them at the ends of stretches, sorted."""
     n_draws = len(pairs[0][0])
     first = n_draws // _OF_SCALES
     squares = [_gaps(top[:first], bottom[:first]) ** 2 for top, bottom in pairs]

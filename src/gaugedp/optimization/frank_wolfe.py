@@ -146,11 +146,7 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
 
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> int:
-    """Return the T of least 2C/(T + 2) + noise·R·lipschitz/ε₀(T), ε₀ roughly, C = βR²/6: the usual, not the worst.
-
-    The worst is 4βR², a step from a vertex to the opposite one where all features are ±1. From near the centre the way
-    is half as long, features that fill their bounds have the mean square 1/3, and φ″ is half its largest value.
-    """
+    """Return the T of least 2C/(T + 2) + noise·R·lipschitz/ε₀(T), ε₀ roughly, C = βR²/6: the usual, not the worst."""
     counts = np.arange(1, MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)

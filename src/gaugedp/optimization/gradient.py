@@ -48,11 +48,7 @@ class Path:
 
     @classmethod
     def plan(cls, guarantee: GaussianDP | PureDP, size: int, sensitivity: float, scale: Scale) -> "Path":
-        """Return the path for sums of `size` numbers, given the sensitivity of such a sum to one row.
-
-        The steps' noise together should move w by at most about the radius. So less noise allows a longer path; a kink,
-        over which w jumps, asks for a shorter one. Only public numbers enter.
-        """
+        """Return the path for sums of `size` numbers, given the sensitivity of such a sum to one row."""
         if isinstance(guarantee, GaussianDP):
             free = scale.radius * scale.n_rows * guarantee.mu / (sensitivity * math.sqrt(size))
             total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free

@@ -191,10 +191,7 @@ class Metric:
         return self.vectors @ self.inside(self.vectors.T @ point - (self.vectors.T @ gradient) / self.values)
 
     def inside(self, coordinates: np.ndarray) -> np.ndarray:
-        """Return the nearest point of the ball, in coordinates along V: v_i·m_i/(m_i + λ) with the least λ ≥ 0.
-
-        The ball's own norm would do for M = 1 alone: elsewhere steps to its nearest point do not end at the best one.
-        """
+        """Return the nearest point of the ball, in coordinates along V: v_i·m_i/(m_i + λ) with the least λ ≥ 0."""
         low, high = -_LEAST_LOG, _LEAST_LOG  # of λ over the largest m
         if np.linalg.norm(coordinates) <= self.radius:
             return coordinates
@@ -256,12 +253,7 @@ def moments_edge(moments: AdditiveNoise, d: int) -> float:
 
 
 def _way(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[int, float, bool]:
-    """Return how many steps of which length, and whether with momentum: the least of noise and what is unexplained.
-
-    After steps that add up to s, of gradients divided by n, a share e^{−2s/d} is unexplained where the second moments
-    are those of a sphere; noise whose variance grows with the number of steps adds (s·σ/n)², σ that of one step alone.
-    T steps of length 1 with momentum add up to T²/8, and their noise to a tenth more.
-    """
+    """Return how many steps of which length, and whether with momentum: the least of noise and what is unexplained."""
     sigma = math.sqrt(float(noise.variances.max())) / n_rows
     paces = np.geomspace(1e-3, 50 * d, 2000)
     costs = (paces * sigma) ** 2 + _EXPLAINED * np.exp(-2 * paces / d)

@@ -80,10 +80,7 @@ class Regularised(ABC, Generic[L]):
         return value, gradient + self.strength * weights + self.linear
 
     def newton(self, weights: np.ndarray) -> Newton:
-        """Return the map of a gradient to the step that minimises F's quadratic model at `weights`.
-
-        By conjugate gradients where its matrix is large.
-        """
+        """Return the map of a gradient to the step that minimises F's quadratic model at `weights`."""
         curvatures = self.curvatures(weights)
         if len(weights) > _LARGEST_MATRIX:
             return partial(_conjugate, lambda v: self.repeats * self.product(curvatures, v) + self.strength * v)

@@ -17,10 +17,7 @@ _ROUNDING = 2.0**-24  # of a coordinate of either of two matrices, whose entries
 
 
 def coordinates(square: np.ndarray) -> np.ndarray:
-    """Return the upper triangle of a symmetric (d, d), row after row, entries beside the diagonal times √2.
-
-    The ℓ₂ norm of the d(d + 1)/2 numbers is the Frobenius norm of the matrix.
-    """
+    """Return the upper triangle of a symmetric (d, d), row after row, entries beside the diagonal times √2."""
     upper = np.triu_indices(len(square))
     return square[upper] * stretch(upper)
 

@@ -22,10 +22,7 @@ _NO_MOVE = 1e-3  # of a deviation: answers that would be moved by no more are le
 
 
 def solvable(query: Query | None) -> bool:
-    """Return whether `without_negatives` is for this question: tables of counts, sums and means, not too large.
-
-    Prefixes, ranges and matrices are left out: descent takes too many steps there.
-    """
+    """Return whether `without_negatives` is for this question: tables of counts, sums and means, not too large."""
     workload = None if query is None else query.linear
     if workload is None or not all(isinstance(piece.cells, Identity) for piece in workload.pieces):
         return False

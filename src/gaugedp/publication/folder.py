@@ -1,15 +1,18 @@
 """The folder of a publication: a page, one for the press, a file a table, the release, and a manifest with digests."""
 
+import csv
 import hashlib
 import json
 import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gaugedp._files import part_prefix
 from gaugedp.answer import Release
@@ -18,18 +21,17 @@ from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.publication.publication import Publication
 from gaugedp.queries import Query
 from gaugedp.queries.outline import Outline
-from gaugedp.tidy.files import WRITERS
+from gaugedp.tidy.columns import NUMBERS
 from gaugedp.tidy.spreadsheet import check_installed as check_sheets
+from gaugedp.tidy.spreadsheet import write_sheet
 
 MANIFEST = "manifest.json"
 _PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
+Listed = Mapping[str, Sequence[Any]]
 
 
 def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
-    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte.
-
-    Refused: a folder that is there and holds anything else.
-    """
+    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte."""
     target = Path(folder).absolute()
     part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
     try:
@@ -74,11 +76,11 @@ def check_folder(folder: str | Path) -> list[str]:
         files = json.loads(path.read_text("utf-8"))["files"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InvalidRequest(f"{str(path)!r} is no manifest.", "Name the folder of a publication.") from None
-    found = _contents(Path(folder))
-    wrong = [f"{name} is missing." for name, _ in files if name not in found]
-    wrong += [f"{name} was changed." for name, digest in files if name in found and found[name] != digest]
+    contents = _contents(Path(folder))
+    wrong = [f"{name} is missing." for name, _ in files if name not in contents]
+    wrong += [f"{name} was changed." for name, digest in files if name in contents and contents[name] != digest]
     named = {MANIFEST, *(name for name, _ in files)}
-    return wrong + [f"{name} is not of this publication." for name in sorted(set(found) - named)]
+    return wrong + [f"{name} is not of this publication." for name in sorted(set(contents) - named)]
 
 
 def _fill(publication: Publication, release: Release, folder: Path) -> None:
@@ -97,8 +99,8 @@ def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
     """Return the columns of some terms, without those that are empty there."""
     columns = release.columns()
     lines = [place for place, text in enumerate(columns["query"]) if text in terms]
-    kept = {name: [column[place] for place in lines] for name, column in columns.items()}
-    return {name: column for name, column in kept.items() if any(value is not None for value in column)}
+    chosen = {name: [column[place] for place in lines] for name, column in columns.items()}
+    return {name: column for name, column in chosen.items() if any(value is not None for value in column)}
 
 
 def _manifest(publication: Publication, release: Release, folder: Path) -> Mapping[str, Any]:
@@ -111,7 +113,9 @@ def _manifest(publication: Publication, release: Release, folder: Path) -> Mappi
         "unit": release.facts["unit"],
         "version": release.facts["version"],
         "ledger": {name: account.get(name) for name in ("entry", "tip", "key")},
-        "tables": [{"title": one.title, "query": one.text, "footnote": one.footnote} for one in publication.tables],
+        "tables": [
+            {"title": table.title, "query": table.text, "footnote": table.footnote} for table in publication.tables
+        ],
         "files": _contents(folder),
     }
 
@@ -132,7 +136,9 @@ def titled(publication: Publication) -> Publication:
     pairs = zip(publication.tables, publication.queries, strict=True)
     captions = publication.domain.captions
     titles = {
-        one.text: _title(table.title, one, question, captions) for table, question in pairs for one in question.outlines
+        outline.text: _title(table.title, outline, question, captions)
+        for table, question in pairs
+        for outline in question.outlines
     }
     captions = replace(captions, title=publication.title, terms=titles)
     return replace(publication, domain=publication.domain.with_captions(captions))
@@ -142,3 +148,24 @@ def _title(title: str, term: Outline, question: Query, captions: Captions) -> st
     """Return the title of a term: that of its table for the first, and by what each is told for others."""
     by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
     return title if term is question.outlines[0] else f"{title}: {by}"
+
+
+def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+    from gaugedp.tables.duckdb.parquet import write_parquet
+
+    kinds = {name: float if name in NUMBERS else object for name in columns}
+    write_parquet(path, [{name: np.array(column, dtype=kinds[name]) for name, column in columns.items()}])
+
+
+WRITERS: dict[str, Callable[[Path, Listed, Mapping[str, Any]], None]] = {
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+    "xlsx": write_sheet,
+}

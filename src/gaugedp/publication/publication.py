@@ -64,13 +64,13 @@ class Publication:
         tables = facts.get("tables")
         if not isinstance(tables, list) or not tables:
             raise InvalidRequest("The publication has no tables.", "Write a [[tables]] section with title and query.")
-        asked = [_number(name, facts.get(name)) for name in ("epsilon", "delta", "rho", "mu")]
+        parameters = [_number(name, facts.get(name)) for name in ("epsilon", "delta", "rho", "mu")]
         data, key = facts.get("data"), facts.get("key")
         return cls(
             _text("title", facts.get("title", domain.captions.title or domain.name)),
             tuple(_table(number, table) for number, table in enumerate(tables, 1)),
             domain.with_captions(_captions(domain.captions, facts)),
-            guarantee_asked(*asked),
+            guarantee_asked(*parameters),
             None if data is None else folder / _text("data", data),
             None if key is None else _text("key", key),
             _formats(facts.get("formats", ["csv"])),
@@ -87,11 +87,11 @@ class Publication:
         Refused: accuracies that the guarantee is too small for.
         """
         protected = self.domain.protected(unit)
-        wanted = [
+        least_shares = [
             None if table.within is None else self._least(question, table, protected)
             for table, question in zip(self.tables, self.queries, strict=True)
         ]
-        needed = sum((share for share in wanted if share is not None), Fraction(0))
+        needed = sum((share for share in least_shares if share is not None), Fraction(0))
         weights = [table.weight or Fraction(1) for table in self.tables if table.within is None]
         if needed > 1 or (needed == 1 and weights):
             raise InvalidRequest(
@@ -99,44 +99,44 @@ class Publication:
                 "Give a larger epsilon, or widen within.",
             )
         if not weights:
-            return tuple(share for share in wanted if share is not None)
+            return tuple(share for share in least_shares if share is not None)
         left = (1 - needed) / sum(weights)
         return tuple(
             (table.weight or Fraction(1)) * left if share is None else share
-            for table, share in zip(self.tables, wanted, strict=True)
+            for table, share in zip(self.tables, least_shares, strict=True)
         )
 
     def plan(self, unit: PrivacyUnit | None = None) -> Plan:
         """Return the plan of all tables together; it reads no data."""
         protected = self.domain.protected(unit)
-        return plan(shared(self.queries, self.shares(protected)), protected, **_asked(self.guarantee))
+        return plan(shared(self.queries, self.shares(protected)), protected, **_parameters(self.guarantee))
 
     def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:
         """Return the least share for which the intervals are at most ± within; widths fall as the share grows."""
-        wanted = table.within or 0.0
+        half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
                 f"within is for counts and sums, and {table.title!r} has others.", "Give it a weight instead."
             )
-        if (reached := _widest(question, unit, self.guarantee)) > wanted:
+        if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
-                f"With all of the guarantee {table.title!r} is within ± {readable(reached)}; {wanted:g} is wanted.",
+                f"With all of the guarantee {table.title!r} is within ± {readable(reached)}; {half_width:g} is wanted.",
                 "Give a larger epsilon, or widen within.",
             )
         low, high = 0, _FINEST
         while high - low > 1:
             middle = (low + high) // 2
-            is_enough = _widest(question, unit, share_of(self.guarantee, Fraction(middle, _FINEST))) <= wanted
+            is_enough = _widest(question, unit, share_of(self.guarantee, Fraction(middle, _FINEST))) <= half_width
             low, high = (low, middle) if is_enough else (middle, high)
         return Fraction(high, _FINEST)
 
 
 def _widest(question: Query, unit: PrivacyUnit, guarantee: Guarantee) -> float:
-    terms = plan(question, unit, **_asked(guarantee)).terms()
+    terms = plan(question, unit, **_parameters(guarantee)).terms()
     return max(float(term["interval_95"][0]) for term in terms)
 
 
-def _asked(guarantee: Guarantee) -> dict[str, float]:
+def _parameters(guarantee: Guarantee) -> dict[str, float]:
     return {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
 
 

@@ -49,11 +49,7 @@ def best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str, li
 
 
 def weigh(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Mechanism]]:
-    """Return the candidates whose errors decide, and the mechanisms that cannot be chosen whatever theirs are.
-
-    A mechanism is chosen if its error is within `NEAR` of the least at most. So one that errs by more than that
-    multiple of another's error at least is left out, and its error is not computed.
-    """
+    """Return the candidates whose errors decide, and the mechanisms that cannot be chosen whatever theirs are."""
     least, beaten = float("inf"), list[Mechanism]()
     for candidate in sorted(candidates, key=lambda candidate: candidate.least):
         if candidate.least > NEAR * least:

@@ -13,9 +13,8 @@ from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.nesting import Nesting
-from gaugedp.queries.folded import folded
+from gaugedp.queries.folded import folded, nested
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
-from gaugedp.queries.nested import nested
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 
@@ -110,12 +109,7 @@ class WorkloadColumns:
 
     @cached_property
     def rank(self) -> int:
-        """The dimension of the span.
-
-        Marginals span the interactions of all subsets of their attributes, ∏(n_a − 1) dimensions each; of a level of
-        a tree those of all levels above it too, n_a then less the cells of the level above. Maps that lose nothing
-        change nothing. With a matrix or a bounded column the rank is computed.
-        """
+        """The dimension of the span."""
         if self.counting and all(piece.cells.injective for piece in self.pieces):
             return self._interactions()
         n_cells, choices = math.prod(self.shape), self._spanning_choices()
@@ -138,10 +132,7 @@ class WorkloadColumns:
         return total.ravel()
 
     def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return max_v ⟨direction, v⟩ and min_v, each with the index of a generator v.
-
-        In a cell the columns' choices add up, so that each is the best by itself and no choice of all is listed.
-        """
+        """Return max_v ⟨direction, v⟩ and min_v, each with the index of a generator v."""
         _check_size(math.prod(self.shape))
         alike: dict[str | None, list[np.ndarray]] = {}  # by column, its part of the products under each choice
         for piece, spread in self._products(direction):
@@ -187,11 +178,7 @@ class WorkloadColumns:
         return np.concatenate([piece.cells.row_squares() * (joint // piece.cells.n_cells) for piece in self._pieces])
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
-        """Return the largest norm of a generator.
-
-        Exact where the non-constant blocks share a joint table of at most 10^7 cells; above, the sum of the blocks'
-        largest norms, which is at least as large.
-        """
+        """Return the largest norm of a generator."""
         powers = [scale * piece.cells.powers(p) for scale, piece in self._scaled(p, weights)]
         fixed = _gather([block[0] for block in powers if block.min() == block.max()], p)
         moving = [

@@ -160,10 +160,7 @@ class Estimate:
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval of means, or shares, of `count` rows without noise, wherever they lie.
-
-        Of standard deviations: in a few cells, narrow and wide ones.
-        """
+        """Return half the longest interval of means, or shares, of `count` rows without noise, wherever they lie."""
         if self._derived:
             return self._derived.half_length(widths=widths, count=count, curves=curves)
         _, half_range = self.ratio or (0.0, 0.0)

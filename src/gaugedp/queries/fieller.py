@@ -6,11 +6,7 @@ import numpy as np
 def within(
     tops: np.ndarray, bottoms: np.ndarray, curves: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest m with |top − m·bottom| ≤ q(m), shapes (n,); ∞ and −∞ where there is none.
-
-    q runs straight between its values `curves` (n, k) at the `places` (k,) of m, which grow. Between two of them both
-    sides are straight, so that what is within is an interval.
-    """
+    """Return the least and the largest m with |top − m·bottom| ≤ q(m), shapes (n,); ∞ and −∞ where there is none."""
     gaps = tops[:, None] - bottoms[:, None] * places
     start, end = np.zeros((len(tops), len(places) - 1)), np.ones((len(tops), len(places) - 1))
     for side in (-1, 1):

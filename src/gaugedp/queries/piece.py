@@ -33,10 +33,7 @@ class Piece:
 
     @property
     def choice(self) -> str | None:
-        """What decides the number of steps: the value in the column, or its square, which is taken as one of its own.
-
-        That can only enlarge what a row is thought to add.
-        """
+        """What decides the number of steps: the value in the column, or its square, taken as one of its own."""
         return f"{self.column}²" if self.squared else self.column
 
     @property

@@ -13,10 +13,7 @@ _SPELLING = "Categories must match the table exactly, including case and spaces;
 
 
 def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whole question") -> list[str]:
-    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared.
-
-    `place` says what such rows are left out of.
-    """
+    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared."""
     facts = {domain.tree(name): domain.attribute(name) for name in attributes}
     outside = [_OUTSIDE_RULES[fact.outside].format(name=name, place=place) for name, fact in facts.items()]
     return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())

@@ -16,13 +16,7 @@ def sql_query(domain: Domain, statement: str) -> Query:
 
 
 def sql_text(domain: Domain, statement: str) -> str:
-    """Return the text of the question that a statement SELECT … FROM one table GROUP BY attributes asks.
-
-    COUNT(*), SUM, AVG, STDDEV_POP (which STDDEV is read as), MEDIAN and PERCENTILE_CONT of bounded columns, for each
-    cell of the attributes in GROUP BY: each that the domain has, not only those that occur. Names are those of the
-    domain, in any case where that is clear. The table's name and aliases are not looked at. Refused, by its name:
-    anything else.
-    """
+    """Return the text of the question that a statement SELECT … FROM one table GROUP BY attributes asks."""
     if not isinstance(domain, Domain) or not isinstance(statement, str):
         raise InvalidRequest(
             f"The domain is of type {type(domain).__name__}, and the statement of type {type(statement).__name__}.",

@@ -207,10 +207,7 @@ def joined(questions: Sequence[Query]) -> Query:
 
 
 def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
-    """Return questions about one domain as one, each for its share of the guarantee; shares add up to 1 at most.
-
-    Parts of a question that is a stack share its share equally. Refused: a term that is asked twice.
-    """
+    """Return questions about one domain as one, each for its share of the guarantee; shares add up to 1 at most."""
     parts = [part for question in questions for part in question.parts]
     texts = [text for part in parts for text in part.text.split("; ")]
     if len(set(texts)) < len(texts):

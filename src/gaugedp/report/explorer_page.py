@@ -4,14 +4,13 @@ import base64
 import hashlib
 import json
 import shlex
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from gaugedp.report.explorer_words import Start, protected, sentences, small, with_delta
 from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, join, table, tag
-from gaugedp.report.page import document
+from gaugedp.report.page import document, resource
 from gaugedp.report.palette import COLOURS
 from gaugedp.report.words import BESIDE_RANKS
 
@@ -60,7 +59,7 @@ def policy() -> Html:
 def looks() -> Html:
     """Return the style that the section needs in the head of its page."""
     colours = "".join(f".explorer .c{i}{{color:{colour}}}" for i, colour in enumerate(COLOURS))
-    return Html(f"<style>{_file('explorer.css')}{colours}</style>")
+    return Html(f"<style>{resource('explorer.css')}{colours}</style>")
 
 
 def section(explored: "Explored", start: Start) -> Html:
@@ -69,7 +68,7 @@ def section(explored: "Explored", start: Start) -> Html:
         "section",
         tag("h2", "Explore other choices"),
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
-        tag("div", _controls(explored), _chart(explored), _wanted(explored), class_="bench live"),
+        tag("div", _controls(explored), _chart(explored), _target(explored), class_="bench live"),
         tag("h3", "What it means for those protected"),
         protected(explored.unit.to_dict(), start),
         _terms(explored),
@@ -124,7 +123,7 @@ def _named(index: int, name: str) -> Html:
     return join([tag("span", MARKS[look], class_=f"mark c{look}", aria_hidden="true"), f" {name}"])
 
 
-def _wanted(explored: "Explored") -> Html:
+def _target(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
     terms = [
         tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))
@@ -213,8 +212,4 @@ def _input(**attributes: str) -> Html:
 
 
 def _script() -> str:
-    return _file("explorer_words.js") + _file("explorer.js")
-
-
-def _file(name: str) -> str:
-    return files("gaugedp.report").joinpath(name).read_text("utf-8")
+    return resource("explorer_words.js") + resource("explorer.js")

@@ -51,7 +51,8 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
             tag(
                 "section",
                 tag("h2", _APPENDIX),
-                _asked_for(facts),
+                tag("h3", "The question"),
+                _code(facts["query"]),
                 _compared(facts),
                 _steps(facts["steps"]),
                 _again(release),
@@ -188,10 +189,6 @@ def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
     return [name, error, *widths, guarantee, offer["exactness"], offer["noise"]]
 
 
-def _asked_for(facts: Mapping[str, Any]) -> Html:
-    return join([tag("h3", "The question"), _code(facts["query"])])
-
-
 def _steps(runs: list[list[Any]]) -> Html:
     """Return how many numbers have which step; most questions have one or two steps."""
     counts: dict[str, int] = {}
@@ -234,7 +231,7 @@ def _commands(release: "Release") -> list[Html]:
 def _command(facts: Mapping[str, Any]) -> Html:
     if not facts["candidates"] or "matrix(" in facts["query"]:
         return Html("")
-    numbers = " ".join(f"--{name} {value}" for name, value in _asked(from_dict(facts["asked"])).items())
+    numbers = " ".join(f"--{name} {value}" for name, value in _parameters(from_dict(facts["asked"])).items())
     question = shlex.quote(facts["query"])
     steps = "".join(f" {_FLAGS[step]}" for step in facts.get("processing", {}).get("steps", ()))
     key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
@@ -258,7 +255,7 @@ def _python(facts: Mapping[str, Any]) -> str:
     unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
     with_matrix = "matrix(" in facts["query"]
     question = _quoted(facts["query"])
-    arguments = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
+    arguments = [f"{name}={value}" for name, value in _parameters(from_dict(facts["asked"])).items()]
     guarantee = ", ".join(arguments) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
     steps = facts.get("processing", {}).get("steps")
     lines = [
@@ -286,7 +283,7 @@ def _budget(facts: Mapping[str, Any]) -> str:
     return f", budget=gd.{budget}" if words.guarantee_in(budget) else ""
 
 
-def _asked(guarantee: Guarantee) -> dict[str, str]:
+def _parameters(guarantee: Guarantee) -> dict[str, str]:
     """Return the numbers that a person gives, as they are written."""
     numbers = {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
     return {name: repr(value).removesuffix(".0") for name, value in numbers.items()}

@@ -14,43 +14,45 @@ if TYPE_CHECKING:
 _MOST_ROWS = 500
 
 
-def keys_page(found: "KeyRelease") -> str:
+def keys_page(released: "KeyRelease") -> str:
     """Return the page; the same release gives the same bytes. All that it holds is public."""
-    facts = found.facts
+    facts = released.facts
     head = tag(
         "header",
         tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
-        tag("h1", f"Keys of {found.attribute}"),
-        tag("p", f"{plain(len(found.keys))} keys are shown; rare ones are hidden to protect privacy.", class_="lead"),
+        tag("h1", f"Keys of {released.attribute}"),
+        tag(
+            "p", f"{plain(len(released.keys))} keys are shown; rare ones are hidden to protect privacy.", class_="lead"
+        ),
     )
-    body = [head, warnings(facts), tag("main", _in_short(found), _shown(found), _protected(found))]
+    body = [head, warnings(facts), tag("main", _in_short(released), _shown(released), _protected(released))]
     return document(
-        f"Keys of {found.attribute} – {facts['table']}", body, "Made from a release; no row was read for it."
+        f"Keys of {released.attribute} – {facts['table']}", body, "Made from a release; no row was read for it."
     )
 
 
-def _in_short(found: "KeyRelease") -> Html:
-    unit, guarantee = found.facts["unit"], found.guarantee
+def _in_short(released: "KeyRelease") -> Html:
+    unit, guarantee = released.facts["unit"], released.guarantee
     guaranteed = tag("p", words.guaranteed(guarantee, unit)), tag("p", words.best_guess(guarantee, unit))
     facts = (
         fact("Guaranteed", words.symbol(guarantee), *guaranteed),
-        spent(found.facts),
-        fact("How exact", found.exactness, tag("p", words.exactness(found.exactness))),
+        spent(released.facts),
+        fact("How exact", released.exactness, tag("p", words.exactness(released.exactness))),
     )
     return tag("section", tag("h2", "In short"), tag("div", *facts, class_="facts"))
 
 
-def _shown(found: "KeyRelease") -> Html:
-    pairs = zip(found.keys, found.counts.tolist(), strict=True)
+def _shown(released: "KeyRelease") -> Html:
+    pairs = zip(released.keys, released.counts.tolist(), strict=True)
     largest = sorted(pairs, key=lambda pair: -pair[1])[:_MOST_ROWS]
-    caption = "Keys" if len(largest) == len(found.keys) else f"The {_MOST_ROWS} keys with the largest noisy counts"
+    caption = "Keys" if len(largest) == len(released.keys) else f"The {_MOST_ROWS} keys with the largest noisy counts"
     rows = [(key, plain(count)) for key, count in largest]
-    listed = table(caption, (found.attribute, "noisy count"), rows) if rows else Html("")
-    return tag("section", tag("h2", "Keys"), *(tag("p", line) for line in found.remarks()), listed)
+    listed = table(caption, (released.attribute, "noisy count"), rows) if rows else Html("")
+    return tag("section", tag("h2", "Keys"), *(tag("p", line) for line in released.remarks()), listed)
 
 
-def _protected(found: "KeyRelease") -> Html:
-    facts = found.facts
+def _protected(released: "KeyRelease") -> Html:
+    facts = released.facts
     return tag(
         "section",
         tag("h2", "Who is protected, and how"),

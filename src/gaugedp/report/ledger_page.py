@@ -86,19 +86,26 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     check_installed()
     if year is not None:
         whole(minimum=1, year=year)
-    told = _Year.of(ledger, year)
-    parts = [_short(told), _by_month(told), _by_name(told), _rest(told), _listed(told), _verified(told)]
-    body = [_head(told), _warning(told.report), tag("main", *parts)]
-    title = f"Privacy budget of {told.table}, {told.number}"
+    summary = _Year.of(ledger, year)
+    parts = [
+        _short(summary),
+        _by_month(summary),
+        _by_name(summary),
+        _rest(summary),
+        _listed(summary),
+        _verified(summary),
+    ]
+    body = [_head(summary), _warning(summary.report), tag("main", *parts)]
+    title = f"Privacy budget of {summary.table}, {summary.number}"
     return document(title, body, "Made from a ledger; no row was read for it.", style=_LOOKS)
 
 
-def _head(told: _Year) -> Html:
-    protected = told.unit or "not said yet"
+def _head(summary: _Year) -> Html:
+    protected = summary.unit or "not said yet"
     return tag(
         "header",
-        tag("p", "Table ", tag("b", told.table), class_="kicker"),
-        tag("h1", f"Privacy budget, {told.number}"),
+        tag("p", "Table ", tag("b", summary.table), class_="kicker"),
+        tag("h1", f"Privacy budget, {summary.number}"),
         tag("p", f"Protected: {protected}.", class_="lead"),
     )
 
@@ -110,20 +117,20 @@ def _warning(report: Report) -> Html:
     return tag("div", tag("p", *said), listing(report.problems), class_="warning", role="note")
 
 
-def _short(told: _Year) -> Html:
-    spending = told.spending
-    of_year, before = (spending.sum(payments) for payments in (told.payments, told.before))
+def _short(summary: _Year) -> Html:
+    spending = summary.spending
+    of_year, before = (spending.sum(payments) for payments in (summary.payments, summary.before))
     shares = spending.share(before), spending.share(of_year)
-    count = sum(payment.is_paid for payment in told.payments)
-    paid = f"{plain(count)} payment{'s' * (count != 1)} in {told.number}."
-    unit = (told.unit or PrivacyUnit()).to_dict()
+    count = sum(payment.is_paid for payment in summary.payments)
+    paid = f"{plain(count)} payment{'s' * (count != 1)} in {summary.number}."
+    unit = (summary.unit or PrivacyUnit()).to_dict()
     return tag(
         "section",
         tag("h2", "In short"),
         tag(
             "div",
-            fact(f"Spent in {told.number}", _text(of_year), meter(shares, f"In {told.number}", "δ" in of_year)),
-            fact("Left now", _left(spending), tag("p", f"{paid} {told.in_order}")),
+            fact(f"Spent in {summary.number}", _text(of_year), meter(shares, f"In {summary.number}", "δ" in of_year)),
+            fact("Left now", _remaining(spending), tag("p", f"{paid} {summary.in_order}")),
             fact(
                 "Budget",
                 words.symbol(spending.budget.total),
@@ -134,17 +141,17 @@ def _short(told: _Year) -> Html:
     )
 
 
-def _by_month(told: _Year) -> Html:
-    spending = told.spending
-    sums = [spending.sum(told.before)]
+def _by_month(summary: _Year) -> Html:
+    spending = summary.spending
+    sums = [spending.sum(summary.before)]
     rows = []
-    for name, payments in months(told.number, told.payments):
+    for name, payments in months(summary.number, summary.payments):
         amounts = spending.sum(payments)
         sums.append({kind: sums[-1][kind] + amounts[kind] for kind in amounts})
         rows.append([name, *_cells(spending, payments), percent_up(spending.share(sums[-1]))])
     shares = np.array([spending.share(amounts) for amounts in sums])
     ends = ", ".join(f"{name} {percent_up(share)}" for name, share in zip(_NAMES, shares[1:], strict=True))
-    said = f"Share of the budget that is spent at the end of each month of {told.number}: {ends}."
+    said = f"Share of the budget that is spent at the end of each month of {summary.number}: {ends}."
     explained = " ".join([_ADDS_UP, _KINDS.get(spending.budget.accounting, "")]).strip()
     caption = "Dark: what the month adds. Pale: what was spent before it. Dashed: the budget."
     box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": "Chart of the months"}
@@ -152,60 +159,69 @@ def _by_month(told: _Year) -> Html:
         "section",
         tag("h2", "By month"),
         tag("figure", tag("figcaption", caption), tag("div", draw_months(_NAMES, shares, said), **box)),
-        table(f"Spent in each month of {told.number}", ["month", *_heads(spending), "spent in all"], rows),
+        table(f"Spent in each month of {summary.number}", ["month", *_heads(spending), "spent in all"], rows),
         tag("p", explained, class_="small"),
     )
 
 
-def _by_name(told: _Year) -> Html:
-    purposes = grouped(told.payments, lambda payment: payment.entry.purpose or _NOT_SAID)
-    persons = grouped(told.payments, lambda payment: payment.entry.by or _NOT_SAID)
+def _by_name(summary: _Year) -> Html:
+    purposes = grouped(summary.payments, lambda payment: payment.entry.purpose or _NOT_SAID)
+    persons = grouped(summary.payments, lambda payment: payment.entry.by or _NOT_SAID)
     return tag(
         "section",
         tag("h2", "By purpose and by person"),
-        _groups(told, "purpose", purposes),
-        _groups(told, "person", persons),
+        _groups(summary, "purpose", purposes),
+        _groups(summary, "person", persons),
     )
 
 
-def _groups(told: _Year, kind: str, groups: dict[str, list[Payment]]) -> Html:
+def _groups(summary: _Year, kind: str, groups: dict[str, list[Payment]]) -> Html:
     """Return a table of groups, what spent most first."""
-    sums = {name: [*told.spending.sum(payments).values()] for name, payments in groups.items()}
+    sums = {name: [*summary.spending.sum(payments).values()] for name, payments in groups.items()}
     names = sorted(groups, key=lambda name: sums[name], reverse=True)
-    rows = [[name, *_cells(told.spending, groups[name])] for name in names]
-    rows.append(["all together", *_cells(told.spending, told.payments)])
-    return table(f"Spent in {told.number} by {kind}", [kind, *_heads(told.spending)], rows)
+    rows = [[name, *_cells(summary.spending, groups[name])] for name in names]
+    rows.append(["all together", *_cells(summary.spending, summary.payments)])
+    return table(f"Spent in {summary.number} by {kind}", [kind, *_heads(summary.spending)], rows)
 
 
-def _rest(told: _Year) -> Html:
-    return tag("section", tag("h2", "What the rest would buy"), listing(_purchases(told)))
+def _rest(summary: _Year) -> Html:
+    return tag("section", tag("h2", "What the rest would buy"), listing(_purchases(summary)))
 
 
-def _purchases(told: _Year) -> Iterator[str]:
-    spending, of = told.spending, f"of {told.number}"
-    middle = median(told.payments)
+def _purchases(summary: _Year) -> Iterator[str]:
+    spending, of = summary.spending, f"of {summary.number}"
+    middle = median(summary.payments)
     if middle is None:
         middle, of = median(spending.payments), "of all years"
     if middle is not None:
         count = spending.times(middle)
         more = f"{plain(count)} more payment{'s' * (count != 1)}"
         yield f"{more} like the median one {of}, which cost {_text(middle.amounts)}: entry {middle.entry.number}."
-    width = bar_of_a_count(spending, told.unit)
+    width = bar_of_a_count(spending, summary.unit)
     if width is None:
         yield "Not one count: too little is left."
     else:
         yield f"Or one count, with everything that is left: its 95\u00a0% bar is at most ± {plain(width)} wide."
 
 
-def _listed(told: _Year) -> Html:
-    heads = ["entry", "time", "question", "purpose", "by", *_names(told.spending), _of_budget(told.spending), "state"]
-    rows = [_line(told.spending, payment) for payment in told.payments[-_MOST_ROWS:]]
-    left_out = len(told.payments) - len(rows)
-    written = table(f"Payments of {told.number}", heads, rows, class_="entries")
+def _listed(summary: _Year) -> Html:
+    heads = [
+        "entry",
+        "time",
+        "question",
+        "purpose",
+        "by",
+        *_names(summary.spending),
+        _of_budget(summary.spending),
+        "state",
+    ]
+    rows = [_line(summary.spending, payment) for payment in summary.payments[-_MOST_ROWS:]]
+    left_out = len(summary.payments) - len(rows)
+    written = table(f"Payments of {summary.number}", heads, rows, class_="entries")
     if len(rows) > _OPEN_ROWS:
         written = tag("details", tag("summary", f"Table: {plain(len(rows))} payments"), written)
     earlier = f"{left_out:,} earlier ones are in the ledger: gaugedp ledger show."
-    empty = tag("p", f"None in {told.number}.")
+    empty = tag("p", f"None in {summary.number}.")
     parts = [written if rows else empty, tag("p", earlier) if left_out else ""]
     return tag("section", tag("h2", "Payments"), *parts)
 
@@ -216,15 +232,15 @@ def _line(spending: Spending, payment: Payment) -> list[str]:
     return [*said, *_numbers(payment.amounts), percent_up(spending.share(payment.amounts)), payment.state]
 
 
-def _verified(told: _Year) -> Html:
-    report = told.report
+def _verified(summary: _Year) -> Html:
+    report = summary.report
     never = len(report.unsettled)
     unanswered = f"{never:,} payment{'s' * (never != 1)} without an answer: a run was killed, or is still going."
     command = f"gaugedp ledger verify LEDGER --tip {report.tip}"
     return tag(
         "section",
         tag("h2", "Verification"),
-        tag("p", told.in_order),
+        tag("p", summary.in_order),
         tag("p", unanswered) if never else "",
         tag("p", _TIP),
         tag("pre", tag("code", command), tabindex="0"),
@@ -259,7 +275,7 @@ def _text(amounts: Amounts) -> str:
     return ", ".join(share or [f"{name} = {at_most(up_decimal(amount))}" for name, amount in amounts.items()])
 
 
-def _left(spending: Spending) -> str:
+def _remaining(spending: Spending) -> str:
     """Return what is left, rounded down."""
     if _SHARE in spending.left:
         return f"{math.floor(1000 * spending.left[_SHARE]) / 10:g}\u00a0% of the budget"

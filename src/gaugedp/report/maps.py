@@ -20,21 +20,21 @@ def area_map(term: Term) -> Html:
     cells = [(at, text) for at, text in enumerate(term.axes[0].texts) if text in term.areas]
     places = np.array([_box(term.areas[text]) for _, text in cells])
     width, height = places[:, 2:].max(axis=0)
-    chosen = [at for at, _ in cells]
+    indices = [at for at, _ in cells]
     is_amount = term.counts
-    shades = np.zeros(len(cells), int) if is_amount else _shades(term.estimate[chosen])
+    shades = np.zeros(len(cells), int) if is_amount else _shades(term.estimate[indices])
     areas = [
-        tag("path", tag("title", _told(term, at)), d=term.areas[text], class_=f"area shade{shade}")
+        tag("path", tag("title", _description(term, at)), d=term.areas[text], class_=f"area shade{shade}")
         for (at, text), shade in zip(cells, shades, strict=True)
     ]
     middles = (places[:, :2] + places[:, 2:]) / 2
     marks = [
-        *(_circles(term.estimate[chosen], middles) if is_amount else ()),
-        *_names(term, chosen, middles, is_amount),
+        *(_circles(term.estimate[indices], middles) if is_amount else ()),
+        *_names(term, indices, middles, is_amount),
     ]
     said = f"Map. {describe(term)} All numbers stand in the table."
     drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
-    words = "circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, chosen)}"
+    words = "circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, indices)}"
     return tag("figure", tag("figcaption", f"{term.meaning}: {words}."), tag("div", drawing, class_="map"))
 
 
@@ -55,9 +55,9 @@ def _shades(values: np.ndarray) -> np.ndarray:
     return np.minimum((values - values.min()) / spread * _SHADES, _SHADES - 1).astype(int)
 
 
-def _steps(term: Term, shades: np.ndarray, chosen: list[int]) -> str:
+def _steps(term: Term, shades: np.ndarray, indices: list[int]) -> str:
     """Return in words what the palest and the darkest shade stand for."""
-    values = term.estimate[chosen]
+    values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
     return f"the darker, the more, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
 
@@ -71,9 +71,9 @@ def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
     ]
 
 
-def _names(term: Term, chosen: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
+def _names(term: Term, indices: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
     """Return the name and the number of each area, where they are few; below the circles of amounts."""
-    if len(chosen) > _MOST_NAMED:
+    if len(indices) > _MOST_NAMED:
         return []
     down = _LARGEST + 32 if is_below else 0
     texts = list(figures.answers(term.estimate, term.lower, term.upper))
@@ -82,10 +82,10 @@ def _names(term: Term, chosen: list[int], middles: np.ndarray, is_below: bool) -
             tag("text", word, x=f"{x:g}", y=f"{y + down + shift:g}", text_anchor="middle")
             for word, shift in ((term.levels[0][at], 0), (texts[at][0], 34))
         )
-        for at, (x, y) in zip(chosen, middles, strict=True)
+        for at, (x, y) in zip(indices, middles, strict=True)
     ]
 
 
-def _told(term: Term, at: int) -> str:
+def _description(term: Term, at: int) -> str:
     middle, low, high = figures.answer(term.estimate[at], term.lower[at], term.upper[at])
     return f"{term.levels[0][at]}: {middle}, between {low} and {high}"

@@ -52,9 +52,12 @@ _LOOKS = Html(
 
 def domain(shown: "Domain") -> str:
     """Draw the attributes with their cells, and the bounded columns."""
-    attributes = [[name, plain(one.n_cells), _cells(one), one.outside] for name, one in _first(shown.attributes)]
+    attributes = [
+        [name, plain(attribute.n_cells), _cells(attribute), attribute.outside]
+        for name, attribute in _first(shown.attributes)
+    ]
     columns = [[name, *_bounds(column)] for name, column in _first(shown.columns)]
-    return _drawn(
+    return _box(
         f"Domain {shown.name}",
         [f"Protected: {shown.unit}."] * (shown.unit is not None),
         _table("Attributes", ("name", "cells", "values", "outside"), attributes, len(shown.attributes), class_="texts"),
@@ -72,7 +75,7 @@ def plan(shown: "Plan") -> str:
     ]
     caption = f"Candidates, by expected error in {shown.unit_of_error}"
     candidate_heads = ("mechanism", "expected error", "guarantee", "exactness")
-    return _drawn(
+    return _box(
         f"Plan for {shown.query.text}",
         [f"Requested: {symbol(shown.asked)}. Protected: {shown.unit}.", f"Reason: {shown.reason}."],
         _table("95 % intervals of the answers", heads, terms, len(shown.query.labels.terms)),
@@ -92,10 +95,10 @@ def release(shown: "Release") -> str:
     ]
     level = percent(min(estimate.ends or 0.95 for estimate in shown.estimates))
     processed = f"Processed: {', '.join(shown.processing)}; the intervals are those of the raw answers."
-    kept = f"Table: {shown.facts['table']}. Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."
-    return _drawn(
+    source = f"Table: {shown.facts['table']}. Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."
+    return _box(
         f"Release of {shown.facts['query']}",
-        [*_seeded(shown.facts), kept, *[processed] * bool(shown.processing)],
+        [*_seeded(shown.facts), source, *[processed] * bool(shown.processing)],
         _table(f"Answers with {level} intervals", ("query", "cell", *columns), rows, len(shown.labels), "answers"),
         *shown.facts["rules"],
     )
@@ -106,30 +109,32 @@ def ledger(shown: "Ledger") -> str:
     try:
         return _ledger(shown)
     except LedgerRefused as refused:
-        return _drawn(repr(shown), [str(refused)])
+        return _box(repr(shown), [str(refused)])
 
 
 def _ledger(shown: "Ledger") -> str:
     now, entries = shown.balance, shown.entries()
-    payments = [(one, state) for one, state in zip(entries, states(entries), strict=True) if one.kind == "reserve"]
+    payments = [
+        (entry, state) for entry, state in zip(entries, states(entries), strict=True) if entry.kind == "reserve"
+    ]
     rows = [
         [
-            plain(one.number),
-            one.time[:16].replace("T", " "),
-            one.question,
-            one.purpose or "",
-            one.by or "",
-            "" if one.guarantee is None else symbol(pure_of(one.guarantee) or one.guarantee),
+            plain(entry.number),
+            entry.time[:16].replace("T", " "),
+            entry.question,
+            entry.purpose or "",
+            entry.by or "",
+            "" if entry.guarantee is None else symbol(pure_of(entry.guarantee) or entry.guarantee),
             state,
         ]
-        for one, state in payments[-MOST_ROWS:]
+        for entry, state in payments[-MOST_ROWS:]
     ]
-    left = amount(rounded_left(now["remaining"], now["budget"]))
-    return _drawn(
+    remaining = amount(rounded_left(now["remaining"], now["budget"]))
+    return _box(
         f"Ledger of {shown.table or 'no table yet'}",
         [
             f"Protected: {shown.unit or 'not said yet'}.",
-            f"Spent {amount(now['spent'])} of {amount(now['budget'])}; left {left}.",
+            f"Spent {amount(now['spent'])} of {amount(now['budget'])}; left {remaining}.",
             *["In memory: for tests and tries."] * (not shown.durable),
         ],
         _table(
@@ -149,7 +154,7 @@ def comparison(shown: "Comparison") -> str:
     numbers = [[_cell(value) for value in row.values()] for row in rows[:MOST_ROWS]]
     first = shown.plans[0]
     errors = _table(f"Expected errors in {first.unit_of_error}", heads, numbers, len(rows))
-    return _drawn(f"Comparison for {first.query.text}", [], errors)
+    return _box(f"Comparison for {first.query.text}", [], errors)
 
 
 def audit(shown: "Audit") -> str:
@@ -164,7 +169,7 @@ def audit(shown: "Audit") -> str:
         ]
         for row in shown.table()[:MOST_ROWS]
     ]
-    return _drawn(
+    return _box(
         f"Audit of {shown.mechanism}",
         [shown.verdict, *shown.remarks, f"Claim: {rounded_up(shown.guarantee)}. {plain(shown.runs)} runs."],
         _table("Tests", ("test", "p-value", "ε", "role", "detail"), rows, len(shown.tests), class_="texts"),
@@ -179,14 +184,14 @@ def tracing(shown: "Tracing") -> str:
         ["others", plain(shown.n_non_members), short(shown.false_positive_rate), ""],
     ]
     heads = ("people", "number", "share found", "at most")
-    return _drawn(f"Tracing by the {shown.statistic} statistic", [], _table("Who is found", heads, rows, 2))
+    return _box(f"Tracing by the {shown.statistic} statistic", [], _table("Who is found", heads, rows, 2))
 
 
 def one_run(shown: "OneRun") -> str:
     """Draw what guesses about canaries prove."""
     numbers = (shown.n_canaries, shown.guessed, shown.correct)
     rows = [[name, plain(number)] for name, number in zip(("canaries", "guessed", "right"), numbers, strict=True)]
-    return _drawn("Audit in one run", [repr(shown)], _table("Guesses", ("what", "number"), rows, len(rows)))
+    return _box("Audit in one run", [repr(shown)], _table("Guesses", ("what", "number"), rows, len(rows)))
 
 
 def stream_answer(shown: "StreamAnswer") -> str:
@@ -196,7 +201,7 @@ def stream_answer(shown: "StreamAnswer") -> str:
     texts = ([short(number) for number in row] for row in zip(*numbers, strict=True))
     rows = [[query, cell, *row] for query, cell, row in zip(queries, cells, texts, strict=True)]
     caption = f"This period and the running totals, with {percent(0.95)} intervals"
-    return _drawn(
+    return _box(
         f"Period {shown.period} of {shown.facts['periods']}: {shown.facts['query']}",
         [
             *_seeded(shown.facts),
@@ -213,24 +218,24 @@ def model(shown: "PrivateEstimator") -> str:
         return fit_release(vars(shown)["release_"])
     rows = [[name, repr(value)] for name, value in _first(shown.get_params(deep=False))]
     n_parameters = len(shown.get_params(deep=False))
-    made = _table("Parameters", ("name", "value"), rows, n_parameters, class_="texts")
-    return _drawn(f"{type(shown).__name__}, not fitted", [], made)
+    parameters = _table("Parameters", ("name", "value"), rows, n_parameters, class_="texts")
+    return _box(f"{type(shown).__name__}, not fitted", [], parameters)
 
 
 def summary(shown: "Summary") -> str:
     """Draw the coefficients of a model with their standard errors and intervals."""
     rows = [list(line) for line in islice(shown.lines, MOST_ROWS)]
-    return _drawn(shown.title, [shown.note], _table("Coefficients", shown.heads, rows, len(shown.names)))
+    return _box(shown.title, [shown.note], _table("Coefficients", shown.heads, rows, len(shown.names)))
 
 
 def fit_release(shown: "FitRelease") -> str:
     """Draw the released numbers of a fit; all of them are public."""
     rows = list(islice(_entries(shown.values), MOST_ROWS))
     total = sum(np.size(value) for value in shown.values.values())
-    asked = "" if shown.asked is None else f"Requested: {symbol(shown.asked)}. "
-    return _drawn(
+    request = "" if shown.asked is None else f"Requested: {symbol(shown.asked)}. "
+    return _box(
         f"{shown.estimator}, fitted",
-        [*_seeded(shown.facts), f"{asked}Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
+        [*_seeded(shown.facts), f"{request}Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
         _table("Released numbers", ("number", "value"), rows, total),
     )
 
@@ -238,7 +243,7 @@ def fit_release(shown: "FitRelease") -> str:
 def key_release(shown: "KeyRelease") -> str:
     """Draw the keys with the largest noisy counts."""
     largest = sorted(zip(shown.keys, shown.counts.tolist(), strict=True), key=lambda pair: -pair[1])[:MOST_ROWS]
-    return _drawn(
+    return _box(
         f"Keys of {shown.attribute}",
         [*_seeded(shown.facts), f"Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
         _table("Keys", ("key", "noisy count"), [[key, plain(count)] for key, count in largest], len(shown.keys)),
@@ -246,7 +251,7 @@ def key_release(shown: "KeyRelease") -> str:
     )
 
 
-def _drawn(title: str, lines: Sequence[str], *parts: str) -> str:
+def _box(title: str, lines: Sequence[str], *parts: str) -> str:
     """Return the box: its title, its lines, and tables or more lines below."""
     paragraphs = (tag("p", line) for line in lines)
     below = (part if isinstance(part, Html) else tag("p", part) for part in parts)

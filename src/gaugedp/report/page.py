@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 
 from gaugedp.report.markup import Html, tag
-from gaugedp.report.style import CSS
+from gaugedp.report.palette import DAY_RULES, NIGHT_RULES
 
 _CHARSET = Html('<meta charset="utf-8">')
 _METAS = Html(
@@ -14,11 +16,20 @@ _METAS = Html(
 
 
 def document(title: str, parts: Iterable[str], source: str, policy: str = "", style: str = "") -> str:
-    """Return the page with its `parts` and a footer: the version of the library, and what the page was made from.
-
-    `policy` says what may be loaded, and so comes before all that could be; `style` comes after the house style.
-    """
+    """Return the page with its `parts` and a footer: the version of the library, and what the page was made from."""
     version = getattr(sys.modules["gaugedp"], "__version__", "(unknown version)")
     footer = tag("footer", tag("p", f"Written by gaugedp {version}. {source}"))
-    head = tag("head", _CHARSET, policy, _METAS, tag("title", title), Html(f"<style>{CSS}</style>"), style)
+    head = tag("head", _CHARSET, policy, _METAS, tag("title", title), _style(), style)
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *parts, footer), lang='en')}\n"
+
+
+@cache
+def _style() -> Html:
+    """Return how pages look: on a phone, on a desk, on paper, by day and by night. No font or picture is loaded."""
+    rules = resource("page.css").replace("DAY", DAY_RULES).replace("NIGHT", NIGHT_RULES)
+    return Html(f"<style>{rules}</style>")
+
+
+def resource(name: str) -> str:
+    """Return the text of a file of this folder: a style or a script."""
+    return files("gaugedp.report").joinpath(name).read_text("utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -85,49 +85,38 @@ Curves = dict[str, list[tuple[float, float]]]
 
 def draw_curves(curves: Curves, bound: list[tuple[float, float]], title: str) -> str:
     """Return expected errors against ε on logarithmic axes, one line a name, `bound` dashed, as an SVG file's text."""
-    with _lines(curves, title, "curves") as (figure, axes):
+    with _sheet("curves") as axes:
+        _lines(axes, curves)
         if bound:
             axes.plot(*zip(*bound, strict=True), color=INK, linestyle="--", label="lower bound")
         axes.set(yscale="log", xlabel="ε", ylabel="expected error")
-        axes.grid(which="both", color=FAINT, linewidth=0.7)
-        _legend(axes)
-        return written(figure)
+        return _finished(axes, title, "both")
 
 
 def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
     """Return true-positive rates against the number of rows, one line a name, `ceilings` dashed, as an SVG's text."""
-    with _lines(curves, title, "power") as (figure, axes):
+    with _sheet("power") as axes:
+        _lines(axes, curves)
         for name, colour in zip(curves, COLOURS, strict=False):
             if ceilings.get(name, 1.0) < 1:
                 axes.axhline(ceilings[name], color=colour, linestyle="--", linewidth=1, label=f"ceiling, {name}")
         axes.set(ylim=(-0.02, 1.02), xlabel="rows", ylabel="true-positive rate")
-        axes.grid(color=FAINT, linewidth=0.7)
-        _legend(axes)
-        return written(figure)
+        return _finished(axes, title)
 
 
 def draw_tradeoff(curves: Curves, title: str) -> str:
     """Return false-negative rates against false-positive rates, one line a name, that of guessing dashed, as SVG."""
-    check_installed()
-    with settings("tradeoff"):
-        figure, axes = new_figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
-        figure.patch.set_visible(True)
+    with _sheet("tradeoff") as axes:
         for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
             axes.plot(*zip(*points, strict=True), label=visible(label), color=colour)
         axes.plot([0, 1], [1, 0], color=INK, linestyle="--", linewidth=1, label="guessing")
         axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false-positive rate", ylabel="false-negative rate")
-        axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
-        axes.grid(color=FAINT, linewidth=0.7)
-        _legend(axes)
-        return written(figure)
+        return _finished(axes, title)
 
 
 def draw_renyi(curves: Curves, limits: dict[str, float], title: str) -> str:
     """Return divergences against orders, one line a name, finite `limits` at order ∞ dotted, as an SVG file's text."""
-    check_installed()
-    with settings("renyi"):
-        figure, axes = new_figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
-        figure.patch.set_visible(True)
+    with _sheet("renyi") as axes:
         for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
             words = visible(label)
             if math.isfinite(limits[label]):
@@ -135,17 +124,11 @@ def draw_renyi(curves: Curves, limits: dict[str, float], title: str) -> str:
                 words += f", pure ε {limits[label]:.2f}"
             axes.plot(*zip(*points, strict=True), label=words, color=colour)
         axes.set(ylim=(0, None), xlabel="order α", ylabel="divergence ζ in nats")
-        axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
-        axes.grid(color=FAINT, linewidth=0.7)
-        _legend(axes)
-        return written(figure)
+        return _finished(axes, title)
 
 
 def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
-    """Return what each month adds to the share of a budget that is spent, for the inside of a page.
-
-    `spent` (n + 1,) are the shares before the first month and after each; `title` says them in words.
-    """
+    """Return what each month adds to the share of a budget that is spent, for the inside of a page."""
     check_installed()
     with settings("months"):
         places, zero = np.arange(len(names)), np.zeros(len(names))
@@ -200,27 +183,34 @@ def draw_shadows(shadows: list[Shadow], words: tuple[str, str]) -> str:
 
 
 @contextmanager
-def _lines(curves: Curves, title: str, name: str) -> Iterator[tuple[Any, "Axes"]]:
-    """Draw a line for each name over a logarithmic axis with a tick at every place that occurs."""
+def _sheet(name: str) -> Iterator["Axes"]:
+    """Give the axes of a drawing that is a file of its own, with its own paper and room for a legend."""
     check_installed()
     with settings(name):
         figure, axes = new_figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
-        figure.patch.set_visible(True)  # a file of its own brings its own paper
-        looks: list[dict[str, Any]] = [
-            {"marker": shape, "color": colour} for shape, colour in zip(SHAPES, COLOURS, strict=True)
-        ]
-        for index, (label, points) in enumerate(curves.items()):
-            axes.plot(*zip(*points, strict=True), label=visible(label), markersize=4.6, **looks[index % len(looks)])
-        axes.set(xscale="log")
-        places = sorted({place for points in curves.values() for place, _ in points})
-        axes.set_xticks(places, [f"{place:g}" for place in places])
-        axes.set_xticks([], minor=True)
-        axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
-        yield figure, axes
+        figure.patch.set_visible(True)
+        yield axes
 
 
-def _legend(axes: "Axes") -> None:
+def _lines(axes: "Axes", curves: Curves) -> None:
+    """Draw a line for each name over a logarithmic axis with a tick at every place that occurs."""
+    looks: list[dict[str, Any]] = [
+        {"marker": shape, "color": colour} for shape, colour in zip(SHAPES, COLOURS, strict=True)
+    ]
+    for index, (label, points) in enumerate(curves.items()):
+        axes.plot(*zip(*points, strict=True), label=visible(label), markersize=4.6, **looks[index % len(looks)])
+    axes.set(xscale="log")
+    places = sorted({place for points in curves.values() for place, _ in points})
+    axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.set_xticks([], minor=True)
+
+
+def _finished(axes: "Axes", title: str, grid: Literal["major", "both"] = "major") -> str:
+    """Add the title, the grid and the legend, and return the drawing."""
+    axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
+    axes.grid(which=grid, color=FAINT, linewidth=0.7)
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=WIDE.font)
+    return written(axes.figure)
 
 
 def bars(

@@ -31,8 +31,8 @@ def press(release: "Release") -> str:
     title = release.captions.title or f"Figures from {release.facts['table']}"
     head = tag("header", tag("p", "For the press", class_="kicker"), tag("h1", title))
     said = [said for term in terms if (said := _said(term))][:_MOST]
-    found = tag("section", tag("h2", "In sentences"), listing(said)) if said else Html("")
-    body = [head, warnings(release.facts), tag("main", found, _picture(terms), _noise(release, terms[0]))]
+    sentences = tag("section", tag("h2", "In sentences"), listing(said)) if said else Html("")
+    body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, "Made from a release; no row was read for it.")
 
 
@@ -48,10 +48,10 @@ def _said(term: Term) -> Html:
 
 def _picture(terms: list[Term]) -> Html:
     """Return one picture: of the first term with a map, or else of the first that has a chart."""
-    drawn = [(term, layout) for term in terms if len(term.cells) > 1 and (layout := arrange(term, compact=False))]
-    if not drawn:
+    charts = [(term, layout) for term in terms if len(term.cells) > 1 and (layout := arrange(term, compact=False))]
+    if not charts:
         return Html("")
-    term, layout = next((each for each in drawn if each[0].areas), drawn[0])
+    term, layout = next((pair for pair in charts if pair[0].areas), charts[0])
     picture = area_map(term) if term.areas else chart(term, layout, "picture")
     return tag("section", tag("h2", term.title or term.meaning), tag("div", picture, class_="card"))
 

@@ -74,20 +74,22 @@ def mechanism_rows() -> list[tuple[str, list[float]]]:
     """
     guarantees = [_response("0.75"), _laplace("1"), _gaussian("1")]
     rows: dict[str, Callable[[Guarantee], float]] = {
-        f"ε at δ = {_DELTA:g}, one release": lambda one: float(one.epsilon(_DELTA)),
-        f"ε at δ = {_DELTA:g}, two releases": lambda one: float((2 * one).epsilon(_DELTA)),
-        f"ε at δ = {_DELTA:g}, a group of two": lambda one: float(one.group(2).epsilon(_DELTA)),
-        "ζ at order 1 (Kullback–Leibler)": lambda one: one.renyi(1),
-        f"ζ at order {_ORDER:g}, one release": lambda one: one.renyi(_ORDER),
-        f"ζ at order {_ORDER:g}, two releases": lambda one: (2 * one).renyi(_ORDER),
-        f"ζ at order {_ORDER:g}, a group of two": lambda one: one.group(2).renyi(_ORDER),
-        "  the same from the curve alone": lambda one: Grouped(one, 2).renyi(_ORDER),
-        "  the same with the printed factor 3": lambda one: group_factor(16, 1, "printed") * one.renyi(2 * _ORDER),
-        "ζ at order ∞ (pure ε)": lambda one: one.renyi(math.inf),
+        f"ε at δ = {_DELTA:g}, one release": lambda guarantee: float(guarantee.epsilon(_DELTA)),
+        f"ε at δ = {_DELTA:g}, two releases": lambda guarantee: float((2 * guarantee).epsilon(_DELTA)),
+        f"ε at δ = {_DELTA:g}, a group of two": lambda guarantee: float(guarantee.group(2).epsilon(_DELTA)),
+        "ζ at order 1 (Kullback–Leibler)": lambda guarantee: guarantee.renyi(1),
+        f"ζ at order {_ORDER:g}, one release": lambda guarantee: guarantee.renyi(_ORDER),
+        f"ζ at order {_ORDER:g}, two releases": lambda guarantee: (2 * guarantee).renyi(_ORDER),
+        f"ζ at order {_ORDER:g}, a group of two": lambda guarantee: guarantee.group(2).renyi(_ORDER),
+        "  the same from the curve alone": lambda guarantee: Grouped(guarantee, 2).renyi(_ORDER),
+        "  the same with the printed factor 3": lambda guarantee: (
+            group_factor(16, 1, "printed") * guarantee.renyi(2 * _ORDER)
+        ),
+        "ζ at order ∞ (pure ε)": lambda guarantee: guarantee.renyi(math.inf),
         f"an event of {_RARE:.0%} becomes at most, by (ε, δ)": _raised,
         f"an event of {_RARE:.0%} becomes at most, by Rényi": _raised_by_renyi,
     }
-    return [(name, [number(one) for one in guarantees]) for name, number in rows.items()]
+    return [(name, [number(guarantee) for guarantee in guarantees]) for name, number in rows.items()]
 
 
 def mechanism_table() -> str:

@@ -107,30 +107,29 @@ def months(year: str, payments: Sequence[Payment]) -> Iterator[tuple[str, list[P
 
 def median(payments: Sequence[Payment]) -> Payment | None:
     """Return the payment in the middle of those that cost something, by what they cost; the lower of two."""
-    paid = sorted((payment for payment in payments if payment.is_paid), key=lambda payment: [*payment.amounts.values()])
-    return paid[(len(paid) - 1) // 2] if paid else None
+    by_cost = sorted(
+        (payment for payment in payments if payment.is_paid), key=lambda payment: [*payment.amounts.values()]
+    )
+    return by_cost[(len(by_cost) - 1) // 2] if by_cost else None
 
 
 def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
-    """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is.
-
-    The count is of some of the rows, so that it is private where rows are replaced too.
-    """
+    """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is."""
     if spending.share(spending.left) < _LEFT_OVER:
         return None
-    asked = _numbers(spending.budget, spending.budget.left(spending.spent))
-    if not all(_PLANNED[0] <= number <= _PLANNED[1] for name, number in asked.items() if name != "delta"):
+    affordable = _numbers(spending.budget, spending.budget.left(spending.spent))
+    if not all(_PLANNED[0] <= number <= _PLANNED[1] for name, number in affordable.items() if name != "delta"):
         return None
     count = workload(np.array([[1, 0]]), Domain.of(counted=["yes", "no"]))
-    planned = plan(count, unit or PrivacyUnit(), **asked)
+    planned = plan(count, unit or PrivacyUnit(), **affordable)
     return float(next(row["interval_95"] for row in planned.table() if row["chosen"]))
 
 
-def _numbers(budget: Budget, left: Guarantee) -> dict[str, float]:
+def _numbers(budget: Budget, remaining: Guarantee) -> dict[str, float]:
     """Return what is left as `plan` takes it; of Rényi curves the ε of a pure guarantee that fits."""
-    if isinstance(left, RenyiDP):  # PureDP(ε) has a divergence of at most ε at every order
-        left = PureDP((max if budget.accounting == "best_order" else min)(left.values))
-    return {name: value for name, value in left.to_dict().items() if isinstance(value, float) and value > 0}
+    if isinstance(remaining, RenyiDP):  # PureDP(ε) has a divergence of at most ε at every order
+        remaining = PureDP((max if budget.accounting == "best_order" else min)(remaining.values))
+    return {name: value for name, value in remaining.to_dict().items() if isinstance(value, float) and value > 0}
 
 
 def _difference(before: Amounts, after: Amounts) -> Amounts:

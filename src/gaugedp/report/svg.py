@@ -14,17 +14,13 @@ _GEOMETRY = ("d", "x", "y", "transform", "viewBox")
 
 
 def inline(drawing: str, name: str, title: str, class_: str) -> Html:
-    """Return the drawing for the inside of a page.
-
-    Links lead inside the drawing and carry `name`, other ids, metadata, styles of the whole page and fonts are
-    gone, colours are those of the page by day and by night, and `title` says in words what is to be seen.
-    """
+    """Return the drawing for the inside of a page."""
     root = ElementTree.fromstring(drawing)
     _bare(root)
     linked = {name for element in root.iter() for name in _links(element)}
     for element in root.iter():
-        kept = [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
-        element.attrib = {key: _rewritten(key, value, name) for key, value in kept}
+        attributes = [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
+        element.attrib = {key: _rewritten(key, value, name) for key, value in attributes}
     root.attrib = {"viewBox": root.get("viewBox", ""), "class": class_, "role": "img", "aria-label": title}
     words = ElementTree.Element("title")
     words.text = title
@@ -57,8 +53,8 @@ def _rewritten(key: str, value: str, name: str) -> str:
         return f"#{name}-{value[1:]}"
     if key in _GEOMETRY:
         return _NUMBER.sub(_rounded, value).replace("\n", " ").strip()
-    kept = _LINK.sub(rf"url(#{name}-\1)", _FONT.sub(r"font-size: \1px", value)).strip()
-    return _COLOUR.sub(lambda colour: NAMES.get(colour[0], colour[0]), kept) if key == "style" else kept
+    linked = _LINK.sub(rf"url(#{name}-\1)", _FONT.sub(r"font-size: \1px", value)).strip()
+    return _COLOUR.sub(lambda colour: NAMES.get(colour[0], colour[0]), linked) if key == "style" else linked
 
 
 def _rounded(number: re.Match[str]) -> str:

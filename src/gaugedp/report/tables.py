@@ -14,10 +14,7 @@ Numbers = tuple[str, str, str]  # an estimate and the ends of its interval
 
 
 def finding(term: Term) -> str:
-    """Return which cells have the largest and the smallest estimate, with their intervals, in a sentence or two.
-
-    Of quantiles, whose order is known, the medians. Where the noise leaves open which cell it is, that is said.
-    """
+    """Return which cells have the largest and the smallest estimate, with their intervals, in a sentence or two."""
     texts, cells = list(figures.answers(term.estimate, term.lower, term.upper)), list(labels(term))
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term, texts)

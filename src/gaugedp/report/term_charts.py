@@ -59,11 +59,11 @@ def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
     texts = [shortened(row, 24) for row in layout.rows]
     n_series = len(layout.series)
     height_of_row = max(sizes.row, sizes.row * 0.55 * n_series + 3)
-    left = max([text_length(text) for text in [*texts, shortened(layout.row_title, 24)]]) * sizes.font + 10
+    margin = max([text_length(text) for text in [*texts, shortened(layout.row_title, 24)]]) * sizes.font + 10
     top, bottom = 8 + (sizes.font + 4 if layout.row_title else 0), 2 * sizes.font + 18
     height = top + bottom + height_of_row * len(texts)
     right = max(14, 0.5 * text_length(_ticks(term)[1][-1]) * sizes.font)
-    figure, axes = new_figure(sizes, height, (left, right, bottom, top))
+    figure, axes = new_figure(sizes, height, (margin, right, bottom, top))
     places = layout.row + (layout.of_series - (n_series - 1) / 2) * 0.72 / n_series
     for series in range(n_series):
         _marks(axes, term, places, (layout.of_series == series, series), upright=False)
@@ -77,18 +77,18 @@ def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
 
 
 def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
-    axes, left = _upright_axes(term, sizes)
+    axes, margin = _upright_axes(term, sizes)
     everything = np.ones(len(term.cells), dtype=bool)
     for border in layout.borders:
         axes.axvline(border, color=FAINT, linewidth=0.6, zorder=0)
     _marks(axes, term, np.arange(len(term.cells)), (everything, 0), upright=True)
     axes.set_xlim(-1, len(term.cells))
-    return _finished(axes, term, sizes, left, (layout.ticks, layout.title))
+    return _finished(axes, term, sizes, margin, (layout.ticks, layout.title))
 
 
 def _line(term: Term, layout: Line, sizes: Sizes) -> str:
     """Draw a line through the answers of each series; their bars stand beside one another."""
-    axes, left = _upright_axes(term, sizes)
+    axes, margin = _upright_axes(term, sizes)
     n_series = len(layout.series)
     places = layout.at + (layout.of_series - (n_series - 1) / 2) * 0.6 / n_series
     for series in range(n_series):
@@ -96,7 +96,7 @@ def _line(term: Term, layout: Line, sizes: Sizes) -> str:
         axes.plot(places[mask], term.estimate[mask], color=COLOURS[series], linewidth=1.3, zorder=3, clip_on=False)
         _marks(axes, term, places, (mask, series), upright=True)
     axes.set_xlim(-0.6, layout.at.max() + 0.6)
-    return _finished(axes, term, sizes, left, (layout.ticks, layout.title))
+    return _finished(axes, term, sizes, margin, (layout.ticks, layout.title))
 
 
 def _histogram(term: Term, layout: Histogram, sizes: Sizes) -> str:
@@ -106,13 +106,13 @@ def _histogram(term: Term, layout: Histogram, sizes: Sizes) -> str:
     ends = [(float(border), plain(float(border))) for border in np.append(layout.left, layout.right[-1])]
     if layout.cut is not None:
         ends[-1] = (ends[-1][0], f"… {plain(layout.cut)}")
-    axes, left = _upright_axes(heights, sizes, max(14.0, 0.5 * text_length(ends[-1][1]) * sizes.font))
+    axes, margin = _upright_axes(heights, sizes, max(14.0, 0.5 * text_length(ends[-1][1]) * sizes.font))
     widths, middles = layout.right - layout.left, (layout.left + layout.right) / 2
     axes.bar(layout.left, heights.estimate, widths, align="edge", color=PALE[0], edgecolor="white", linewidth=0.8)
     inside = [np.clip(end, *_range(heights)) for end in (heights.lower, heights.upper)]
     bars(axes, middles, (inside[0], inside[1]), (COLOURS[0], 1.7, True))
     axes.set_xlim(layout.left[0], layout.right[-1])
-    return _finished(axes, heights, sizes, left, (_apart(ends, sizes), layout.title))
+    return _finished(axes, heights, sizes, margin, (_apart(ends, sizes), layout.title))
 
 
 def _scaled(term: Term, factors: np.ndarray) -> Term:
@@ -131,29 +131,29 @@ def _scaled(term: Term, factors: np.ndarray) -> Term:
 def _apart(ticks: list[tuple[float, str]], sizes: Sizes) -> list[tuple[float, str]]:
     """Return the first and the last tick, and those between that leave room for one another."""
     scale = (ticks[-1][0] - ticks[0][0]) / sizes.width
-    kept = [ticks[0]]
+    spaced = [ticks[0]]
     for tick in ticks[1:-1]:
-        needed = (text_length(tick[1]) + text_length(kept[-1][1]) + 2) / 2 * sizes.font * scale
+        needed = (text_length(tick[1]) + text_length(spaced[-1][1]) + 2) / 2 * sizes.font * scale
         last = (text_length(tick[1]) + text_length(ticks[-1][1]) + 2) / 2 * sizes.font * scale
-        if tick[0] - kept[-1][0] >= needed and ticks[-1][0] - tick[0] >= last:
-            kept.append(tick)
-    return [*kept, ticks[-1]]
+        if tick[0] - spaced[-1][0] >= needed and ticks[-1][0] - tick[0] >= last:
+            spaced.append(tick)
+    return [*spaced, ticks[-1]]
 
 
 def _upright_axes(term: Term, sizes: Sizes, right: float = 14.0) -> tuple[Any, float]:
     """Return axes for answers side by side, and how far from the left they begin."""
-    left = max(text_length(text) for text in _ticks(term)[1]) * sizes.font + 12
-    _, axes = new_figure(sizes, sizes.height, (left, right, 2 * sizes.font + 18, sizes.font + 14))
-    return axes, left
+    margin = max(text_length(text) for text in _ticks(term)[1]) * sizes.font + 12
+    _, axes = new_figure(sizes, sizes.height, (margin, right, 2 * sizes.font + 18, sizes.font + 14))
+    return axes, margin
 
 
-def _finished(axes: Any, term: Term, sizes: Sizes, left: float, along: tuple[list[tuple[float, str]], str]) -> str:
+def _finished(axes: Any, term: Term, sizes: Sizes, margin: float, along: tuple[list[tuple[float, str]], str]) -> str:
     """Write the ticks and the title below, and the axis of values, and return the drawing."""
     ticks, title = along
     positions, labels = zip(*ticks, strict=True)
     set_names(axes.set_xticks, positions, [shortened(label, 24) for label in labels], sizes)
     _value_axis(axes, term, sizes, upright=True)
-    middle = (left + sizes.width - 12) / 2 / sizes.width
+    middle = (margin + sizes.width - 12) / 2 / sizes.width
     figure: Any = axes.figure
     write_words(figure, (middle, 6 / sizes.height), shortened(title, 60), sizes, ha="center")
     return written(figure)
@@ -180,10 +180,7 @@ def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarra
 
 
 def _range(term: Term) -> tuple[float, float]:
-    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it.
-
-    A bar without an end ends where the axis does.
-    """
+    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
     shown = np.concatenate([term.lowest, term.highest, term.estimate])
     shown = shown[np.isfinite(shown)]
     low, high = float(shown.min()), float(shown.max())

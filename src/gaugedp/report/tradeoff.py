@@ -27,7 +27,7 @@ def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
 
 def _curve(guarantee: Guarantee) -> list[tuple[float, float]]:
     """Return (α, β) with β ≥ 1 − δ − e^ε·α and β ≥ e^−ε·(1 − δ − α) for all ε looked at."""
-    left = 1 - np.array([float(guarantee.delta(float(epsilon))) for epsilon in _EPSILONS])
+    complements = 1 - np.array([float(guarantee.delta(float(epsilon))) for epsilon in _EPSILONS])
     rates, ratios = _RATES[:, None], np.exp(_EPSILONS)
-    missed = np.maximum(left - ratios * rates, (left - rates) / ratios).max(axis=1)
+    missed = np.maximum(complements - ratios * rates, (complements - rates) / ratios).max(axis=1)
     return list(zip(_RATES.tolist(), np.clip(missed, 0.0, 1.0).tolist(), strict=True))

@@ -60,10 +60,7 @@ class Bingham:
         return len(self.rates)
 
     def gaps(self, heights: np.ndarray) -> np.ndarray:
-        """Return −log of the chance that proposals with s = `heights` are kept: ≥ 0, and 0 at s = (d − b)/2.
-
-        It is s − (d/2)·log(1 + 2s/b) + log M.
-        """
+        """Return −log of the chance that proposals with s = `heights` are kept: ≥ 0, and 0 at s = (d − b)/2."""
         d, b = self.ambient_dim, self.b
         log_m = (d / 2) * math.log(d / b) - (d - b) / 2
         return heights - (d / 2) * np.log1p(2 * heights / b) + log_m

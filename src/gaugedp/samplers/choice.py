@@ -23,11 +23,7 @@ _EACH = 2.0**-59  # for each weight that is cut to an integer
 
 
 def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np.ndarray | None = None) -> np.ndarray:
-    """Return `size` independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}, dtype int64.
-
-    `gaps` (k,) are whole numbers (only their differences matter), `counts` (k,) whole numbers of at least 0, not all 0
-    (ones where None), rate > 0. Those of dtype object are whole numbers of any size. Exact.
-    """
+    """Return `size` independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}, dtype int64. Exact."""
     shifted = gaps - (gaps if counts is None else gaps[counts > 0]).min()
     words = rng.words(size)
     shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
@@ -53,10 +49,7 @@ def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return, for each row of `heads` (size, k), a uniform index among those that are True (one at least). Exact.
-
-    The heads get 63 random bits each and the largest wins; a row with a tie at the top is drawn anew.
-    """
+    """Return, for each row of `heads` (size, k), a uniform index among those that are True (one at least). Exact."""
     indices = np.zeros(len(heads), dtype=np.int64)
     undecided = np.arange(len(heads))
     while len(undecided):

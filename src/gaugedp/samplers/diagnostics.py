@@ -63,10 +63,7 @@ def _autocovariances(rows: np.ndarray) -> np.ndarray:
 
 
 def slowest_time(sums: np.ndarray) -> float:
-    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order.
-
-    u are the first, middle and last eigenvectors of their second moment.
-    """
+    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order."""
     flat = sums.reshape(-1, sums.shape[2])
     vectors = np.linalg.eigh(flat.T @ flat)[1]
     ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]

@@ -17,11 +17,7 @@ from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms
 
 
 def has_direct(body: Body) -> bool:
-    """Return whether `uniform_direct` knows the body.
-
-    It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, hulls of a box and
-    its negative, their products and their one-to-one linear images.
-    """
+    """Return whether `uniform_direct` knows the body."""
     match body:
         case LpBall() | Ellipsoid():
             return True
@@ -74,11 +70,7 @@ def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
 
 
 def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
-    """Return draws on a part of the body, the box α·H or what a facet of it sweeps, picked by its volume.
-
-    A facet sweeps ±(τ·c + σ·y): σ = α − β·τ, τ in [0, 1] of density ∝ σ^{r−1}, y uniform on the facet of H that looks
-    along c (docs/theory/sums.md, theorem 2).
-    """
+    """Return draws on a part of the body, the box α·H or what a facet of it sweeps, picked by its volume."""
     (alpha, beta), r = body.shrinking, body.rank
     ends = np.cumsum(body.shares)
     parts = np.searchsorted(ends[:-1], uniforms(size, rng) * ends[-1], side="right")
@@ -92,11 +84,7 @@ def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:
-    """Return draws on {σ_1(Z) ≤ 1}: the top left block of a Haar orthogonal matrix of m + n + 1 rows.
-
-    With A and C Gaussian, of m and n + 1 rows and n columns, S = AᵀA + CᵀC: Z = A·S^{−1/2} is uniform, and the first
-    rows of a Haar matrix (docs/theory/walks.md). That is the Q of (A, C), the diagonal of R made positive.
-    """
+    """Return draws on {σ_1(Z) ≤ 1}: the top left block of a Haar orthogonal matrix of m + n + 1 rows."""
     low, high = sorted(shape)
     rows = low + high + 1
     gaussian = normals(size * rows * low, rng).reshape(size, rows, low)
@@ -106,10 +94,7 @@ def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:
 
 
 def gammas_above_one(shape: float, size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of density ∝ t^{shape−1}·e^{−t}, `shape` ≥ 1 (Marsaglia and Tsang 2000, section 2).
-
-    With a = shape − 1/3 and X normal, a·(1 + X/√(9a))³ is kept with a chance that makes the law right.
-    """
+    """Return `size` draws of density ∝ t^{shape−1}·e^{−t}, `shape` ≥ 1 (Marsaglia and Tsang 2000, section 2)."""
     a = shape - 1 / 3
     batches: list[np.ndarray] = []
     missing = size

@@ -41,10 +41,7 @@ def geometric(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def uniform_below(bounds: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return for each of `bounds` (n,), 1 … 2^62, a uniform whole number from 0 below it, dtype int64.
-
-    A word modulo the bound; words beyond the last whole multiple of it are drawn anew.
-    """
+    """Return for each of `bounds` (n,), 1 … 2^62, a uniform whole number from 0 below it, dtype int64."""
     limits = bounds.astype(np.uint64)
     values, undecided = np.zeros(len(limits), dtype=np.int64), np.arange(len(limits))
     while len(undecided):
@@ -63,10 +60,7 @@ def discrete_gaussian(size: int, variance: Fraction, rng: Entropy) -> np.ndarray
 
 
 def rounded_gaussian(size: int, std: Fraction, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of a normal variable N(0, std²) rounded to the nearest integer, dtype int64, exactly.
-
-    The normal variable is drawn lazily, bit by bit as the rounding needs them (in the spirit of Karney 2016).
-    """
+    """Return `size` draws of a normal variable N(0, std²) rounded to the nearest integer, dtype int64, exactly."""
     check_scale(std)
     magnitude = HalfGaussian.continuous().rounded(size, std, rng)
     return np.where(rng.bits(size), -magnitude, magnitude)
@@ -82,10 +76,7 @@ def check_scale(scale: Fraction) -> None:
 
 
 def symmetric(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
-    """Return `size` magnitudes with a fair sign: P(±k) ∝ P(magnitude k), also at 0, for (−, 0) is rejected.
-
-    `propose(count)` returns magnitudes (count,) and which of them are kept.
-    """
+    """Return `size` magnitudes with a fair sign: P(±k) ∝ P(magnitude k), also at 0, for (−, 0) is rejected."""
     result = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:

@@ -79,10 +79,7 @@ def facets_of(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.n
 
 
 def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
-    """Return `count` walks that begin on facets found by shooting r rays each in the polar body {y : |yᵀw_j| ≤ 1}.
-
-    A ray in a random direction ends where a constraint holds with equality; the next keeps it so.
-    """
+    """Return `count` walks that begin on facets found by shooting r rays each in the polar body {y : |yᵀw_j| ≤ 1}."""
     rank, n_columns = columns.shape
     basis, signs = np.zeros((count, rank), dtype=np.int64), np.ones((count, rank))
     products = np.zeros((count, n_columns))

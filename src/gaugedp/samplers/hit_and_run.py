@@ -89,11 +89,7 @@ class Lanes:
         return Lanes(self.columns, *(np.concatenate([state, state]) for state in states))
 
     def advance(self, directions: np.ndarray, limits: np.ndarray) -> np.ndarray:
-        """Move each point along its direction until the gauge is 1 or `limits` (l,) is reached; return how far it went.
-
-        Inside a cone the shares are linear. Where one vanishes, the point enters the next cone: a pivot of the
-        parametric dual simplex method.
-        """
+        """Move each point along its direction until the gauge is 1 or `limits` (l,) is reached; return how far."""
         travelled = np.zeros(len(limits))
         live = np.arange(len(limits))
         for _ in range(_MOST_PIVOTS):
@@ -156,11 +152,7 @@ def _lost() -> InvalidRequest:
 
 
 def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which vector enters, and how far y − gap·row goes: the ratio test in two passes (Harris 1973).
-
-    Among the constraints that hold with equality within the tolerance, the largest pivot is taken: on degenerate
-    polytopes there are many, most of them nearly singular.
-    """
+    """Return which vector enters, and how far y − gap·row goes: the ratio test in two passes (Harris 1973)."""
     size = np.abs(along)
     room = 1 + np.sign(along) * products
     usable = np.where(size > _NO_PIVOT, size, 0.0)

@@ -8,10 +8,7 @@ Bracket = tuple[int, int]
 
 
 def exp_negative(x: Fraction, n_bits: int) -> Bracket:
-    """Return integers (low, high) with low ≤ 2^n_bits·e^(−x) ≤ high, x ≥ 0, high − low small.
-
-    x is halved r times until x/2^r ≤ 1/2, e^(−x/2^r) is bracketed by its alternating series and squared r times.
-    """
+    """Return integers (low, high) with low ≤ 2^n_bits·e^(−x) ≤ high, x ≥ 0, high − low small."""
     if x > n_bits:  # e^(−x) < 2^(−x) ≤ 2^(−n_bits)
         return 0, 1
     halvings = max(0, (2 * x.numerator // x.denominator).bit_length())

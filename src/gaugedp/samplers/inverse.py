@@ -77,10 +77,7 @@ def _cumulative(brackets: list[Bracket], tail: Bracket, n_bits: int) -> tuple[li
 
 
 def decaying_weights(rate: Fraction, growth: Fraction = Fraction(0), length: int | None = None) -> Weights:
-    """Return the weights w_0 = 1, w_{k+1} = w_k·e^(−rate − k·growth), below `length` where given.
-
-    growth = 0 gives a geometric law, growth = 2·rate the law e^(−rate·k²).
-    """
+    """Return the weights w_0 = 1, w_{k+1} = w_k·e^(−rate − k·growth), below `length` where given."""
 
     def weights(n_bits: int) -> tuple[list[Bracket], Bracket]:
         work = n_bits + _SPARE_BITS

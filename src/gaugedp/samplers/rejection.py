@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from gaugedp.bodies.frame import sums_above
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.representation import sums_above
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import gammas, uniforms

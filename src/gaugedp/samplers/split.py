@@ -96,10 +96,7 @@ class SplitSampler:
         return draws, largest, count / len(places)
 
     def tangent(self, places: np.ndarray) -> Tangent:
-        """Return tangents at points near the proposals: until what is left to move changes them by little.
-
-        Proximal gradient steps of length ηα, α = 2/(2 + boldness): they converge, as ηα(ℓ″ + 1/η) is below 2.
-        """
+        """Return tangents at points near the proposals: until what is left to move changes them by little."""
         centre, slopes, share = places, self.potential.gradient(places), 2 / (2 + self.boldness)
         for _ in range(_MOST_MOVES):
             aim = (1 - share) * centre + share * (places - self.step * slopes)

@@ -27,10 +27,7 @@ class Walk(Protocol):
 
 @singledispatch
 def chart(body: Body) -> np.ndarray:
-    """Return a basis of the span whose vectors lie on the boundary of the body, or in it, shape (d, rank).
-
-    In its coordinates the body holds the cross-polytope, whatever its own units: walks step there.
-    """
+    """Return a basis of the span whose vectors lie on the boundary of the body, or in it, shape (d, rank)."""
     axes = body.span.T
     return (axes / body.gauge(axes)[:, None]).T
 
@@ -66,10 +63,7 @@ def check_one_to_one(body: LinearImage) -> None:
 
 
 def gathered(walk: Walk, size: int, burn_in: int, thin: int, rng: Entropy) -> np.ndarray:
-    """Return `size` points, shape (size, d), walk after walk: ⌈size/c⌉ of each, in the order of time.
-
-    Where c divides `size`, `reshape(c, -1, d)` gives each walk its rows.
-    """
+    """Return `size` points, shape (size, d), walk after walk: ⌈size/c⌉ of each, in the order of time."""
     whole(minimum=0, size=size, burn_in=burn_in)
     whole(minimum=1, thin=thin)
     for _ in range(burn_in):

@@ -1,11 +1,10 @@
-"""Cones of simplices, checked in whole numbers: volumes, hyperplanes, and that they fill the space evenly."""
+"""Cones of simplices, pulled from facets and checked in whole numbers: volumes, hyperplanes, even cover of space."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from gaugedp.samplers.combined import whole_numbers
-from gaugedp.samplers.pulled import pulled
 
 _MOST_WORK = 2**22  # products of whole numbers of any size
 _MOST_PULLED = 2**24
@@ -91,3 +90,30 @@ def _is_even(ends: np.ndarray, determinants: np.ndarray) -> bool:
     sides = np.concatenate([orientation * (-1) ** place for place in range(rank)])
     _, which = np.unique(ridges, axis=0, return_inverse=True)
     return not np.bincount(which.ravel(), weights=sides).any()
+
+
+def pulled(incidence: np.ndarray) -> np.ndarray:
+    """Return the simplices (m, r), places in order, of facets whose points `incidence` (n_facets, n_points) tells."""
+    facets = [sum(1 << int(place) for place in np.flatnonzero(row)) for row in incidence]
+    known: dict[int, list[tuple[int, ...]]] = {}
+    simplices = [simplex for facet in facets for simplex in _of_face(facet, facets, known)]
+    return np.array(simplices if len(set(map(len, simplices))) == 1 else [])
+
+
+def _of_face(face: int, others: list[int], known: dict[int, list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
+    if face not in known:
+        first = face & -face
+        place = first.bit_length() - 1
+        facets = _largest({face & other for other in others} - {0, face})
+        rests = [rest for facet in facets if not facet & first for rest in _of_face(facet, facets, known)]
+        known[face] = [(place, *rest) for rest in rests] if face != first else [(place,)]
+    return known[face]
+
+
+def _largest(sets: set[int]) -> list[int]:
+    """Return the sets that lie in no other."""
+    kept: list[int] = []
+    for one in sorted(sets, key=int.bit_count, reverse=True):
+        if all(one & other != one for other in kept):
+            kept.append(one)
+    return kept

@@ -38,10 +38,7 @@ class StreamNoise:
 
     @classmethod
     def calibrate(cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, factor: TimeFactor) -> "StreamNoise":
-        """Return the noise for ApproxDP with δ > 0, GaussianDP or ZCDP and a question of counts and sums.
-
-        Refused: PureDP; questions with means or quantiles; noise that would not fit 64-bit numbers.
-        """
+        """Return the noise for ApproxDP with δ > 0, GaussianDP or ZCDP and a question of counts and sums."""
         if query.linear is None or any(estimate.kind for estimate in query.estimates):
             raise InvalidRequest(
                 "A stream answers counts and sums alone.",
@@ -86,10 +83,7 @@ class StreamNoise:
         return rounded(mixed[None], self.deviations(row[None])[0], rng)[0]
 
     def deviations(self, rows: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
-        """Return the deviations of r·rows·q before rounding, rows (k, t), in steps, shape (k, d).
-
-        `variances` (t, d) are those of q_1 … q_t; where None, all have those of this mechanism.
-        """
+        """Return the deviations of r·rows·q before rounding, rows (k, t), in steps, shape (k, d)."""
         squares = self.factor.radius**2 * np.asarray(rows) ** 2
         if variances is None:
             return np.sqrt(np.multiply.outer(squares.sum(axis=1), self.variances))

@@ -70,11 +70,7 @@ class TimeFactor:
 
 
 def time_factor(periods: int, periods_per_person: int = 1) -> TimeFactor:
-    """Return the factor of least `cost` for people who are in at most `periods_per_person` of the periods.
-
-    For one period a person it is within 1e-6 of the least of all factors (theorem 2). For more, it is the best of
-    independent noise and of the factors that are optimal for one, with single periods weighted by 1 to 32.
-    """
+    """Return the factor of least `cost` for people who are in at most `periods_per_person` of the periods."""
     whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
     if periods > MOST_PERIODS:
         raise InvalidRequest(f"The stream has {periods:,} periods.", f"Ask for at most {MOST_PERIODS}.")
@@ -95,11 +91,7 @@ def _best(periods: int, periods_per_person: int) -> TimeFactor:
 
 
 def _best_for_one(periods: int, weight: float) -> np.ndarray:
-    """Return B for min Σ (variances of running totals) + weight²·Σ (variances of periods), a person in one period.
-
-    Only G = PᵀP + weight²·I and X = CᵀC count: the variances are radius²·tr(G·X⁻¹). With G = RᵀR, the best
-    factorisation of R gives X; its lower triangular root C has the same column norms.
-    """
+    """Return B for min Σ (variances of running totals) + weight²·Σ (variances of periods), a person in one period."""
     prefix = _prefix_sums(periods)
     root = np.linalg.cholesky(prefix.T @ prefix + weight**2 * np.eye(periods)).T
     coordinates = factorise(Polytope.symmetric_hull(root)).inverse @ root

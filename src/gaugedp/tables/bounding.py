@@ -60,12 +60,7 @@ def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, byte
 
 
 def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) -> Sql:
-    """Return the `rows` of the people in one bucket; `bucket` is (number of buckets, which).
-
-    The bucket of a person is a keyed line in the person, modulo a prime, modulo the number of buckets: for a random
-    key, two people (whose `person_number` differs) share a bucket with a chance of about one in that number. All rows
-    of a person are in one bucket.
-    """
+    """Return the `rows` of the people in one bucket; `bucket` is (number of buckets, which)."""
     count, index = bucket
     slopes = _constants(row_key + b"bucket")[:2]
     low, high = (digit * slope for digit, slope in zip(_digits(person_number(kind)), slopes, strict=True))
@@ -105,10 +100,7 @@ def _unpacked(name: str, word: list[Field]) -> list[Sql]:
 
 
 def over(rows: Sql, *columns: str | Sql, name: str = "rows") -> Sql:
-    """Return the columns selected from the statement `rows`, which becomes a part of the result: nothing is copied.
-
-    A statement over thousands of categories is large, and sqlglot would copy it at each step.
-    """
+    """Return the columns selected from the statement `rows`, which becomes a part of the result: nothing is copied."""
     return exp.select(*columns, copy=False).from_(within(rows, name), copy=False)
 
 

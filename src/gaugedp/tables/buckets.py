@@ -8,22 +8,26 @@ How many buckets there are depends on the size of the file and on the memory, ne
 time of a look and its need of memory, not the answer.
 """
 
+import contextlib
+import hashlib
+import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.tables.checkpoint import Checkpoint, Sums, owned_folder
 from gaugedp.tables.engine import Engine
-from gaugedp.tables.source_files import SourceFiles
+from gaugedp.tables.files import SourceFiles
+from gaugedp.tables.refusals import unfinished
 
 if TYPE_CHECKING:
     from gaugedp.tables.keys import KeyCounting
@@ -35,6 +39,8 @@ LEAST_MEMORY = 2**27
 NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory for a byte of a file, at most, in files of a few columns
 MOST_BUCKETS = 10_000
 Read = Callable[["Aggregation", bytes], list[np.ndarray]]
+ENDING = ".gaugedp-sums"
+OTHERS_MAY_WRITE = 0o022
 
 
 def nothing() -> None:
@@ -102,11 +108,7 @@ class Buckets:
             self.on_progress((index + 1) / self.count)
 
     def totals(self, aggregation: "Aggregation", read: Read, row_key: bytes) -> list[np.ndarray]:
-        """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any.
-
-        The sums kept for this question to this file, as the file now is, carry the row key that they were made with:
-        it takes the place of `row_key`.
-        """
+        """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any."""
         checkpoint = self._checkpoint(aggregation)
         sums = Sums(row_key, self.count)
         sums = sums if checkpoint is None else checkpoint.load(sums)
@@ -121,7 +123,7 @@ class Buckets:
             checkpoint.remove()
         return list(sums.arrays)
 
-    def _checkpoint(self, aggregation: "Aggregation") -> Checkpoint | None:
+    def _checkpoint(self, aggregation: "Aggregation") -> "Checkpoint | None":
         if self.folder is None or self.source_files is None:
             return None
         # a statement can serve two questions
@@ -149,3 +151,106 @@ def _machine_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return UNKNOWN_MEMORY
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums over the first `done` of `count` buckets, under `row_key`; `arrays` is empty where none is done."""
+
+    row_key: bytes
+    count: int
+    done: int = 0
+    arrays: tuple[np.ndarray, ...] = ()
+
+    def plus(self, arrays: list[np.ndarray]) -> "Sums":
+        """Return the sums with those of the next bucket."""
+        total = tuple(a + b for a, b in zip(self.arrays, arrays, strict=True)) if self.done else tuple(arrays)
+        return Sums(self.row_key, self.count, self.done + 1, total)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums for JSON, whose whole numbers have no limit."""
+        arrays = [[str(array.dtype), array.tolist()] for array in self.arrays]
+        return {"row_key": self.row_key.hex(), "count": self.count, "done": self.done, "arrays": arrays}
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> "Sums":
+        """Return the sums that `to_dict` wrote."""
+        arrays = tuple(np.array(values, dtype=kind) for kind, values in facts["arrays"])
+        return cls(bytes.fromhex(facts["row_key"]), facts["count"], facts["done"], arrays)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the sums of one question to the rows of one `source_files` are kept, and which state of it they are of.
+
+    The file holds exact sums and the row key: as private as the table, in a folder that only its owner may write to,
+    of mode 0600. It is replaced in one step after each bucket, and removed when the look has ended, however it ends.
+    Where it cannot be written the look goes on, and a restart has more to do.
+    """
+
+    path: Path
+    source_files: SourceFiles
+    source: str
+
+    @classmethod
+    def of(cls, folder: Path, source_files: SourceFiles, question: str) -> "Checkpoint":
+        """Return the place for a question, given as its statement without row key, in `folder`."""
+        named = hashlib.sha256("\0".join([version("gaugedp"), source_files.name, question]).encode()).hexdigest()
+        return cls(folder / f"{named[:32]}{ENDING}", source_files, source_files.state())
+
+    def load(self, fresh: Sums) -> Sums:
+        """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
+        for stale in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
+            _remove(stale)
+        try:
+            facts = json.loads(self.path.read_bytes())
+            sums = Sums.of(facts["sums"]) if facts["source"] == self.source else fresh
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            return fresh
+        return sums if sums.count == fresh.count else fresh
+
+    def keep(self, sums: Sums) -> None:
+        """Write the sums, durably and in one step, where that is possible."""
+        text = json.dumps({"source": self.source, "sums": sums.to_dict()})
+        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, self.path)
+        except OSError:
+            _remove(draft)
+
+    def check(self) -> None:
+        """Refuse to go on where a file is no longer what it was at the start; what was kept is removed."""
+        if self.source_files.state() != self.source:
+            self.remove()
+            raise unfinished()
+
+    def remove(self) -> None:
+        """Remove what was kept."""
+        _remove(self.path)
+
+
+def owned_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return the folder, made for its owner alone where there is none; refuse one that others may write to."""
+    path = Path(folder).resolve()
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.stat()
+    except OSError:
+        raise InvalidRequest(f"The folder {str(path)!r} cannot be made.", "Name a folder of your own.") from None
+    if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
+        raise InvalidRequest(
+            f"Others may write to the folder {str(path)!r}, and exact sums would be kept there.",
+            "Name a folder of your own (mode 0700).",
+        )
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InvalidRequest(f"The folder {str(path)!r} cannot be written to.", "Name a folder of your own.")
+    return path
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)

@@ -202,11 +202,7 @@ def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
 
 
 def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
-    """A division guesses the bin, never too low and at most one too high; the edge below, a float, decides.
-
-    Whole edges are floats, and rounding is monotone. Else what the rounding of edges, difference and quotient may take
-    away is added first: see `_shift`.
-    """
+    """A division guesses the bin, never too low and at most one too high; the edge below, a float, decides."""
     value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), number_of(column)
     scale, first, stride = _whole_edges(attribute)
 

@@ -24,10 +24,7 @@ Steps = list[dict[str, Sql]]  # columns by name, each of those before it
 
 
 def date_steps(attribute: Dates, text: Sql, name: str) -> tuple[dict[str, Sql], Steps]:
-    """Return what is read of a text, and steps to its cell as column `name`.
-
-    The cell is NULL where the text is no date with a cell, and otherwise counted on before 0 and after the last.
-    """
+    """Return what is read of a text, and steps to its cell as column `name`."""
     is_iso = exp.func("REGEXP_FULL_MATCH", text.copy(), exp.Literal.string(ISO), dialect="duckdb")
     iso, year, month, day, place, days, utc, local = (
         exp.column(f"{name}_{part}") for part in ("text", "year", "month", "day", "offset", "days", "utc", "local")

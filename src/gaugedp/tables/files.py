@@ -1,7 +1,8 @@
-"""Files that rows come from: which they are, and the header of a text file."""
+"""Files that rows come from: which they are, the header of a text file, and whether they still are what they were."""
 
 import csv
 import gzip
+import hashlib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from gaugedp._postgres import is_no_path
 from gaugedp.errors import UnreadableTable
+from gaugedp.tables.refusals import unfinished
 
 FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".tsv": "TSV", ".csv.gz": "CSV", ".tsv.gz": "TSV"}
 MAX_HEADER = 2**20
@@ -89,3 +91,29 @@ def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
         return kind(path)
     except OSError:  # such as a name that is too long
         return False
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """Files on this machine, and the `recipe` by which rows are made of them, "" where a row of a file is a row."""
+
+    paths: tuple[Path, ...]
+    recipe: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells these rows from others, whatever the state of the files."""
+        return "\0".join([*map(str, self.paths), self.recipe])
+
+    def state(self) -> str:
+        """Return what tells the files from their later states without reading them: place, size, time of writing."""
+        text = "\n".join(map(_state, self.paths))
+        return text if len(self.paths) == 1 else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _state(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        raise unfinished() from None
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"

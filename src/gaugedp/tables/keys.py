@@ -73,11 +73,7 @@ class KeyCounting:
 
 
 def count_keys(table: Table, name: str, row_key: bytes) -> tuple[list[str], np.ndarray]:
-    """Look at the rows, once, and return the keys of an attribute, sorted, and how many people have each, int64 (n,).
-
-    A row is left out where it has no key, or no person in a unit that names their column; no other column matters.
-    Memory holds every key that occurs. Raises UnreadableTable where the engine fails.
-    """
+    """Look at the rows, once; return the keys of an attribute, sorted, and how many people have each, int64 (n,)."""
     counting = KeyCounting(table.unit, table._engine.columns, table.domain.source(name))
     counts: Counter[str] = Counter()
     for part in table._buckets.parts(counting):

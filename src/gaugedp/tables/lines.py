@@ -39,10 +39,7 @@ class FileLines:
 
     @classmethod
     def open(cls, path: str, domain: Domain, attributes: Sequence[str], columns: Sequence[str]) -> "FileLines":
-        """Return the lines, having looked at the names and types of the columns only.
-
-        Cells and steps are as in `Table.rows`, but a missing number is −1 whatever the domain says.
-        """
+        """Return the lines, having looked at the names and types of the columns only."""
         names = file_columns(path)
         for name in (*map(domain.source, attributes), *columns):
             check_names(names, [name])

@@ -17,14 +17,9 @@ def or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures) 
     try:
         return work()
     except (*COMMON, *failures) as error:
-        if _is_interruption(error):
+        if type(error) is RuntimeError and str(error) == "Query interrupted":  # how DuckDB reports Ctrl-C
             raised = KeyboardInterrupt()
     raise raised
-
-
-def _is_interruption(error: BaseException) -> bool:
-    """Whether this is how DuckDB reports Ctrl-C: a plain RuntimeError with these words."""
-    return type(error) is RuntimeError and str(error) == "Query interrupted"
 
 
 def check_names(names: Sequence[object], needed: Sequence[str]) -> None:

@@ -20,10 +20,10 @@ from gaugedp.tables.aggregate import Aggregate, Coarse
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
-from gaugedp.tables.tallies import MANY_TABLES, Tallies
 
 HALF = 2**32
 JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes first and regroup the result
+MANY_TABLES = 32  # from so many on, an engine takes longer to group rows by each than to hand them over
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Aggregation:
         return list(dict.fromkeys(tuple(sorted(place[name] for name in self._places(total))) for total in self.totals))
 
     @property
-    def tallies(self) -> Tallies | None:
+    def tallies(self) -> "Tallies | None":
         """What counts the rows of `listed`, where many tables of counts are asked for, and nothing else."""
         is_large = len(self.groupings) >= MANY_TABLES and math.prod(self.places.values()) > JOINT_CELLS
         if not is_large or self.columns:
@@ -108,11 +108,7 @@ class Aggregation:
 
     @property
     def _drops_late(self) -> bool:
-        """Whether rows whose text has no cell may be grouped, in a cell of their own that no total has.
-
-        That takes up to half less time than leaving them out row by row. Not where some rows of a person are kept, of
-        those in question; nor where a grouping lacks a place, and such a row could not be told in it.
-        """
+        """Whether rows whose text has no cell may be grouped, in a cell of their own that no total has."""
         return self.person is None and (len(self.groupings) == 1 or self._is_joint)
 
     @property
@@ -271,3 +267,29 @@ def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
         exp.cast(number // HALF, "BIGINT").as_(f"{name}_high"),
         exp.cast(number % HALF, "BIGINT").as_(f"{name}_low"),
     ]
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """The tables over sets of attributes, one after the other; attribute i has `sizes[i]` cells, in column `a<i>`."""
+
+    sizes: tuple[int, ...]
+    tables: tuple[tuple[int, ...], ...]
+
+    def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the numbers of the batch's rows in the cells of all tables, the last attribute fastest, int64."""
+        return np.concatenate([self._counted(table, batch) for table in self.tables])
+
+    def cut(self, counts: np.ndarray) -> list[np.ndarray]:
+        """Return the table of each set from the sum over all batches, which is empty, or 0, where there were none."""
+        ends = np.cumsum([self._n_cells(table) for table in self.tables])
+        return np.split(counts if len(counts) == ends[-1] else np.zeros(ends[-1], dtype=np.int64), ends[:-1])
+
+    def _counted(self, table: tuple[int, ...], batch: Mapping[str, np.ndarray]) -> np.ndarray:
+        cells = np.zeros(len(batch["a0"]), dtype=np.int64)
+        for place in table:
+            cells = cells * self.sizes[place] + batch[f"a{place}"]
+        return np.bincount(cells, minlength=self._n_cells(table))
+
+    def _n_cells(self, table: tuple[int, ...]) -> int:
+        return math.prod(self.sizes[place] for place in table)

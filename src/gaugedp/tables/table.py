@@ -12,11 +12,10 @@ from gaugedp.attributes import Attribute, BoundedColumn, Categories, UnknownKeys
 from gaugedp.calendars import Dates
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.aggregate import Aggregate, Rows, check_values
+from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, finer
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
 from gaugedp.tables.frames import library
-from gaugedp.tables.levels import added_up, finer
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments

@@ -25,10 +25,7 @@ def blocks(
     numbers: Mapping[str, np.ndarray],
     captions: Captions | None,
 ) -> Iterator[Columns]:
-    """Yield the columns of some answers at a time, all of one term; with captions, cells have their labels.
-
-    `cells` are the texts of each term's answers. A term has no cell on the axes of others: None stands there.
-    """
+    """Yield the columns of some answers at a time, all of one term; with captions, cells have their labels."""
     places, start = attribute_columns(outlines), 0
     for outline, texts in zip(outlines, cells, strict=True):
         size = len(texts)

@@ -3,6 +3,8 @@
 import math
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,8 @@ from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import MOST_DENSE, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import is_integer
-from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
+from gaugedp.mechanisms.strategies.base import UP, PrefixStrategy, Strategy
 from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
-from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.kronecker import kronecker
 from gaugedp.mechanisms.strategies.nested import nested
@@ -32,6 +33,7 @@ _MOST_REPLACED = 64  # cells of an ordered attribute whose differences are writt
 _MOST_CORNERS = 256  # of a box
 _MOST_GENERATORS = 20_000
 _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
+_MOST_CELLS = 10**6
 
 
 def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> Strategy:
@@ -160,3 +162,37 @@ def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -
         return kronecker(body, structure, 1)
     n = body.generators.n_generators
     return _answers(best_tree(n, kinds == {"ranges"}, body.coefficient_radius), kinds, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(Strategy):
+    """L = F, never written out: F·e_j = L·e_j, and e_i − e_j has the length √2."""
+
+    body: Polytope
+    radius: float
+
+    @property
+    def n_noise(self) -> int:
+        """The number of cells."""
+        return self.body.generators.n_generators
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return F·unit."""
+        return self.body.generators.apply(unit)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The squared norms of the rows of F."""
+        return self.body.generators.row_squares()
+
+    def describe(self) -> str:
+        """Return its name."""
+        return f"the {self.n_noise:,} cells"
+
+
+def cells(body: Polytope) -> Cells:
+    """Return the strategy of a counting question with at most 10^6 cells; refused: others."""
+    if not body.generators.counting or body.generators.n_generators > _MOST_CELLS:
+        raise InvalidRequest("Noise on cells needs a question that counts rows of few cells.", "Use Gaussian.")
+    apart = body.differences and body.generators.n_generators > 1
+    return Cells(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)

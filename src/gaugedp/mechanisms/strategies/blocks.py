@@ -15,10 +15,7 @@ _NOTHING = 1e-12  # share of the question below which a level counts as if it ha
 
 
 def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
-    """Return L = F·P⁻¹·T for normal noise, P = T·T the prefix sums, T their Toeplitz root: F·e_j = L·(T·e_j).
-
-    Here as below `columns` is F, the generators of `body`, shape (d, n).
-    """
+    """Return L = F·P⁻¹·T for normal noise, P = T·T the prefix sums, T their Toeplitz root: F·e_j = L·(T·e_j)."""
     closed_form = toeplitz(body)
     steps = columns - np.pad(columns[:, 1:], ((0, 0), (0, 1)))
     lags = np.subtract.outer(np.arange(closed_form.n_cells), np.arange(closed_form.n_cells))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.mechanisms.strategies.powers import Poles
-
 _NUMBERS = 2**18  # at a time, so that they stay in the cache
+_TOLERANCE = 2.0**-30
 
 
 @dataclass(frozen=True)
@@ -21,11 +20,8 @@ class Chain:
     conductances: np.ndarray
     masses: np.ndarray
 
-    def diagonal(self, poles: Poles) -> np.ndarray:
-        """Return the diagonal of Σ_k weight_k·(A + shift_k·diag(m))⁻¹, each entry to 8n² + 256 units of rounding.
-
-        An entry is 1/(what flows off to the left, to the right and by the shunt), at potential 1.
-        """
+    def diagonal(self, poles: "Poles") -> np.ndarray:
+        """Return the diagonal of Σ_k weight_k·(A + shift_k·diag(m))⁻¹, each entry to 8n² + 256 units of rounding."""
         total = np.zeros(len(self.masses))
         for part, shifts in self._parts(poles):
             left = arriving(self.conductances[:-1], self.masses, shifts)
@@ -33,7 +29,7 @@ class Chain:
             total += (poles.weights[part] / (left + right + self.masses[:, None] * shifts)).sum(axis=1)
         return total
 
-    def solve(self, poles: Poles, columns: np.ndarray) -> np.ndarray:
+    def solve(self, poles: "Poles", columns: np.ndarray) -> np.ndarray:
         """Return Σ_k weight_k·(A + shift_k·diag(m))⁻¹·columns, columns (n, size)."""
         from scipy.linalg.lapack import dpttrs
 
@@ -46,7 +42,7 @@ class Chain:
                 total += weight * dpttrs(pivot, -rightwards[:n_joints] / pivot[:n_joints], columns)[0]
         return total
 
-    def _parts(self, poles: Poles) -> Iterator[tuple[slice, np.ndarray]]:
+    def _parts(self, poles: "Poles") -> Iterator[tuple[slice, np.ndarray]]:
         size = max(1, _NUMBERS // len(self.masses))
         for start in range(0, len(poles.shifts), size):
             part = slice(start, start + size)
@@ -100,3 +96,40 @@ def _starts(first: float, least: np.ndarray, reach: np.ndarray, pole: np.ndarray
     for block in range(len(least) - 1):
         starts[block + 1] = least[block] + reach[block] * starts[block] / (starts[block] + pole[block])
     return starts
+
+
+@dataclass(frozen=True)
+class Poles:
+    """Σ_k weight_k/(x + shift_k) = x^−α·(1 + ε) with |ε| ≤ error for low ≤ x ≤ high; all weights and shifts > 0."""
+
+    shifts: np.ndarray
+    weights: np.ndarray
+    error: float
+
+
+def negative_power(alpha: float, low: float, high: float) -> Poles:
+    """Return poles for x^−α, 0 < α < 1, on [low, high].
+
+    Theorem (docs/theory/matrix.md, theorem 5). x^−α = c·∫ e^((1−α)u)/(e^u + x) du, c = sin(πα)/π. The trapezoidal rule
+    of step h = 2π²/y errs by at most 5·e^−y, relative to x^−α. Its nodes below some shift become one pole that matches
+    two of their moments, and so do those above another: each errs by at most a third moment.
+    """
+    exponent = math.log(20 / _TOLERANCE)
+    step = 2 * math.pi**2 / exponent
+    height = math.sin(math.pi * alpha) / math.pi * step
+    first = low * (_TOLERANCE / 4 / _tail(height, step, 3 - alpha)) ** (1 / (3 - alpha))
+    last = high / (_TOLERANCE / 4 / _tail(height, step, 2 + alpha)) ** (1 / (2 + alpha))
+    count = math.ceil(math.log(last / first) / step)
+    last = first * math.exp(count * step)
+    below = [_tail(height, step, 1 - alpha + j) * first ** (1 - alpha + j) for j in range(3)]
+    above = [_tail(height, step, alpha + j) * last ** (-alpha - j) for j in range(3)]
+    between = first * np.exp(step * np.arange(1, count))
+    shifts = np.concatenate([[below[1] / below[0]], between, [above[0] / above[1]]])
+    weights = np.concatenate([[below[0]], height * between ** (1 - alpha), [above[0] ** 2 / above[1]]])
+    error = 5 * math.exp(-exponent) + below[2] * low ** (alpha - 3) + above[2] * high ** (alpha + 2)
+    return Poles(shifts, weights, error)
+
+
+def _tail(height: float, step: float, power: float) -> float:
+    """Return height·Σ_{i ≥ 0} e^(−power·step·i)."""
+    return height / (1 - math.exp(-power * step))

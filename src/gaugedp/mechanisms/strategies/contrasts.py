@@ -21,10 +21,7 @@ def is_small(interactions: Interactions, n_noise: int) -> bool:
 
 
 def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
-    """Return Z (d, K), whole, and N_S (d,): row (S, i) of Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a).
-
-    The columns are the cells t of each T of `sets`.
-    """
+    """Return Z (d, K), whole, and N_S (d,): row (S, i) of Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a)."""
     rows = [
         np.hstack([_contrast(interactions, block, axes) for axes in interactions.sets]) for block in interactions.blocks
     ]

@@ -41,10 +41,7 @@ class Nested(Strategy):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """At least c_j·|Cov(x_i, x_j)| over the areas j, x the least squares for noise of variance 1/c_l².
-
-        j is in or below i, above i, or below another part of an area above i (theorem 4).
-        """
+        """At least c_j·|Cov(x_i, x_j)| over the areas j, x the least squares for noise of variance 1/c_l²."""
         recursion, nesting = self._recursion, self.nesting
         below = [np.full((place.n_areas, 1), share) for place, share in zip(nesting.places, self.shares, strict=True)]
         parts = Tables()
@@ -78,11 +75,7 @@ class Nested(Strategy):
 
 
 def nested(body: Polytope, nesting: Nesting, p: int, weights: np.ndarray | None) -> Nested:
-    """Return the levels with the shares for which Δ·‖W⁻¹L‖_F is least, W the weights.
-
-    For p = 2 the square is convex in the squares of the shares, so that the minimum found is the least; for p = 1 it is
-    the better of two local ones.
-    """
+    """Return the levels with the shares for which Δ·‖W⁻¹L‖_F is least, W the weights."""
     demand = _demand(nesting, weights)
     shares = min((_searched(nesting, demand, p, start) for start in _starts(len(demand), p)), key=lambda pair: pair[0])[
         1

@@ -8,8 +8,7 @@ import numpy as np
 
 from gaugedp.mechanisms.factorisation import GAP
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
-from gaugedp.mechanisms.strategies.chains import Chain
-from gaugedp.mechanisms.strategies.powers import Poles, negative_power
+from gaugedp.mechanisms.strategies.chains import Chain, Poles, negative_power
 from gaugedp.mechanisms.strategies.ranges import Ranges
 
 MOST_CELLS = 2**20  # half a minute
@@ -133,10 +132,7 @@ def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
 
 
 def best_probability(n: int, ranges: bool, gap: float) -> Weighted:
-    """Return the p of the least gap that was met.
-
-    The fixed point p_j ← p_j·‖M^(−½)F·e_j‖²/tr M, on log p, accelerated (Anderson 1965), from that of fewer cells.
-    """
+    """Return the p of the least gap that was met."""
     logs, search = _start(n, ranges), _Accelerated()
     best, lower, upper = Weighted(np.full(n, 1 / n), ranges), 0.0, math.inf
     for _ in range(min(_MOST_ROUNDS, max(_LEAST_ROUNDS, _MOST_WORK // n))):

@@ -73,11 +73,7 @@ class Proved(Strategy):
 
 
 def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
-    """Return the strategy with its law and a radius that is proved (docs/theory/reals.md, theorem 6).
-
-    As it is where it has a law that is proved for whole numbers, where it is too large to be written out, where no
-    basis of rows gives the others in whole numbers, and where the proved radius is more than 10⁻⁷ above its own.
-    """
+    """Return the strategy with its law and a radius that is proved (docs/theory/reals.md, theorem 6)."""
     if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _LOOSE:
         return Proved(strategy, *proof)
     if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):

@@ -60,11 +60,7 @@ class Ranges(Strategy):
 
 
 def optimal_ranges(body: Polytope) -> Ranges:
-    """Return the best Gaussian strategy for all ranges, in the n coordinates of the cells.
-
-    FᵀF = CᵀC with C (n, n): F is an isometry times C, so the best L for F is that of C, carried over. The radius is
-    computed for the prefix sums, from which the noise of the ranges follows.
-    """
+    """Return the best Gaussian strategy for all ranges, in the n coordinates of the cells."""
     n = body.generators.n_generators
     place = np.arange(n)
     gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))

@@ -71,11 +71,7 @@ def residual(body: Polytope, structure: Structure) -> Residual:
 
 
 def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, float]:
-    """Return ‖P_T z‖², a row for each kind of z, and a factor with body ⊆ factor·conv{±z}.
-
-    Kinds: one cell; for replaced units also the differences of two, by the axes in which these differ. Where there are
-    too many kinds, e_i − e_j is twice the middle of e_i and −e_j.
-    """
+    """Return ‖P_T z‖², a row for each kind of z, and a factor with body ⊆ factor·conv{±z}."""
     if not body.differences:
         return interactions.share[None], 1.0
     kinds = interactions.differences(_MOST_PATTERNS)
@@ -86,10 +82,7 @@ def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, floa
 
 
 def _allocation(demand: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the noise_T, least Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T, and a lower bound on its root.
-
-    By the fixed point of theorem 2 in the coordinates E_T, where M(p) is diagonal; one kind of move needs no round.
-    """
+    """Return the noise_T, least Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T, and a lower bound on its root."""
     probability = np.full(len(squares), 1 / len(squares))
     best: tuple[float, np.ndarray] = (math.inf, np.zeros(0))
     lower = 0.0

@@ -42,10 +42,7 @@ class SegmentAndBox(Strategy):
         return self.along**2 + self.across**2
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the eigenvalues of a diagonal matrix and one of rank 1; where all is alike, there are two of them.
-
-        None for more than 600 answers that are not alike: trials are quicker.
-        """
+        """Return the eigenvalues of a diagonal matrix and one of rank 1; None for more than 600 unlike answers."""
         scales = with_weights(weights, len(self.along))
         along, across = self.along / scales, self.across / scales
         if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:

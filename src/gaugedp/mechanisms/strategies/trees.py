@@ -140,10 +140,7 @@ def _demand(n_cells: int, sizes: list[int], ranges: bool) -> np.ndarray:
 
 
 def _averaged_trace(n_cells: int, size: int, ranges: bool) -> float:
-    """Return tr(F·Q·Fᵀ) for averages over blocks of `size`: Σ of FᵀF over the pairs of cells of a block, over size.
-
-    Cells i ≤ j lie together in n − j prefixes and in (i + 1)(n − j) ranges; the pairs are summed by their later cell.
-    """
+    """Return tr(F·Q·Fᵀ) for averages over blocks of `size`: Σ of FᵀF over the pairs of cells of a block, over size."""
     place = np.arange(n_cells, dtype=float)
     ahead = place % size
     pairs = 2 * ahead + 1.0

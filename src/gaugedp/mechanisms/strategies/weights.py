@@ -6,11 +6,7 @@ _FEW = 64  # parts up to which a full Hessian is kept
 
 
 def best_weights(parts: np.ndarray, demand: np.ndarray) -> np.ndarray:
-    """Return c > 0 (m,), Σc = 1, for which Σ_t demand_t/λ_t is small, λ = parts·c² and `parts` (t, m) ≥ 0.
-
-    λ are the eigenvalues of AᵀA for a strategy A whose part m counts every row c_m times. A local minimum of
-    (Σc)²·Σ demand/λ, in log c; from equal parts and from mostly the last one, the finest.
-    """
+    """Return c > 0 (m,), Σc = 1, for which Σ_t demand_t/λ_t is small, λ = parts·c² and `parts` (t, m) ≥ 0."""
     import scipy.optimize
 
     def log_cost(logs: np.ndarray) -> tuple[float, np.ndarray]:

@@ -90,10 +90,7 @@ class Oja:
         return self.steps if self.pace else self.steps // 4
 
     def _pairs(self, basis: np.ndarray, mean: np.ndarray) -> Pairs:
-        """Return the vectors turned within their span, and values less the length that noise adds to a mean.
-
-        A mean of length² λ² + added has a share of λ²/(λ² + added) along the eigenvector.
-        """
+        """Return the vectors turned within their span, and values less the length that noise adds to a mean."""
         inner = basis.T @ mean
         values, turn = np.linalg.eigh((inner + inner.T) / 2)
         added = self.shape[0] * self.std**2 / max(1, self.steps - self._alone)

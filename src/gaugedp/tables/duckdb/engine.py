@@ -22,8 +22,7 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
-from gaugedp.tables.duckdb.types import TYPES
-from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, added_up
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, Types, added_up
 from gaugedp.tables.files import File
 from gaugedp.tables.refusals import (
     Failures,
@@ -39,6 +38,24 @@ from gaugedp.tables.refusals import (
 if TYPE_CHECKING:
     import duckdb
 
+KINDS = {
+    "timestamp with time zone": Kind.INSTANT,
+    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
+    **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal"), Kind.WIDE),
+    **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),
+    **dict.fromkeys(
+        ("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL
+    ),
+    "double": Kind.REAL,
+    "float": Kind.SHORT_REAL,
+}
+WORDS = {
+    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
+    "timestamp_s": "points in time", "timestamp_ms": "points in time", "timestamp_ns": "points in time",
+    "timestamp with time zone": "points in time with a time zone", "blob": "bytes", "list": "lists", "array": "lists",
+    "struct": "records", "map": "records", "union": "values of several types", "interval": "lengths of time",
+}  # fmt: skip
+TYPES = Types(KINDS, WORDS, has_enums=True)
 _TEXT = (
     "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
@@ -155,11 +172,7 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
 
 
 def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
-    """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line.
-
-    The second counts lines: of one with a quote that is not closed, or with more fields than the header, the first
-    makes nothing or fails.
-    """
+    """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line."""
     file = File.find(path)
     if file.format == "Parquet":
         types = file_types(file)

@@ -13,11 +13,25 @@ import numpy as np
 
 from gaugedp._postgres import Address, driver, is_address
 from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
-from gaugedp.tables.engine import Column, Engine, Of, Sql, added_up
+from gaugedp.tables.engine import Column, Engine, Kind, Of, Sql, Types, added_up
 from gaugedp.tables.postgres.sql import postgres_text, quoted
-from gaugedp.tables.postgres.types import TYPES
 from gaugedp.tables.refusals import check_names, or_refuse, unfinished
 
+KINDS = {
+    "timestamptz": Kind.INSTANT,
+    **dict.fromkeys(("int2", "int4", "int8"), Kind.INTEGER),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext", "uuid"), Kind.TEXT),
+    **dict.fromkeys(("bool", "date", "time", "timestamp"), Kind.LABEL),
+    "numeric": Kind.WIDE,
+    "float8": Kind.REAL,
+    "float4": Kind.SHORT_REAL,
+}
+WORDS = {
+    "bool": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
+    "timestamptz": "points in time with a time zone", "bytea": "bytes", "json": "records", "jsonb": "records",
+    "interval": "lengths of time",
+}  # fmt: skip
+TYPES = Types(KINDS, WORDS)
 OLDEST = 13  # the first version that has what the statements use
 ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")  # whose bytes are in the order of the letters
 SETTINGS = """SELECT set_config('client_encoding', 'UTF8', true), set_config('datestyle', 'ISO, YMD', true),
@@ -89,9 +103,7 @@ def reads(source: object) -> bool:
 
 
 def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
-    """Return the engine over "postgresql://…/database?table=people", or a `ServerTable`, that shows the `needed`
-    columns; only names and types are looked at.
-    """
+    """Return the engine over an address, or a `ServerTable`, that shows the `needed` columns; no row is looked at."""
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
     qualified = _qualified(name)
     unreachable = UnreadableTable(
@@ -165,9 +177,7 @@ def _prepare(connection: Any) -> None:
 def _types(
     connected: Callable[[], Any], qualified: str
 ) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
-    """The table with its schema, as the user's path of schemas finds it; the columns, each with its type, the kind of
-    the type, and its words; the encoding of text, and the version.
-    """
+    """The table with its schema; its columns, each with type, kind and words; the encoding of text, and the version."""
     with connected() as connection:
         table = ".".join(map(quoted, connection.execute(FIND, [qualified]).fetchone()))
         _prepare(connection)

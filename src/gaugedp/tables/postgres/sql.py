@@ -58,11 +58,7 @@ def _reads(column: Column, i: int) -> list[str]:
 
 
 def _number(text: str) -> str:
-    """The float nearest to the decimal number that a text is, ±Infinity beyond all floats, NULL where it is none.
-
-    `size` is the place of its first digit that is not 0: the power of ten. Only near the ends of what floats hold is
-    the number itself compared, as a numeric; there a text of more than 10,000 signs is no number.
-    """
+    """The float nearest to the decimal number that a text is, ±Infinity beyond all floats, NULL where it is none."""
     trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{_escaped(_NUMBER)}' OFFSET 0"
     parts = f"""SELECT t, CASE WHEN t LIKE '-%' THEN -1 ELSE 1 END AS sign,
         ltrim(split_part(ltrim(split_part(t, 'e', 1), '+-'), '.', 1), '0') AS whole,

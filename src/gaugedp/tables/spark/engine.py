@@ -14,13 +14,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
-from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, Types
+from gaugedp.tables.files import SourceFiles
 from gaugedp.tables.refusals import check_names, or_refuse, taken_words, unfinished, unreadable
-from gaugedp.tables.source_files import SourceFiles
 from gaugedp.tables.spark.plan import check_repeatable, check_words, source_files
 from gaugedp.tables.spark.sql import spark_text
-from gaugedp.tables.spark.types import TYPES
 
+KINDS = {
+    "timestamp": Kind.INSTANT,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("string", "char", "varchar", "void"), Kind.TEXT),
+    **dict.fromkeys(("boolean", "date", "time", "timestamp_ntz"), Kind.LABEL),
+    "decimal": Kind.WIDE,
+    "double": Kind.REAL,
+    "float": Kind.SHORT_REAL,
+}
+WORDS = {
+    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp_ntz": "points in time",
+    "binary": "bytes", "timestamp": "points in time with a time zone", "array": "lists", "struct": "records",
+    "map": "records", "interval": "lengths of time",
+}  # fmt: skip
+TYPES = Types(KINDS, WORDS)
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 SQL_PRODUCTS = 8  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 T = TypeVar("T")
@@ -121,11 +135,7 @@ def _read(column: Column, name: str) -> str:
 
 
 def _shortest(name: str) -> str:
-    """The number that the shortest text of a 32-bit float stands for, as a 64-bit float.
-
-    Java writes that text from 10^−3 to 10^7, and often a longer one elsewhere; there, the fewest digits that give the
-    float back are found by trying, from 1 to 9.
-    """
+    """The number that the shortest text of a 32-bit float stands for, as a 64-bit float."""
     texts = [f"format_string('%.{digits}e', CAST({name} AS DOUBLE))" for digits in range(9)]
     tries = " ".join(f"WHEN TRY_CAST({text} AS FLOAT) = {name} THEN TRY_CAST({text} AS DOUBLE)" for text in texts)
     written = f"TRY_CAST(CAST({name} AS STRING) AS DOUBLE)"

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaugedp.errors import UnreadableTable
+from gaugedp.tables.files import SourceFiles
 from gaugedp.tables.refusals import taken_words
-from gaugedp.tables.source_files import SourceFiles
 
 SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
 EXPRESSION_ID = re.compile(r"#\d+L?")
@@ -31,11 +31,7 @@ def check_words(session: Any) -> None:
 
 
 def check_repeatable(frame: Any) -> None:
-    """Refuse a frame in which a look at one part of the people may see other rows than a look at the next part.
-
-    Random values are found, and operators that take some of the rows by their place: `limit`, `offset`, `tail`,
-    `sample`. A Python function that says it is deterministic is believed.
-    """
+    """Refuse a frame in which a look at one part of the people may see other rows than a look at the next part."""
     plan = _plan(frame)
     if plan is not None and (not plan.deterministic() or SOME_ROWS.search(plan.toString())):
         raise UnreadableTable(

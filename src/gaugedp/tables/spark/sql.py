@@ -23,10 +23,7 @@ LIMIT = exp.Literal.number("9.223372036854775808e18D")  # 2^63; far below it eve
 
 
 def spark_text(statement: Sql, columns: Mapping[str, str]) -> str:
-    """Return the text of `statement`, in which `{gaugedp_source}` stands for the rows.
-
-    `columns` says under which plain name each source column is found there.
-    """
+    """Return the text of `statement`, in which `{gaugedp_source}` stands for the rows."""
 
     def replaced(node: Sql) -> Sql:
         if isinstance(node, exp.Column) and node.this.args.get("quoted"):
