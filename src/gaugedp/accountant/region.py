@@ -164,7 +164,7 @@ class _Search:
 def _between(low: float, high: float, reached: tuple[float, float], turn: int) -> float:
     """Return the middle of what is left between two places, or in turn of all."""
     left = (reached[0] + reached[1]) / 2
-    if turn % 4 and 0 < reached[0] and low < math.log(left) < high:
+    if turn % 4 and reached[0] > 0 and low < math.log(left) < high:
         return math.log(left)
     return (max(low, -_FAR) + high) / 2
 
@@ -269,13 +269,18 @@ def _least(is_beyond: Callable[[float], bool], corner: Callable[[], float], most
                 return math.inf
     low, is_lower, tries = 0.0, is_beyond(most), _TRIES
     while is_lower or (low > 0 and most - low > _DIGITS * most):
-        guess = corner() if is_lower and tries else math.inf
-        for gap in _GAPS:
-            if guess * (1 + gap) < most and is_beyond(guess * (1 + gap)):
-                return guess * (1 + gap)
+        near = _first_beyond(is_beyond, corner(), most) if is_lower and tries else None
+        if near is not None:
+            return near
         middle, tries = (low + most) / 2 if low else most / 4, tries - is_lower
         if middle < LEAST_SURE:
             return most
         is_lower = is_beyond(middle)
         low, most = (low, middle) if is_lower else (middle, most)
     return most
+
+
+def _first_beyond(is_beyond: Callable[[float], bool], guess: float, most: float) -> float | None:
+    """Return the least number a little above a guess, and below `most`, that is surely beyond; None without one."""
+    tried = (guess * (1 + gap) for gap in _GAPS)
+    return next((number for number in tried if number < most and is_beyond(number)), None)
