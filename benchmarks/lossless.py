@@ -74,8 +74,8 @@ def main() -> None:
             "[a few releases](../theory/accountant.md#a-few-releases-cells-of-losses). `low` is the certified lower",
             f"end of the bracket, seconds are of one processor. {_peer_words()}",
             "",
-            "| number | ours | low | seconds | dp-accounting |",
-            "|---|---:|---:|---:|---:|",
+            "| number | ours | low | seconds | dp-accounting | its seconds |",
+            "|---|---:|---:|---:|---:|---:|",
             *lines,
             "",
             *random_cases(n_cases),
@@ -103,18 +103,20 @@ def _peer_words() -> str:
 
 def _of_peer(peer: Peer | None) -> str:
     if peer is None or importlib.util.find_spec("dp_accounting") is None:
-        return "" if peer is None else "not installed"
+        return " | " if peer is None else "not installed | "
     from dp_accounting.pld import privacy_loss_distribution
 
-    return f"{peer(privacy_loss_distribution):.7g}"
+    start = time.process_time()
+    found = peer(privacy_loss_distribution)
+    return f"{found:.7g} | {time.process_time() - start:.3f}"
 
 
 def random_cases(n_cases: int) -> list[str]:
     """Return how random bounds of each part compare with 50 digits."""
     lines = [part_line(part, kinds, n_cases) for part, kinds in PARTS.items()]
     return [
-        f"{n_cases:,} random cases a part, each beside a reference of 50 digits (`benchmarks/lossless_truth.py`); numbers",
-        "below 1e-12 are not counted. An upper bound is above the reference by so much of it:",
+        f"{n_cases:,} random cases a part, each beside a reference of 50 digits (`benchmarks/lossless_truth.py`);",
+        "numbers below 1e-12 are not counted. An upper bound is above the reference by so much of it:",
         "",
         "| part | cases | below the reference | above it, in the middle | at most | lower bounds above it | seconds |",
         "|---|---:|---:|---:|---:|---:|---:|",

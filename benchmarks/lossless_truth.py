@@ -5,7 +5,7 @@ A case is (upper, lower or None, truth): numbers of the library, and the number 
 
 import math
 from collections.abc import Callable
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import mpmath
@@ -276,7 +276,7 @@ def laplace_pair_case(rng: Random) -> Case | None:
         return grown - mpmath.exp((e - u - t) / 2) * (high - low) / 4
 
     atoms = laplace_delta(u, e - t) / 2 + mpmath.exp(-t) / 2 * laplace_delta(u, e + t)
-    truth = atoms + mpmath.fsum(piece(*each) for each in zip(ends, ends[1:], strict=False))
+    truth = atoms + mpmath.fsum(piece(*each) for each in pairwise(ends))
     made = G.compose([(G.LaplaceLoss(float(scale)), 1) for scale in scales])
     return of_bound(made.delta(epsilon), truth) if truth > 1e-12 else None
 

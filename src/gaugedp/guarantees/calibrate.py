@@ -158,12 +158,13 @@ def _least(
         if total.others:
             return _log_ratio(1.0, delta)
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))
-        return _log_ratio(tight_delta(total, epsilon, orders[-1], with_low=False).high, delta)
+        enough = 0.0 if removed else delta  # additions need only be below the target
+        return _log_ratio(tight_delta(total, epsilon, orders[-1], least=enough, with_low=False).high, delta)
 
     lowest, highest = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
     low, high = _around(excess, math.log(start), lowest, highest)
-    root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=gap, rtol=1e-15)) + 2 * gap
     while excess(root) > 0 or excess(root, 0) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)

@@ -179,9 +179,20 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
     def losses(x: Array) -> Array:
         return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
 
-    looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
-    ends = np.concatenate([[-math.inf], _inverse(losses, looked, edges) / std, [math.inf]])
+    if removed + added == 1:
+        places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
+    else:
+        looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
+        places = _inverse(losses, looked, edges)
+    ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
+
+
+def _place(losses: Array, rate: float, std: float) -> Array:
+    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small."""
+    with np.errstate(divide="ignore", over="ignore"):
+        grown = np.where(losses > 30, losses, np.log(np.maximum(np.expm1(np.minimum(losses, 30.0)) + rate, 0.0)))
+    return std**2 * (grown - math.log(rate)) + 0.5
 
 
 def _inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:
