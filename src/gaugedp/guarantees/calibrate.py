@@ -163,8 +163,8 @@ def _least(
 
     lowest, highest = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
     low, high = _around(excess, math.log(start), lowest, highest)
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
-    root = float(scipy.optimize.brentq(excess, low, high, xtol=gap, rtol=1e-15)) + 2 * gap
     while excess(root) > 0 or excess(root, 0) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
