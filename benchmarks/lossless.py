@@ -12,6 +12,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,35 @@ def peer_steps(count: int) -> Peer:
     return asked
 
 
+def scales(count: int, least: float, most: float) -> list[float]:
+    """Return different scales of Laplace noise."""
+    return [float(scale) for scale in np.random.default_rng(29).uniform(least, most, count)]
+
+
+def laplace(least: float, most: float, delta: float) -> Any:
+    """Return ε of a thousand different Laplace releases."""
+    return G.compose([(G.LaplaceLoss(scale), 1) for scale in scales(1000, least, most)]).epsilon(delta)
+
+
+def mixed(count: int, factor: float) -> Any:
+    """Return ε of different releases, a third each of Gaussian, Laplace and response, with `factor` times the noise."""
+    rows = zip(scales(count, 5 * factor, 50 * factor), range(count), strict=True)
+    makes = (lambda scale: gd.GaussianDP(1 / scale), G.LaplaceLoss, lambda scale: G.RandomizedResponseLoss(1 / scale))
+    return G.compose([(makes[k % 3](scale), 1) for scale, k in rows]).epsilon(1e-6)
+
+
+def peer_mixed(pld: Any) -> float:
+    """A thousand of them by the peer, one after another."""
+    facts = {"value_discretization_interval": 1e-4}
+    makes = (
+        lambda scale: pld.from_gaussian_mechanism(scale, **facts),
+        lambda scale: pld.from_laplace_mechanism(scale, **facts),
+        lambda scale: pld.from_randomized_response(2 / (1 + math.exp(1 / scale)), 2, **facts),
+    )
+    made = [makes[k % 3](scale) for k, scale in enumerate(scales(1000, 5, 50))]
+    return reduce(lambda one, other: one.compose(other), made).get_epsilon_for_delta(1e-6)
+
+
 CASES: list[tuple[str, Callable[[], float], Peer | None]] = [
     ("ε of (2, 0.1) at δ = 0.001", lambda: gd.RenyiDP([2], [0.1]).epsilon(1e-3), None),
     ("ε of (1.5, 0.2) at δ = 0.01", lambda: gd.RenyiDP([1.5], [0.2]).epsilon(1e-2), None),
@@ -57,14 +87,25 @@ CASES: list[tuple[str, Callable[[], float], Peer | None]] = [
     ("δ of 10 steps", lambda: (10 * STEP).delta(1.0), peer_steps(10)),
     ("noise of 1 step for (1, 1e-5), q = 0.1", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 1), None),
     ("noise of 10 steps", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 10), None),
+    ("noise of 2 steps", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 2), None),
+    ("noise of 5 steps", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 5), None),
     ("noise of 50 steps", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 50), None),
+    ("D₂ of permute-and-flip, ε = 1", lambda: G.LaplaceLoss(1.0).renyi(2), None),
+    ("D₂ of any 1-DP mechanism", lambda: gd.PureDP(1.0).renyi(2), None),
+    ("D₃₂ of σ = 0.1, q = 0.01", lambda: G.SubsampledGaussian(0.01, 0.1).renyi(32), None),
+    ("ε of 1,000 Laplace scales in 5 … 50, δ = 0.001", lambda: laplace(5, 50, 1e-3), None),
+    ("the same, δ = 1e-6", lambda: laplace(5, 50, 1e-6), None),
+    ("ε of 1,000 Laplace scales in 20 … 200, δ = 0.001", lambda: laplace(20, 200, 1e-3), None),
+    ("the same, δ = 1e-6", lambda: laplace(20, 200, 1e-6), None),
+    ("ε of 1,000 different releases, δ = 1e-6", lambda: mixed(1000, 1.0), peer_mixed),
+    ("ε of 100,000 with ten times the noise", lambda: mixed(100_000, 10.0), None),
 ]
 
 
 def main() -> None:
     """Write the page."""
     n_cases = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    G.SubsampledGaussian(0.01, 1.0).epsilon(1e-5)  # what the first call loads
+    G.subsampled_noise_multiplier(1.0, 1e-5, 0.01, 3)  # what the first call loads
     lines = [line(*case) for case in CASES]
     text = "\n".join(
         [
