@@ -30,7 +30,7 @@ from gaugedp.samplers.continuous import rounded as rounded_floats
 from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
 
 PRECISIONS = (8, 16, 53, 120)
-PLAYED = 2 * 10**4  # real numbers in a playback of one mechanism
+PLAYED = 10**5  # coordinates of noise in a playback of one mechanism
 ATTACKED, FEW, MANY = 10**6, 10**5, 16  # releases of each of two answers; fewer where there are many answers
 TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
 ALARM = 1e-9  # the chance of a false alarm of one event
@@ -109,7 +109,7 @@ def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
 
 def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
     """Return the draws, whether all precisions agree, and the shares decided again at 8 bits and at 64."""
-    size = max(200, PLAYED // law.n_reals)
+    size = -(-PLAYED // law.d)
 
     def reals() -> Played:
         return Played((size, law.n_reals), research_rng(1))

@@ -8,7 +8,6 @@ from typing import ClassVar, cast
 import numpy as np
 
 from gaugedp.bodies.base import Body
-from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
@@ -69,12 +68,12 @@ class KNorm(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """A body lies in itself; rounding of real answers adds a cube, whose gauge is proved or has a closed form.
+        """A body lies in itself; rounding of real answers adds a cube, where its gauge is proved.
 
         Answers in a flat body are on the lattice, as its generators are, and are not rounded.
         """
         is_rounded = not is_integer(self.body) and self.noise.rank == self.body.ambient_dim
-        return not is_rounded or isinstance(self.body, LpBall) or self.noise.cube_gauge is not None
+        return not is_rounded or self.noise.cube_gauge is not None
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""
