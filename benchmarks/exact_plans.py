@@ -1,10 +1,10 @@
 """How exact are the mechanisms that plans weigh, and does anything of it show?
 
-Twenty plans, and for each additive mechanism in them: whether its draws are exact; whether first precisions of 8, 16,
-53 and 120 bits give the same integers; how often a draw is decided again; what an exact draw costs beside the same
-noise in floats; and what low-order bits of 10^6 releases tell of two neighbours' answers, with numpy's normal noise as
-control. Fails where a number differs, a release tells more than its guarantee, or the control is not caught. Writes
-docs/benchmarks/exact_plans.md.
+The README's plans and more, and for each additive mechanism in them: whether its draws are exact; whether first
+precisions of 8, 16, 53 and 120 bits give the same integers in 10^5 coordinates of noise; how often a draw is decided
+again; what an exact draw costs beside the same noise in floats; and what low-order bits of 10^6 releases tell of two
+neighbours' answers, with numpy's normal noise as control. Fails where a number differs, a release tells more than its
+guarantee, or the control is not caught. Writes docs/benchmarks/exact_plans.md.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py
 """
@@ -23,7 +23,8 @@ import numpy as np
 import scipy.stats
 
 import gaugedp as gd
-from gaugedp.bodies import LpBall, Polytope
+from gaugedp.bodies import Ellipsoid, LpBall, Polytope
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.continuous import rounded as rounded_floats
@@ -39,10 +40,17 @@ DOMAIN = gd.Domain.of(
     a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), age=gd.integers(0, 99), h=gd.integers(0, 23),
     v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5),
 )  # fmt: skip
+README = gd.Domain.of(
+    SEX=["1", "2"], AGEP=gd.integers(0, 3), PINCP=gd.bounded(0, 200_000, missing="drop"),
+)  # fmt: skip
+SUMS = gd.Domain.of(**{f"x{i}": gd.bounded(-i, 2 * i + 1) for i in range(12)})
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
 PERSON = gd.PrivacyUnit("pid", max_rows=3)
 PURE, NORMAL, BOTH = {"epsilon": 0.5}, {"rho": 0.1}, {"epsilon": 0.5, "delta": 1e-6}
 PLANS = [
+    ("SEX; SEX*AGEP", ROW, PURE, README), ("SEX; SEX*AGEP; mean(PINCP) by SEX", ROW, PURE, README),
+    ("; ".join(f"sum(x{i})" for i in range(12)), ROW, PURE, SUMS),
+    ("; ".join(f"sum(x{i})" for i in range(12)), REPLACED, NORMAL, SUMS),
     ("a", ROW, NORMAL), ("a", REPLACED, PURE), ("a", REPLACED, NORMAL), ("a", PERSON, BOTH),
     ("a; b; a*b", ROW, PURE), ("a; b; a*b", ROW, NORMAL), ("a; b; a*b", PERSON, NORMAL),
     ("a*b; b*c; a*c", ROW, NORMAL), ("a*b; b*c; a*c", REPLACED, NORMAL),
@@ -79,9 +87,9 @@ def law_of(mechanism: Any) -> tuple[Law, np.ndarray] | None:
 
 def kind_of(mechanism: Any) -> str:
     """Return what makes the draws of one mechanism unlike those of another of its name."""
-    strategy = getattr(mechanism, "strategy", None)
+    strategy, noise = getattr(mechanism, "strategy", None), getattr(mechanism, "noise", None)
     if strategy is None:
-        return type(mechanism.noise).__name__
+        return type(noise).__name__
     return f"{type(getattr(strategy, 'inner', strategy)).__name__}, {mechanism._is_normal}"
 
 
@@ -89,7 +97,11 @@ def bodies() -> dict[str, Any]:
     """Return mechanisms that these plans do not weigh."""
     long = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
     pure = gd.PureDP(1.0)
+    several = BoxHull.of(-np.arange(1.0, 9), np.arange(1.0, 9) ** 2)
+    ellipsoid = Ellipsoid(np.array([[1.0, 0.5, 0.0], [0.0, 2.0, 0.3], [0.2, 0.0, 5.0]]))
     return {
+        "eight sums of reals": gd.KNorm.calibrate(several, pure),
+        "an ellipsoid": gd.KNorm.calibrate(ellipsoid, pure),
         "a ball": gd.KNorm.calibrate(LpBall(3, 2, 2.0), pure),
         "an octahedron": gd.KNorm.calibrate(LpBall(3, 1, 2.0), pure),
         "real answers": gd.KNorm.calibrate(long, pure),
@@ -124,6 +136,16 @@ def again(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
     values, bounds = law.floats(reals, n_bits)
     scaled = values * lattice
     return float((np.abs(scaled - np.rint(scaled)) >= 0.5 - bounds * lattice).any(axis=1).mean())
+
+
+def made_of_reals(mechanism: Any) -> tuple[str, bool]:
+    """Return cells of the table, empty for noise that whole numbers make, and whether all precisions agree."""
+    if (known := law_of(mechanism)) is None:
+        return " | | | | |", True
+    law, lattice = known
+    size, same, at_8, at_64 = playback(law, lattice)
+    ratio = slower(mechanism, law, lattice)
+    return f"{law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}", same
 
 
 def slower(mechanism: Any, law: Law, lattice: np.ndarray) -> float:
@@ -191,30 +213,24 @@ def control() -> tuple[float, float]:
 
 def main() -> int:
     plans, cases, broken = [], {}, []
-    for text, unit, asked in PLANS:
-        plan = gd.plan(gd.query(DOMAIN, text), unit, **asked)
+    for text, unit, asked, *domain in PLANS:
+        plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **asked)
         mechanisms = list(additive(plan))
         inexact = [m.name for m in mechanisms if m.exactness != "exact"]
         kinds = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)
         plans.append(f"| `{text}` | {UNITS[unit]} | {plan.asked!r} | {plan.mechanism.name} | {kinds} |")
         broken += [f"{name} of {text} is not exact" for name in inexact]
         for m in mechanisms:
-            if law_of(m) is not None:
-                cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
+            cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
         print(plans[-1], flush=True)
     lines = []
     cases |= {(m.name, text): (text, m) for text, m in bodies().items()}
     for (name, _), (text, mechanism) in cases.items():
-        law, lattice = law_of(mechanism)  # type: ignore[misc]
-        size, same, at_8, at_64 = playback(law, lattice)
         seen, most = attacked(mechanism)
-        ratio = slower(mechanism, law, lattice)
-        broken += [] if same else [f"{name} of {text}: the integers depend on the precision"]
         broken += [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
-        cells = (
-            f"{law.d} | {law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}"
-        )
-        lines.append(f"| {name} | {text} | {cells} | {seen:.2f} of {most:.3g} |")
+        cells, is_same = made_of_reals(mechanism)
+        broken += [] if is_same else [f"{name} of {text}: the integers depend on the precision"]
+        lines.append(f"| {name} | {text} | {mechanism.body.ambient_dim} | {cells} | {seen:.2f} of {most:.3g} |")
         print(lines[-1], flush=True)
     seen, most = control()
     broken += [] if seen > most else ["the control is not caught"]
@@ -226,7 +242,7 @@ def main() -> int:
 def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
     """Write the page."""
     text = [
-        "# Exact noise in twenty plans",
+        "# Exact noise in plans",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
         f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Every additive mechanism that a plan weighs is exact,",
@@ -236,8 +252,10 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
         "|---|---|---|---|---|",
         *plans,
         "",
-        "Below are those whose noise is a function of real numbers. Played: draws made from the same bits with first",
-        f"precisions of {', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same.",
+        "The README's two plans are the first. Below are these mechanisms, one of each kind, and some more.",
+        f"Played: draws, {PLAYED:,} coordinates of noise or more, made from the same bits with first precisions of",
+        f"{', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same. These columns are",
+        "empty for noise that is made of whole numbers alone.",
         "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
         f"Slower: exact draws beside the same noise in floats, the least of {ROUNDS} turns. Told: the largest",
         f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",

@@ -165,11 +165,8 @@ def swept_noise(body: BoxHull) -> SweptNoise | None:
     """Return the noise of the body over its factor; None beyond 1,024 coordinates."""
     if body.ambient_dim > _MOST_MOVING:
         return None
-    low, high = ([Fraction(end) for end in ends] for ends in (body.generators.low, body.generators.high))
-    alpha, beta = (int(size) for size in body.shrinking)
-    is_centred = body.differences and not body.with_zero
-    middle = tuple(Fraction(0) if is_centred else (a + b) / 2 for a, b in zip(low, high, strict=True))
-    return SweptNoise(middle, tuple((b - a) / 2 for a, b in zip(low, high, strict=True)), (alpha, beta))
+    alpha, beta = body.shrinking
+    return SweptNoise(*body.rational, (int(alpha), int(beta)))
 
 
 def _times(factor: Fraction, ends: Bracket | Ends) -> Ends:
