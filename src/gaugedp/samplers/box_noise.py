@@ -91,17 +91,25 @@ def _signed(word: int, n_bits: int) -> int:
 def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Return r and error (m,), |r + log(V_1·…·V_k)| ≤ error, V_i known by the first `n_bits` bits of `words` (m, k).
 
-    Up to eight V are multiplied: 8 conversions and 7 products move the logarithm by less than 16 units of 2^−53. The c
-    logarithms are added with their rounding errors. Bits that are not known move each log V by at most 1/word.
+    Bits that are not known move each log V by at most 1/word.
     """
     words = words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
     least = together(words, np.minimum)[:, 0].astype(float)
-    parts = minus_log(_combined(words * 2.0**-n_bits, np.multiply, _LEVELS))
-    radius = _total(parts)
-    error = UNIT * (5.2 * np.abs(radius) + 20 * parts.shape[1])
+    radius, error = logs_together(words * 2.0**-n_bits)
     unknown = np.full_like(radius, np.inf)
     np.divide(words.shape[1] * (1 + 2.0**-40), least, out=unknown, where=least > 0)
     return radius, error * (1 + 2.0**-40) + unknown
+
+
+def logs_together(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return r and error (m,), |r + log(x_1·…·x_k)| ≤ error·(1 + 2^−40), `numbers` (m, k) rounded x.
+
+    Up to eight are multiplied: 8 conversions and 7 products move the logarithm by less than 16 units of 2^−53. The c
+    logarithms are added with their rounding errors.
+    """
+    parts = minus_log(_combined(numbers, np.multiply, _LEVELS))
+    radius = _total(parts)
+    return radius, UNIT * (5.2 * np.abs(radius) + 20 * parts.shape[1])
 
 
 def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:

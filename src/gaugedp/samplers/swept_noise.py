@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.bodies.box_hull import BoxHull
-from gaugedp.samplers.box_noise import minus_log, minus_log_bracket
+from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
 from gaugedp.samplers.shares import Shares
@@ -46,16 +46,17 @@ class SweptNoise(Law):
         words, k = reals.words, self._rank + 1
         part, is_part = self._parts.picked(first_bits(words[:, 0], n_bits), n_bits)
         turn, is_turn = self._turns.picked(first_bits(words[:, 1], n_bits), n_bits)
-        numbers = first_bits(words[:, _PICKS : _PICKS + k], n_bits)
-        sums = np.cumsum(minus_log(numbers * 2.0**-n_bits), axis=1)
-        total, (alpha, beta) = sums[:, -1], self.shrinking
-        along = sums[np.arange(len(sums)), turn % self._rank]
-        along[self._swept[part] < 0] = 0.0
-        error = UNIT * ((k + 4) * np.abs(total) + 12 * k) + unknown(numbers, k)
-        error += (np.abs(total) + error) * (2.0 ** (1 - n_bits) + 12 * UNIT)
+        known = first_bits(words[:, _PICKS : _PICKS + k], n_bits)
+        places, numbers = self._swept[part], known * 2.0**-n_bits
+        count = np.where(places >= 0, turn % self._rank + 1, 0)[:, None]
+        is_first = np.arange(k) < count
+        (along, error), (rest, rest_error) = (logs_together(np.where(of, numbers, 1.0)) for of in (is_first, ~is_first))
+        error += rest_error + unknown(known, k)
+        total, (alpha, beta) = np.abs(along) + np.abs(rest), self.shrinking
+        error += (total + error) * (2.0 ** (1 - n_bits) + 12 * UNIT)
         error = np.where(is_part & is_turn, error * (1 + 2.0**-30), np.inf)
-        values = self._points(words[:, _PICKS + k :], part, turn, n_bits)
-        values *= (alpha * total - beta * along)[:, None]
+        values = self._points(words[:, _PICKS + k :], places, turn, n_bits)
+        values *= ((alpha - beta) * along + alpha * rest)[:, None]
         values += np.multiply.outer(self._centre, along * self._signs(turn)).T
         return values, np.multiply.outer(self._row_sizes, error).T
 
@@ -141,10 +142,9 @@ class SweptNoise(Law):
     def _signs(self, turn: np.ndarray) -> np.ndarray:
         return np.where(turn < self._rank, 1.0, -1.0)
 
-    def _points(self, words: np.ndarray, part: np.ndarray, turn: np.ndarray, n_bits: int) -> np.ndarray:
+    def _points(self, words: np.ndarray, places: np.ndarray, turn: np.ndarray, n_bits: int) -> np.ndarray:
         """Return the points y: a facet's own coordinate is at the end that looks along ±c."""
         sides = (words.view(np.int64) >> (WORD - n_bits)) * 2.0 ** (1 - n_bits)
-        places = self._swept[part]
         rows = np.flatnonzero(places >= 0)
         sides[rows, places[rows]] = self._signs(turn[rows]) * np.sign(self._centre[places[rows]])
         sides *= self._sides
