@@ -1,7 +1,7 @@
 """What does an exact draw in many dimensions cost, beside the same noise in floats, which is rounded and not exact?
 
-Each cell is the median over rounds in which both take turns. Checks that a draw on the counts' lattice costs at most
-1.5 times the floats'. Prints a table and writes docs/benchmarks/exact_noise.md.
+Each cell is the least processor time over rounds in which both take turns. Checks that a draw on the counts' lattice
+costs at most 1.5 times the floats'. Prints a table and writes docs/benchmarks/exact_noise.md.
 
 With several threads of linear algebra and other work on the machine, products of matrices wait for each other.
 
@@ -11,7 +11,6 @@ With several threads of linear algebra and other work on the machine, products o
 import math
 import os
 import platform
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import Law, Reals, rounded_draws
 
-ROUNDS = 9
+ROUNDS = 25
 MOST = 1.5
 COUNTS, FINE = 40.0, 2.0**12  # steps to a unit of the noise: of counts, and of real answers for each dimension
 CUBES = [(1, COUNTS), (3, COUNTS), (10, COUNTS), (100, COUNTS), (2000, COUNTS), (100, 100 * FINE), (2000, 2000 * FINE)]
@@ -48,15 +47,15 @@ Act = Callable[[], object]
 
 
 def in_turns(acts: list[Act]) -> list[float]:
-    """Return the median seconds of each act; they take turns, after one unmeasured round."""
+    """Return the least processor seconds of each act; they take turns, after one unmeasured round."""
     times: list[list[float]] = [[] for _ in acts]
     for turn in range(ROUNDS + 1):
         for act, seen in zip(acts, times, strict=True):
-            start = time.perf_counter()
+            start = time.process_time()
             act()
             if turn:
-                seen.append(time.perf_counter() - start)
-    return [statistics.median(seen) for seen in times]
+                seen.append(time.process_time() - start)
+    return [min(seen) for seen in times]
 
 
 def decided_again(law: Law, scale: float) -> float:
@@ -106,7 +105,8 @@ def main() -> int:
         "# Exact noise in many dimensions, beside floats",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
-        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Medians of {ROUNDS} rounds in which both take turns.",
+        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Least processor time of {ROUNDS} rounds in which both",
+        "take turns, beside other work on the machine.",
         "The scale is in steps to a unit of the noise: 40 for counts, and 2^12",
         "for each dimension for real answers; that of ε = 0.1 for prefix sums. Decided again: the share of draws",
         "in which integers decide a coordinate.",

@@ -141,15 +141,14 @@ def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray
 
 def _total(numbers: np.ndarray) -> np.ndarray:
     """Return the sums of the rows to 1.1 units: what each addition rounds off is a float, and is added at the end."""
-    off = np.zeros(len(numbers))
-    while numbers.shape[1] > 1:
-        half = numbers.shape[1] // 2
-        first, second = numbers[:, :half], numbers[:, half : 2 * half]
-        sums = first + second
-        part = sums - first
-        off += ((first - (sums - part)) + (second - part)).sum(axis=1)
-        numbers = np.hstack([sums, numbers[:, 2 * half :]]) if numbers.shape[1] % 2 else sums
-    return np.asarray(numbers[:, 0] + off)
+    if numbers.shape[1] == 1:
+        return numbers[:, 0]
+    sums = np.cumsum(numbers, axis=1)
+    before, after, added = sums[:, :-1], sums[:, 1:], numbers[:, 1:]
+    part = after - before
+    off = added - part
+    off += before - (after - part)
+    return np.asarray(sums[:, -1] + off.sum(axis=1))
 
 
 def minus_log(x: np.ndarray) -> np.ndarray:

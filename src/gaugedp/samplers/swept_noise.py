@@ -48,8 +48,7 @@ class SweptNoise(Law):
         turn, is_turn = self._turns.picked(first_bits(words[:, 1], n_bits), n_bits)
         known = first_bits(words[:, _PICKS : _PICKS + k], n_bits)
         places, numbers = self._swept[part], known * 2.0**-n_bits
-        count = np.where(places >= 0, turn % self._rank + 1, 0)[:, None]
-        is_first = np.arange(k) < count
+        is_first = np.less.outer(np.arange(k), np.where(places >= 0, turn % self._rank + 1, 0)).T
         (along, error), (rest, rest_error) = (logs_together(np.where(of, numbers, 1.0)) for of in (is_first, ~is_first))
         error += rest_error + unknown(known, k)
         total, (alpha, beta) = np.abs(along) + np.abs(rest), self.shrinking
