@@ -154,9 +154,9 @@ def slower(mechanism: Any, law: Law, lattice: np.ndarray) -> float:
     times: tuple[list[float], list[float]] = [], []
     for _ in range(ROUNDS):
         for act, seen in zip((floats, lambda n: rounded_draws(law, n, lattice, RNG)), times, strict=True):
-            start = time.perf_counter()
+            start = time.process_time()
             act(size)
-            seen.append(time.perf_counter() - start)
+            seen.append(time.process_time() - start)
     return min(times[1]) / min(times[0])
 
 
@@ -211,7 +211,8 @@ def control() -> tuple[float, float]:
     return told(draws[0], draws[1] + 1.0, gd.GaussianDP(1.0)), 1.0
 
 
-def main() -> int:
+def planned() -> tuple[list[str], dict[tuple[str, str], tuple[str, Any]], list[str]]:
+    """Return a line for each plan, a mechanism of each kind with its question, and what is not exact."""
     plans, cases, broken = [], {}, []
     for text, unit, asked, *domain in PLANS:
         plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **asked)
@@ -223,24 +224,35 @@ def main() -> int:
         for m in mechanisms:
             cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
         print(plans[-1], flush=True)
+    return plans, cases | {(m.name, text): (text, m) for text, m in bodies().items()}, broken
+
+
+def line_of(text: str, mechanism: Any) -> tuple[str, list[str]]:
+    """Return the line of a mechanism, and what of it is broken."""
+    name, (seen, most) = mechanism.name, attacked(mechanism)
+    cells, is_same = made_of_reals(mechanism)
+    broken = [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
+    broken += [] if is_same else [f"{name} of {text}: the integers depend on the precision"]
+    line = f"| {name} | {text} | {mechanism.body.ambient_dim} | {cells} | {seen:.2f} of {most:.3g} |"
+    print(line, flush=True)
+    return line, broken
+
+
+def main() -> int:
+    plans, cases, broken = planned()
     lines = []
-    cases |= {(m.name, text): (text, m) for text, m in bodies().items()}
-    for (name, _), (text, mechanism) in cases.items():
-        seen, most = attacked(mechanism)
-        broken += [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
-        cells, is_same = made_of_reals(mechanism)
-        broken += [] if is_same else [f"{name} of {text}: the integers depend on the precision"]
-        lines.append(f"| {name} | {text} | {mechanism.body.ambient_dim} | {cells} | {seen:.2f} of {most:.3g} |")
-        print(lines[-1], flush=True)
+    for text, mechanism in cases.values():
+        line, faults = line_of(text, mechanism)
+        lines.append(line)
+        broken += faults
+    return write(plans, lines, broken)
+
+
+def write(plans: list[str], lines: list[str], broken: list[str]) -> int:
+    """Write the page with the control; return 1 where something is broken."""
     seen, most = control()
-    broken += [] if seen > most else ["the control is not caught"]
-    lines.append(f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |")
-    write(plans, lines, broken)
-    return 1 if broken else 0
-
-
-def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
-    """Write the page."""
+    broken = [*broken, *([] if seen > most else ["the control is not caught"])]
+    lines = [*lines, f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |"]
     text = [
         "# Exact noise in plans",
         "",
@@ -257,7 +269,7 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
         f"{', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same. These columns are",
         "empty for noise that is made of whole numbers alone.",
         "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
-        f"Slower: exact draws beside the same noise in floats, the least of {ROUNDS} turns. Told: the largest",
+        f"Slower: exact draws beside the same noise in floats, the least processor time of {ROUNDS} turns. Told: the largest",
         f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
         f"({FEW:,} of more than {MANY} answers)",
         f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
@@ -274,6 +286,7 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
     ]  # fmt: skip
     PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
     print(text[-3])
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":
