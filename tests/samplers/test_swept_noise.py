@@ -90,6 +90,19 @@ def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
             assert high - low < 2.0**-50 or draw < 2
 
 
+@pytest.mark.parametrize("picks", [0, 1])
+def test_at_the_end_of_a_share_nothing_is_known_until_further_bits_are_drawn(picks: int) -> None:
+    """The first word of a number that picks is that before the end of a share; integers decide, as the truth does."""
+    found, shares = law("sums"), (law("sums")._parts, law("sums")._turns)[picks]
+    reals = tape(found, 20, 4)
+    reals.words = reals.words.copy()
+    assert np.isfinite(found.floats(reals, 64)[1]).all()
+    reals.words[:, picks] = (shares.sizes[0] << 64) // sum(shares.sizes)
+    assert np.isinf(found.floats(reals, 64)[1]).all()
+    drawn = rounded(found, reals, np.array([50.0]))
+    assert len(np.unique(drawn, axis=0)) > 10
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", BODIES)
 def test_the_gauge_is_a_gamma_variable_and_moments_are_the_bodys(name: str) -> None:
