@@ -16,7 +16,7 @@ from gaugedp.estimators.gibbs_fit import MatrixGibbs
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, products, read_array, read_bounds, read_target
 from gaugedp.estimators.trace_losses import SQUARED, TraceLoss, trace_loss
-from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
