@@ -5,18 +5,14 @@ predicted, five splits; and ratings made with three factors. δ = 1e-6, units ar
 the mean of all ratings, and item means without shrinkage, each released with Gaussian noise at the whole guarantee;
 item means shrunk as ours are; fits without privacy. For finding factors: noisy projected descent on the nuclear ball
 with the best of five radii (which a person would not know), and Analyze-Gauss on users' second moments; both in floats,
-beside the same item means. Last, `gaugedp fit --model ratings` on a file of a million ratings. Writes
-docs/benchmarks/completion.md.
+beside the same item means. Writes docs/benchmarks/completion.md.
 
     python benchmarks/completion.py insteval.parquet
 """
 
 import math
-import resource
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import tracemalloc
 from importlib.metadata import version
@@ -232,42 +228,6 @@ def ways() -> list[str]:
     return lines
 
 
-# -- a million ratings in a file ------------------------------------------------------------------------
-
-DOMAIN = """name = "ratings"
-[unit]
-neighbours = "add_remove"
-column = "user"
-max_rows = 4
-[attributes]
-user = { from = 0, to = 9999 }
-item = { from = 0, to = 3999 }
-[columns]
-stars = { low = 1, high = 5 }
-"""
-MAIN = "from gaugedp.cli.main import main; main()"
-COMMAND = ["fit", "ratings.csv", "--domain", "domain.toml", "--model", "ratings", "--target", "stars", "--features",
-           "user, item", "--epsilon", "4", "--delta", "1e-6", "--ledger", "ratings.ledger", "--budget", "4,1e-6",
-           "--out", "model.json"]  # fmt: skip
-
-
-def from_file(count: int = 1_000_000) -> str:
-    """Fit on the command line; say how long it takes and how much memory it holds."""
-    rows, stars = made((10_000, 4000), count, 3, 2)
-    with tempfile.TemporaryDirectory() as folder:
-        table = pd.DataFrame({"user": rows[:, 0], "item": rows[:, 1], "stars": stars.astype(int)})
-        table.to_csv(Path(folder) / "ratings.csv", index=False)
-        (Path(folder) / "domain.toml").write_text(DOMAIN, encoding="utf-8")
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", MAIN, *COMMAND], cwd=folder, check=True, capture_output=True)
-        seconds, used = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (
-        f"A file of {len(stars):,} ratings (CSV, 10,000 users, 4,000 items), users protected, ε = 4, by "
-        f"`gaugedp fit --model ratings`: {used.ru_utime + used.ru_stime:.0f} seconds of processor time, "
-        f"{seconds:.0f} on the clock, at most {used.ru_maxrss / 1024:,.0f} MiB of memory."
-    )
-
-
 def main() -> None:
     if len(sys.argv) < 2:
         print("Give the path of insteval.parquet. Nothing was measured.")
@@ -299,13 +259,11 @@ def main() -> None:
         "",
         *second,
         "",
-        from_file(),
+        "Baselines spend all of ε on what they release. Item means that are not shrunk: noisy sums over noisy "
+        "weights, the global mean where a weight is below 1.",
         "",
-        "Baselines spend the whole guarantee on what they release. Item means that are not shrunk: noisy sums "
-        "over noisy weights, the global mean where a weight is below 1.",
-        "",
-        "Which way of finding factors, with the same item means (40 % of the guarantee). Descent protects a rating, "
-        "and adds noise to every cell of the matrix in every step; its radius is the best of five, by the error. The "
+        "Which way of finding factors, with the same item means (40 % of ε). Descent protects a rating, and "
+        "adds noise to every cell of the matrix in every step; its radius is the best of five, by the error. The "
         "other two protect a user; second moments are given the true rank.",
         "",
         *ways(),
