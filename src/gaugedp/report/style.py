@@ -25,8 +25,8 @@ ul{padding-left:1.2rem;max-width:46rem}
 header .kicker{margin:0;color:var(--soft);letter-spacing:.02em}
 header .lead{font-size:1.1rem;color:var(--soft);margin:0}
 .small,.note,figcaption,footer{font-size:.9rem;color:var(--soft)}
-.note{align-self:start;padding-left:1rem;border-left:3px solid var(--line)}
-.card.wide+.note{grid-column:1/-1}
+.note{padding-left:1rem;border-left:3px solid var(--line)}
+.card.wide+.note{column-span:all}
 .note p:first-child{margin-top:0}
 .warning{margin:1.2rem 0;padding:.8rem 1rem;max-width:none;background:var(--warn);
 border-left:6px solid var(--warn-line)}
@@ -48,10 +48,12 @@ dd{margin:0}
 .account{display:grid;grid-template-columns:auto 1fr;gap:.15rem 1rem}
 .account dd{text-align:right;font-variant-numeric:tabular-nums}
 .names dd{margin-bottom:.6rem}
-.cards{display:grid;gap:1.2rem;align-items:start;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));}
-.cards.compact{grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr))}
-.card{min-width:0;padding:1rem 1.2rem 1.1rem;background:var(--card);border:1px solid var(--line)}
-.cards .card.wide{grid-column:1/-1}
+.cards{columns:27rem 2;column-gap:1.2rem}
+.cards.compact{columns:19rem 3}
+.cards>*{margin-bottom:1.2rem;break-inside:avoid}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.card{position:relative;padding:1rem 1.2rem 1.1rem;background:var(--card);border:1px solid var(--line)}
+.cards .card.wide{column-span:all;margin-top:1.2rem}
 .card h3{margin:0}
 figure{margin:0}
 sup{line-height:0}
@@ -103,9 +105,14 @@ footer{margin-top:3rem;border-top:1px solid var(--line)}
 @media print{:root{color-scheme:light;
 --page:#fff;--ink:#000;--soft:#333;--line:#bbb;--card:#fff;--accent:#0b5fa5;--track:#eee;--warn:#fff;
 DAY}
-body{max-width:none;padding:0;font-size:10pt}.card,.fact,tr{break-inside:avoid}h2,h3,figcaption{break-after:avoid}.appendix{break-before:page}
+html{font-size:9.5pt}body{max-width:none;padding:0}.cards,.cards.compact{columns:auto}
+.cards>.card{break-inside:auto;padding:.6rem 0 0;border:0;border-top:1px solid var(--line)}
+.fact,tr,figure,table,.note{break-inside:avoid}table:has(tbody tr:nth-child(31)){break-inside:auto}
+p{orphans:4;widows:4}h2,h3,.card>p,figcaption,caption,.key{break-after:avoid}
+footer{margin-top:1rem}.appendix{break-before:page}.chart{max-width:27rem}
+.scroll:has(.crossed)+details{display:none}
 .area,.amount{print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.card.wide,.card:has(tr:nth-child(20)){break-inside:auto}details::details-content{display:block;content-visibility:visible}
+details::details-content{display:block;content-visibility:visible}
 summary{display:none}.scroll{overflow:visible}.chart.wide,.offers{min-width:0}.offers{font-size:7.5pt}
 .offers td:last-child,.offers td:nth-child(2){min-width:0}
 .meter,.track,.meter span,.bar{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
