@@ -1,35 +1,41 @@
 """How often do the intervals of derived figures hold, and how long are they?
 
-Three tables, noise drawn anew 1,000 times, 95 % intervals. Each alone: the mean over the cells of how often an interval
-holds its true answer, and the least. All at once: how often all of them do. Writes docs/benchmarks/derived.md.
+Four tables, noise drawn anew 1,000 times, 95 % intervals. Each alone: the mean over the cells of how often an interval
+holds its true answer, the least and the most. All at once: how often all of them do. Writes docs/benchmarks/derived.md.
 
-    python benchmarks/derived.py
+    python benchmarks/derived.py [repetitions]
 """
 
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 import gaugedp as gd
+from gaugedp.deriving.terms import figure_term
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.queries import Query
-from gaugedp.queries.estimates import all_answers, curves_of, split
+from gaugedp.queries.estimates import curves_of
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "derived.md"
-TIMES, LEVEL = 1000, 0.95
-DOMAIN = gd.Domain.of(A=[f"a{i}" for i in range(8)], B=["b0", "b1", "b2"], C=gd.bounded(0, 1000))
-VALUES = np.array([0, 50, 100, 200, 400, 1000])  # of C, in every cell
-OF_VALUES = np.array([0.1, 0.2, 0.3, 0.25, 0.1, 0.05])
+TIMES, LEVEL = int(sys.argv[1]) if len(sys.argv) > 1 else 1000, 0.95
+DRAWS, FEW = 4000, 20  # of which intervals of figures are made; of which both ends are computed
+DOMAIN = gd.Domain.of(A=[f"a{i}" for i in range(8)], B=["b0", "b1", "b2"], C=gd.bounded(0, 1000), D=gd.bins(0, 80, 10))
+VALUES = np.array([0, 50, 100, 200, 400, 1000])  # of C
+OF_VALUES = np.stack([np.roll([0.1, 0.2, 0.3, 0.25, 0.1, 0.05], 2 * cell) for cell in range(3)])  # in each cell of B
 TABLES = {
     "large": np.full((8, 3), 2000),
     "small": np.full((8, 3), 10),
+    "tiny": np.full((8, 3), 3),
     "skewed": np.rint(np.outer(6000 * 0.4 ** np.arange(8), [1, 0.1, 0.01])).astype(int),
 }
 QUESTIONS = (
     *("share(A)", "share(A) by B", "share(B) by A", "sd(C)", "sd(C) by B"),
     *("difference(A)", "ratio(A) by B", "index(A)", "change(A)", "change(A) by B", "change(B) by A"),
 )
+FIGURES = ("gini(D)", "gini(D) by B", "lorenz(D, 0.5, 0.9)", "difference(mean(C) by B)", "ratio(mean(C) by B)")
 GUARANTEES: tuple[tuple[str, dict[str, float]], ...] = (("ε = 1", {"epsilon": 1.0}), ("ρ = 0.05", {"rho": 0.05}))
 
 
@@ -38,44 +44,80 @@ class Seen:
     """What 1,000 repetitions show."""
 
     alone: np.ndarray
-    at_once: float
     half: float
-    half_at_once: float
+    at_once: float | None = None
+    half_at_once: float | None = None
 
 
 def main() -> None:
     """Write the page."""
     rows = [
-        line(name, text, words, seen(table, text, guarantee))
+        line(name, text, words, found)
         for words, guarantee in GUARANTEES
         for name, table in TABLES.items()
-        for text in QUESTIONS
+        for text, found in all_seen(table, guarantee)
     ]
     PAGE.write_text(page(rows), "utf-8")
     print(f"{PAGE.name}: {len(rows)} rows")
+
+
+def all_seen(table: np.ndarray, guarantee: dict[str, float]) -> Iterator[tuple[str, Seen]]:
+    """Yield what is seen of each question."""
+    yield from ((text, seen(table, text, guarantee)) for text in QUESTIONS)
+    yield from ((text, figures_seen(table, text, guarantee)) for text in FIGURES)
 
 
 def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     """Return how often intervals hold the true answers over the noise."""
     query = gd.query(DOMAIN, text)
     plan = gd.plan(query, gd.PrivacyUnit(), **guarantee)  # type: ignore[arg-type]
-    noise = plan.mechanism
+    noise, (one,) = plan.mechanism, query.estimates
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
-    true = all_answers(query.estimates, exact)
+    true, many = one.answers(exact), replace(one, n_answers=TIMES * one.n_answers)
     wide = query.in_units(noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True))
-    boxes = split(query.estimates, wide)
-    found = []
-    for row in noise.sample_noise(TIMES, gd.research_rng(2026)):
-        values = split(query.estimates, exact + query.in_units(row))
-        for curves in (curves_of(query.estimates, plan.curves(LEVEL)), [None] * len(boxes)):
-            each = zip(query.estimates, values, boxes, curves, strict=True)
-            ends = [one.intervals(part, box, curve) for one, part, box, curve in each]
-            found.append([np.concatenate([end[side] for end in ends]) for side in (0, 1)])
-    low, high = np.array(found).reshape(TIMES, 2, 2, -1).transpose(2, 1, 0, 3)  # ends, kinds, times, answers
+    rows = np.array([exact + query.in_units(row) for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
+    n_blocks = 3 if one.deviation else one.parts
+    values, widths = (stacked(each, n_blocks) for each in (rows, np.tile(wide, (TIMES, 1))))
+    (curves,) = curves_of(query.estimates, plan.curves(LEVEL))
+    assert curves is not None
+    n_blocks = 1 if one.deviation else one.parts - bool(one.comparison)
+    curves = stacked(np.tile(curves, (TIMES, 1, 1)), n_blocks).reshape(-1, curves.shape[-1])
+    ends = np.array([many.intervals(values, widths, each) for each in (curves, None)])  # kinds, ends, answers
+    low, high = np.moveaxis(ends.reshape(2, 2, n_blocks, TIMES, -1), (1, 3), (0, 2)).reshape(2, 2, TIMES, -1)
     holds = (low <= true + 1e-9) & (true - 1e-9 <= high)
     lengths = np.median((high - low) / 2, axis=(1, 2))
-    return Seen(holds[0].mean(axis=0), float(holds[1].all(axis=1).mean()), float(lengths[0]), float(lengths[1]))
+    return Seen(holds[0].mean(axis=0), float(lengths[0]), float(holds[1].all(axis=1).mean()), float(lengths[1]))
+
+
+def stacked(rows: np.ndarray, n_blocks: int) -> np.ndarray:
+    """Return rows (times, n_blocks·n, …), as one question whose blocks have n answers for each time."""
+    return np.moveaxis(rows.reshape(len(rows), n_blocks, -1), 0, 1).ravel()
+
+
+def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
+    """Return how often intervals of figures of a release hold the true ones."""
+    term = figure_term(DOMAIN, text)
+    assert term is not None
+    query = gd.query(DOMAIN, term.question.text)
+    noise = gd.plan(query, gd.PrivacyUnit(), **guarantee).mechanism  # type: ignore[arg-type]
+    assert isinstance(noise, AdditiveNoise)
+    exact = released(table, query)
+    known, drawn = (
+        np.array([query.in_units(row) for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
+        for size, seed in ((DRAWS, 1912), (TIMES, 2026))
+    )
+    holds, halves = [], []
+    for figure, place in zip(term.figures, term.places, strict=True):
+        interval, true = figure.under(known[:, place]), figure.value(exact[place])
+        rows = (exact + drawn)[:, place]
+        opens = [figure.bottom.at(row) <= 0 or interval.leaves_open(row, 1 - LEVEL, true) for row in rows]
+        ends = np.array([interval.ends(row, 1 - LEVEL) for row in rows[:FEW]])
+        inside = (ends[:, 0] <= true + 1e-9) & (true - 1e-9 <= ends[:, 1])
+        assert (inside >= opens[:FEW]).all(), "the ends hold the figures that numbers leave open"
+        holds.append(np.mean(opens))
+        halves.append(term.scale * (ends[:, 1] - ends[:, 0]) / 2)
+    return Seen(np.array(holds), float(np.median(halves)))
 
 
 def released(table: np.ndarray, query: Query) -> np.ndarray:
@@ -83,19 +125,23 @@ def released(table: np.ndarray, query: Query) -> np.ndarray:
     (outline,) = query.outlines
     joint = table.astype(float)
     if outline.column is not None:
-        counts = joint.sum(axis=0) if outline.names else joint.sum()
-        kinds = np.rint(np.multiply.outer(counts, OF_VALUES)).reshape(-1, len(VALUES))
+        kinds = np.rint(joint.sum(axis=0)[:, None] * OF_VALUES)
+        kinds = kinds if outline.names else kinds.sum(axis=0, keepdims=True)
         distances = VALUES - 500.0
-        return np.concatenate([kinds @ distances, kinds @ (2 * distances**2 - 500.0**2), kinds.sum(axis=1)])
-    if outline.names == ("A",):
+        squares = [kinds @ (2 * distances**2 - 500.0**2)] if query.estimates[0].deviation else []
+        return np.concatenate([kinds @ distances, *squares, kinds.sum(axis=1)])
+    if len(outline.names) == 1:
         return joint.sum(axis=1)
     return (joint if outline.names == ("A", "B") else joint.T).ravel()
 
 
 def line(name: str, text: str, words: str, found: Seen) -> str:
     """Return one line of the table."""
-    percents = [f"{100 * share:.1f} %" for share in (found.alone.mean(), found.alone.min(), found.at_once)]
-    cells = (words, name, f"`{text}`", *percents, f"{found.half:.3g}", f"{found.half_at_once:.3g}")
+    percents = [f"{100 * share:.1f} %" for share in (found.alone.mean(), found.alone.min(), found.alone.max())]
+    at_once = ("", "")
+    if found.at_once is not None:
+        at_once = (f"{100 * found.at_once:.1f} %", f"{found.half_at_once:.3g}")
+    cells = (words, name, f"`{text}`", *percents, f"{found.half:.3g}", *at_once)
     print(*cells, flush=True)
     return "| " + " | ".join(cells) + " |"
 
@@ -105,16 +151,18 @@ def page(rows: list[str]) -> str:
     head = (
         "# Derived figures\n\n"
         f"How often 95 % intervals hold, over {TIMES:,} repetitions of the noise; a row is added or removed. A has\n"
-        "8 cells and B has 3: 2,000 rows in each (large), 10 rows in each (small), or 6,000 rows in the first cell\n"
-        "and ever fewer in the others, down to none (skewed). C lies between 0 and 1,000, half of it at 100 or below.\n"
+        "8 cells and B has 3: 2,000 rows in each (large), 10 (small) or 3 (tiny), or 6,000 rows in the first cell\n"
+        "and ever fewer in the others, down to none (skewed). C lies between 0 and 1,000, skewed, and otherwise in\n"
+        "each cell of B; D has the 8 cells of A, as numbers.\n"
         "Half-lengths are medians over repetitions and cells.\n\n"
-        "| guarantee | table | question | each alone | the least of them | all at once | half-length | all at once |\n"
-        "|---|---|---|---|---|---|---|---|\n"
+        "| guarantee | table | question | each alone | the least | the most | half-length | all at once | half-length |\n"
+        "|---|---|---|---|---|---|---|---|---|\n"
     )
     foot = (
-        "\n\nOf 1,000 repetitions, a share of 95 % is known to ± 1.4 %. Where counts are few beside the noise, totals\n"
-        "are often not positive, the interval is all there can be, and holds more often than it must.\n"
-        "∞: beside a count that may be 0, a ratio has no upper end. "
+        "\n\nOf 1,000 repetitions, a share of 95 % is known to ± 1.4 %, so that the least and the most of many cells\n"
+        "lie around it. Where counts are hardly above the noise (tiny), totals are often not positive: then the interval\n"
+        "is all that there can be, and holds. The last five kinds are figures of a release, which have intervals\n"
+        "that hold at once by an equal share of the misses. ∞: beside a count that may be 0, a ratio has no upper end. "
         "Written by `python benchmarks/derived.py`.\n"
     )
     return head + "\n".join(rows) + foot

@@ -1,10 +1,10 @@
 """How exact are the mechanisms that plans weigh, and does anything of it show?
 
-Twenty plans, and for each additive mechanism in them: whether its draws are exact; whether first precisions of 8, 16,
-53 and 120 bits give the same integers; how often a draw is decided again; what an exact draw costs beside the same
-noise in floats; and what low-order bits of 10^6 releases tell of two neighbours' answers, with numpy's normal noise as
-control. Fails where a number differs, a release tells more than its guarantee, or the control is not caught. Writes
-docs/benchmarks/exact_plans.md.
+The README's plans and more, and for each additive mechanism in them: whether its draws are exact; whether first
+precisions of 8, 16, 53 and 120 bits give the same integers in 10^5 coordinates of noise; how often a draw is decided
+again; what an exact draw costs beside the same noise in floats; and what low-order bits of 10^6 releases tell of two
+neighbours' answers, with numpy's normal noise as control. Fails where a number differs, a release tells more than its
+guarantee, or the control is not caught. Writes docs/benchmarks/exact_plans.md.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py
 """
@@ -23,14 +23,15 @@ import numpy as np
 import scipy.stats
 
 import gaugedp as gd
-from gaugedp.bodies import LpBall, Polytope
+from gaugedp.bodies import Ellipsoid, LpBall, Polytope
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.continuous import rounded as rounded_floats
 from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
 
 PRECISIONS = (8, 16, 53, 120)
-PLAYED = 2 * 10**4  # real numbers in a playback of one mechanism
+PLAYED = 10**5  # coordinates of noise in a playback of one mechanism
 ATTACKED, FEW, MANY = 10**6, 10**5, 16  # releases of each of two answers; fewer where there are many answers
 TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
 ALARM = 1e-9  # the chance of a false alarm of one event
@@ -39,10 +40,17 @@ DOMAIN = gd.Domain.of(
     a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), age=gd.integers(0, 99), h=gd.integers(0, 23),
     v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5),
 )  # fmt: skip
+README = gd.Domain.of(
+    SEX=["1", "2"], AGEP=gd.integers(0, 3), PINCP=gd.bounded(0, 200_000, missing="drop"),
+)  # fmt: skip
+SUMS = gd.Domain.of(**{f"x{i}": gd.bounded(-i, 2 * i + 1) for i in range(12)})
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
 PERSON = gd.PrivacyUnit("pid", max_rows=3)
 PURE, NORMAL, BOTH = {"epsilon": 0.5}, {"rho": 0.1}, {"epsilon": 0.5, "delta": 1e-6}
 PLANS = [
+    ("SEX; SEX*AGEP", ROW, PURE, README), ("SEX; SEX*AGEP; mean(PINCP) by SEX", ROW, PURE, README),
+    ("; ".join(f"sum(x{i})" for i in range(12)), ROW, PURE, SUMS),
+    ("; ".join(f"sum(x{i})" for i in range(12)), REPLACED, NORMAL, SUMS),
     ("a", ROW, NORMAL), ("a", REPLACED, PURE), ("a", REPLACED, NORMAL), ("a", PERSON, BOTH),
     ("a; b; a*b", ROW, PURE), ("a; b; a*b", ROW, NORMAL), ("a; b; a*b", PERSON, NORMAL),
     ("a*b; b*c; a*c", ROW, NORMAL), ("a*b; b*c; a*c", REPLACED, NORMAL),
@@ -79,9 +87,9 @@ def law_of(mechanism: Any) -> tuple[Law, np.ndarray] | None:
 
 def kind_of(mechanism: Any) -> str:
     """Return what makes the draws of one mechanism unlike those of another of its name."""
-    strategy = getattr(mechanism, "strategy", None)
+    strategy, noise = getattr(mechanism, "strategy", None), getattr(mechanism, "noise", None)
     if strategy is None:
-        return type(mechanism.noise).__name__
+        return type(noise).__name__
     return f"{type(getattr(strategy, 'inner', strategy)).__name__}, {mechanism._is_normal}"
 
 
@@ -89,7 +97,11 @@ def bodies() -> dict[str, Any]:
     """Return mechanisms that these plans do not weigh."""
     long = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
     pure = gd.PureDP(1.0)
+    several = BoxHull.of(-np.arange(1.0, 9), np.arange(1.0, 9) ** 2)
+    ellipsoid = Ellipsoid(np.array([[1.0, 0.5, 0.0], [0.0, 2.0, 0.3], [0.2, 0.0, 5.0]]))
     return {
+        "eight sums of reals": gd.KNorm.calibrate(several, pure),
+        "an ellipsoid": gd.KNorm.calibrate(ellipsoid, pure),
         "a ball": gd.KNorm.calibrate(LpBall(3, 2, 2.0), pure),
         "an octahedron": gd.KNorm.calibrate(LpBall(3, 1, 2.0), pure),
         "real answers": gd.KNorm.calibrate(long, pure),
@@ -109,7 +121,7 @@ def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
 
 def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
     """Return the draws, whether all precisions agree, and the shares decided again at 8 bits and at 64."""
-    size = max(200, PLAYED // law.n_reals)
+    size = -(-PLAYED // law.d)
 
     def reals() -> Played:
         return Played((size, law.n_reals), research_rng(1))
@@ -126,15 +138,25 @@ def again(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
     return float((np.abs(scaled - np.rint(scaled)) >= 0.5 - bounds * lattice).any(axis=1).mean())
 
 
+def made_of_reals(mechanism: Any) -> tuple[str, bool]:
+    """Return cells of the table, empty for noise that whole numbers make, and whether all precisions agree."""
+    if (known := law_of(mechanism)) is None:
+        return " | | | | |", True
+    law, lattice = known
+    size, same, at_8, at_64 = playback(law, lattice)
+    ratio = slower(mechanism, law, lattice)
+    return f"{law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}", same
+
+
 def slower(mechanism: Any, law: Law, lattice: np.ndarray) -> float:
     """Return the least time of exact draws over that of floats; both take turns."""
     size, floats = max(100, TIMED // law.n_reals), floats_of(mechanism)
     times: tuple[list[float], list[float]] = [], []
     for _ in range(ROUNDS):
         for act, seen in zip((floats, lambda n: rounded_draws(law, n, lattice, RNG)), times, strict=True):
-            start = time.perf_counter()
+            start = time.process_time()
             act(size)
-            seen.append(time.perf_counter() - start)
+            seen.append(time.process_time() - start)
     return min(times[1]) / min(times[0])
 
 
@@ -189,44 +211,50 @@ def control() -> tuple[float, float]:
     return told(draws[0], draws[1] + 1.0, gd.GaussianDP(1.0)), 1.0
 
 
-def main() -> int:
+def planned() -> tuple[list[str], dict[tuple[str, str], tuple[str, Any]], list[str]]:
+    """Return a line for each plan, a mechanism of each kind with its question, and what is not exact."""
     plans, cases, broken = [], {}, []
-    for text, unit, asked in PLANS:
-        plan = gd.plan(gd.query(DOMAIN, text), unit, **asked)
+    for text, unit, asked, *domain in PLANS:
+        plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **asked)
         mechanisms = list(additive(plan))
         inexact = [m.name for m in mechanisms if m.exactness != "exact"]
         kinds = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)
         plans.append(f"| `{text}` | {UNITS[unit]} | {plan.asked!r} | {plan.mechanism.name} | {kinds} |")
         broken += [f"{name} of {text} is not exact" for name in inexact]
         for m in mechanisms:
-            if law_of(m) is not None:
-                cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
+            cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
         print(plans[-1], flush=True)
+    return plans, cases | {(m.name, text): (text, m) for text, m in bodies().items()}, broken
+
+
+def line_of(text: str, mechanism: Any) -> tuple[str, list[str]]:
+    """Return the line of a mechanism, and what of it is broken."""
+    name, (seen, most) = mechanism.name, attacked(mechanism)
+    cells, is_same = made_of_reals(mechanism)
+    broken = [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
+    broken += [] if is_same else [f"{name} of {text}: the integers depend on the precision"]
+    line = f"| {name} | {text} | {mechanism.body.ambient_dim} | {cells} | {seen:.2f} of {most:.3g} |"
+    print(line, flush=True)
+    return line, broken
+
+
+def main() -> int:
+    plans, cases, broken = planned()
     lines = []
-    cases |= {(m.name, text): (text, m) for text, m in bodies().items()}
-    for (name, _), (text, mechanism) in cases.items():
-        law, lattice = law_of(mechanism)  # type: ignore[misc]
-        size, same, at_8, at_64 = playback(law, lattice)
-        seen, most = attacked(mechanism)
-        ratio = slower(mechanism, law, lattice)
-        broken += [] if same else [f"{name} of {text}: the integers depend on the precision"]
-        broken += [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
-        cells = (
-            f"{law.d} | {law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}"
-        )
-        lines.append(f"| {name} | {text} | {cells} | {seen:.2f} of {most:.3g} |")
-        print(lines[-1], flush=True)
+    for text, mechanism in cases.values():
+        line, faults = line_of(text, mechanism)
+        lines.append(line)
+        broken += faults
+    return write(plans, lines, broken)
+
+
+def write(plans: list[str], lines: list[str], broken: list[str]) -> int:
+    """Write the page with the control; return 1 where something is broken."""
     seen, most = control()
-    broken += [] if seen > most else ["the control is not caught"]
-    lines.append(f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |")
-    write(plans, lines, broken)
-    return 1 if broken else 0
-
-
-def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
-    """Write the page."""
+    broken = [*broken, *([] if seen > most else ["the control is not caught"])]
+    lines = [*lines, f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |"]
     text = [
-        "# Exact noise in twenty plans",
+        "# Exact noise in plans",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
         f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Every additive mechanism that a plan weighs is exact,",
@@ -236,10 +264,13 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
         "|---|---|---|---|---|",
         *plans,
         "",
-        "Below are those whose noise is a function of real numbers. Played: draws made from the same bits with first",
-        f"precisions of {', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same.",
+        "The README's two plans are the first. Below are these mechanisms, one of each kind, and some more.",
+        f"Played: draws, {PLAYED:,} coordinates of noise or more, made from the same bits with first precisions of",
+        f"{', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same. These columns are",
+        "empty for noise that is made of whole numbers alone.",
         "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
-        f"Slower: exact draws beside the same noise in floats, the least of {ROUNDS} turns. Told: the largest",
+        f"Slower: exact draws beside the same noise in floats, the least processor time of {ROUNDS} turns.",
+        "Told: the largest",
         f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
         f"({FEW:,} of more than {MANY} answers)",
         f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
@@ -256,6 +287,7 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
     ]  # fmt: skip
     PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
     print(text[-3])
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

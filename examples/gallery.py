@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "examples" / "publications"
 GALLERY = {
     "survey": "counts crossed two ways, with margins that share their noise",
-    "series": "a monthly series in all and by area",
+    "series": "a monthly series in all and by area, and a tile map of the areas",
     "incomes": "a histogram with true widths, quartiles and means at one price",
     "housing": "counts beside the shares that follow from them",
     "difficulties": "shares within groups of unlike size",

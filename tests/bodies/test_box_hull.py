@@ -139,7 +139,7 @@ def test_knorm_noise_has_the_body_s_own_moments() -> None:
     body = BoxHull.of(np.zeros(12), np.ones(12))
     mechanism = gd.KNorm.calibrate(body, gd.PureDP(1.0))
     assert mechanism.guarantee == gd.PureDP(1.0)
-    assert mechanism.exactness == "idealized"
+    assert mechanism.exactness == "exact"
     assert mechanism.variances.sum() == pytest.approx(12 * 14 * 15 / 6, rel=0.01)
     assert mechanism.error() == pytest.approx(19.3, rel=0.03)
     assert mechanism.is_valid_for(BoxHull.of(np.zeros(12), np.ones(12), 0.5))

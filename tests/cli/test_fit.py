@@ -424,9 +424,10 @@ def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> N
         assert len(told()) == 2
     (desk.folder / "own.csv").write_text("who,what,stars\n7,1,4", "utf-8")
     assert "for this user's eyes only" in desk.gaugedp(*command).out
-    (desk.folder / "own.csv").write_text("who,what,stars\n7,1,4\n8,1,4", "utf-8")
-    refused = desk.gaugedp(*command)
-    assert (refused.code, "of several users" in refused.err) == (2, True)
+    for rows, words in (("7,1,4\n8,1,4", "of several users"), ("7,1,4\n,2,4", "no user"), (",1,4\n ,2,4", "no user")):
+        (desk.folder / "own.csv").write_text(f"who,what,stars\n{rows}", "utf-8")
+        refused = desk.gaugedp(*command)
+        assert (refused.code, words in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
-"""Intervals of quotients are as wide as theorem 5 says, at their very ends: narrower ones would hold too seldom."""
+"""Intervals of quotients end where theorem 5 says: narrower ones would hold too seldom."""
 
 import numpy as np
 import pytest
 
-from gaugedp.deriving.figures import Form, Quotient, Squares, beyond, difference
+from gaugedp.deriving.figures import Linear, Quotient, beyond, difference, gini, lowest
 
 MISSES = 0.05
+VALUES = np.array([5.0, 15, 25, 35])
 
 
 def draws(*scales: float) -> np.ndarray:
@@ -15,7 +16,7 @@ def draws(*scales: float) -> np.ndarray:
 
 def test_an_end_of_a_linear_quotient_is_where_the_noise_reaches() -> None:
     noise, numbers = draws(1, 1), np.array([50.0, 100])
-    share = Quotient(Form(np.array([1.0, 0])), Form(np.array([0, 1.0])), 0.0, 1.0, 0.5)
+    share = Quotient(Linear(np.array([1.0, 0])), Linear(np.array([0, 1.0])), 0.0, 1.0, 0.5)
     ends = share.under(noise).ends(numbers, MISSES)
     assert ends[0] < 0.5 < ends[1]
     for end in ends:
@@ -23,14 +24,41 @@ def test_an_end_of_a_linear_quotient_is_where_the_noise_reaches() -> None:
         assert np.abs(numbers[0] - end * numbers[1]) == pytest.approx(float(reach), abs=0.3)
 
 
-def test_an_end_of_a_quotient_of_products_is_where_the_noise_and_its_products_reach() -> None:
-    noise, numbers = draws(50, 1, 50, 1), np.array([400.0, 80, -200, 80])
-    figure = difference(50)
-    top, bottom = figure.top, figure.bottom
+@pytest.mark.parametrize(
+    ("figure", "noise", "numbers"),
+    [
+        (difference(50), draws(50, 1, 50, 1), np.array([400.0, 80, -200, 80])),
+        (gini(VALUES), draws(2, 2, 2, 2), np.array([30.0, 20, 15, 10])),
+        (lowest(VALUES, 0.5), draws(2, 2, 2, 2), np.array([30.0, 20, 15, 10])),
+    ],
+    ids=["difference", "gini", "lowest"],
+)
+def test_an_end_is_where_the_form_of_noisy_numbers_reaches_from_the_nearest_ones(figure, noise, numbers) -> None:
     for end in figure.under(noise).ends(numbers, MISSES):
-        assert abs(end) < 100, "the range does not cut it"
-        along = noise @ (top.gradient(numbers) - end * bottom.gradient(numbers))
-        products = [Squares(form, noise).reach(MISSES) for form in (top, bottom)]
-        reach = float(beyond(np.abs(along), 0.8 * MISSES)) + products[0] + abs(end) * products[1]
-        assert min(products) > 0
-        assert np.abs(top.at(numbers) - end * bottom.at(numbers)) == pytest.approx(reach, rel=0.01)
+        assert figure.low < end < figure.high, "the range does not cut it"
+        near = figure.nearest(numbers, end, np.cov(noise.T))
+        reach = beyond(np.array([abs(figure.gap(near + row, end) - figure.gap(near, end)) for row in noise]), MISSES)
+        assert abs(figure.gap(numbers, end)) == pytest.approx(reach, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "figure", [difference(50), gini(VALUES), lowest(VALUES, 0.5)], ids=["difference", "gini", "lowest"]
+)
+def test_the_nearest_numbers_have_the_figure_and_no_others_are_nearer(figure) -> None:
+    numbers, spread = np.array([30.0, 20, 15, 10]), np.diag([4.0, 1, 2, 1])
+    value = 1.02 * figure.value(numbers)
+    near = figure.nearest(numbers, value, spread)
+    assert figure.gap(near, value) == pytest.approx(0, abs=0.01 * abs(figure.gap(numbers, value)))
+    along = spread @ (figure.top.gradient(near) - value * figure.bottom.gradient(near))
+    steps = (near - numbers) / along
+    assert steps == pytest.approx(steps.mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.77])
+def test_the_lowest_rows_are_those_of_the_rows_one_by_one(share) -> None:
+    rng = np.random.default_rng(3)
+    for counts in rng.integers(1, 9, (20, 4)):
+        rows = np.repeat(VALUES, counts)
+        whole = int(share * len(rows))
+        total = rows[:whole].sum() + (share * len(rows) - whole) * rows[whole]
+        assert lowest(VALUES, share).value(counts.astype(float)) == pytest.approx(total / rows.sum())

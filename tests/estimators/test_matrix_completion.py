@@ -114,6 +114,24 @@ def test_own_ratings_help_where_users_differ(unit: str, apart: float, most: floa
     assert own_over_mean((300, 30), 4000, unit, apart) < most
 
 
+@pytest.mark.statistical
+@UNITS
+def test_own_ratings_beat_the_mean_of_a_small_table(unit: str) -> None:
+    """200 users, 30 items, factors of rank two, 3,000 ratings: a tenth is held out, five tables."""
+    ratios = []
+    for key in range(5):
+        rng = np.random.default_rng((200, 30, key))
+        rows = np.stack(np.divmod(rng.permutation(6000)[:3340], 30), axis=1)
+        left, right = rng.standard_normal((200, 2)), rng.standard_normal((30, 2))
+        exact = 3 + 0.5 * (left[rows[:, 0]] * right[rows[:, 1]]).sum(axis=1) + 0.7 * rng.standard_normal(3340)
+        stars, fitted = np.clip(np.rint(exact), 1, 5), np.arange(3340) >= 334
+        model = clone(MODEL).set_params(unit=unit, users=200, items=30, random_state=key)
+        model.fit(rows[fitted], stars[fitted])
+        off = model.predict(rows[~fitted], own=(rows[fitted], stars[fitted])) - stars[~fitted]
+        ratios.append(np.sqrt(np.mean(off**2) / np.mean((model.mean_ - stars[~fitted]) ** 2)))
+    assert np.mean(ratios) < 1.0
+
+
 @UNITS
 def test_heavy_noise_gives_nearly_the_mean(unit: str) -> None:
     model = clone(MODEL).set_params(unit=unit, epsilon=0.01, random_state=2).fit(X[TRAIN], Y[TRAIN])

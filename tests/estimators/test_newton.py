@@ -145,6 +145,7 @@ def test_what_it_does_not_take_is_refused_before_it_is_paid(given: dict, word: s
 def test_other_solvers_say_nothing_of_it() -> None:
     model = made(random_state=1).fit(*drawn(500, 5))
     assert "x0" in repr(model.summary())
+    assert "log-odds" in model.summary().note
     model.set_params(solver="objective").fit(*drawn(500, 5))
     with pytest.raises(InvalidRequest, match=r'solver="objective" .* moments\. Fit with solver="newton"'):
         model.coef_interval()

@@ -84,11 +84,12 @@ def test_pure_privacy_without_noise() -> None:
 
 
 def test_auto_chooses_by_public_numbers() -> None:
-    """Moments where X is small, without delta only where rows are many; the data decide nothing."""
-    wide = np.zeros((20, 1, 1601))
+    """Moments where X is small and rows are many, so that noise cannot hide all; the data decide nothing."""
+    wide = np.zeros((200, 1, 1601))
     one = clone(CUBE_MODEL).set_params(epsilon=1.0, delta=1e-6)
-    assert one.fit(wide, np.zeros(20)).solver_ == "descent"
-    assert one.fit(wide[..., :50], np.zeros(20)).solver_ == "moments"
+    assert one.fit(wide, np.zeros(200)).solver_ == "descent"
+    assert one.fit(wide[..., :50], np.zeros(200)).solver_ == "moments"
+    assert one.fit(wide[:20, :, :50], np.zeros(20)).solver_ == "descent"
     pure = clone(MODEL).set_params(delta=0.0, random_state=1)
     for neighbours in ("replace", "add_remove"):
         pure.set_params(neighbours=neighbours)

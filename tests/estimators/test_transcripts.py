@@ -129,6 +129,15 @@ def test_trace_regression_by_moments(neighbours: str) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize(("solver", "runs"), [("descent", 20), ("frank_wolfe", 90), ("moments", 5)])
+def test_pure_trace_regression(solver: str, runs: int, neighbours: str) -> None:
+    """Noise of balls; of moments that of H, for b has too few numbers here: see the mechanisms' tests."""
+    model = TraceRegression(EPSILON, row_norm=1.0, target_bounds=(0, 1), solver=solver, neighbours=neighbours)
+    least = 0.65 if neighbours == "replace" else 0.96
+    check(fits(model, "coef_"), flat_tables(neighbours), claim(neighbours, pure=True), runs, least)
+
+
+@BOTH
 @pytest.mark.parametrize("noise", ["toeplitz", "tree", "independent", "oja"])
 def test_one_pass(noise: str, neighbours: str) -> None:
     """As many slots as rows, shuffled: the row stands in a slot that chance chose. The worst: mechanisms' tests."""

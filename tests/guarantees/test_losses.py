@@ -139,6 +139,25 @@ def test_the_line_is_within_its_own_rounding(case: Any) -> None:
             assert lost < 1e-7 or log_modulus < -15
 
 
+@pytest.mark.parametrize(("centre", "spread"), [(0.1, 0.09), (0.1, 1e-4), (0.5, 0.2)])
+@pytest.mark.parametrize("order", [0.5, 6.0])
+def test_the_tail_bound_of_many_different_laplace_losses(centre: float, spread: float, order: float) -> None:
+    """Rows that are nearly alike come back together at t = π/s; what is said of a range holds there too."""
+    shifts = centre + spread * np.random.default_rng(3).uniform(-1, 1, 300)
+    losses = LaplacePrivacyLoss([(float(shift),) for shift in shifts], [2] * len(shifts))
+    height, until = 20.0, 400.0
+    bound = losses.log_tail(order, height, until)
+    heights = np.append(np.linspace(height, until, 4000), math.pi / centre * np.arange(1, 9))
+    assert bound <= losses.log_tail(order, height)
+    assert losses.line(order, heights[heights >= height]).real.max() <= bound + 1e-9
+
+
+def test_different_laplace_losses_turn_against_each_other() -> None:
+    shifts = np.random.default_rng(4).uniform(0.02, 0.2, 300)
+    losses = LaplacePrivacyLoss([(float(shift),) for shift in shifts], [2] * len(shifts))
+    assert losses.log_tail(6.0, 500.0, 5000.0) < losses.log_tail(6.0, 500.0) - 10
+
+
 @pytest.mark.slow
 def test_the_tail_bound_holds_from_its_height_on(case: Any) -> None:
     losses, truth = case

@@ -126,6 +126,13 @@ def test_a_rare_event_is_as_likely_under_equal_laws() -> None:
         assert low <= q <= high
 
 
+def test_a_corner_is_not_said_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where cutting planes would end too low, halving finds the same δ."""
+    truth = float(RenyiDP([2], [0.1]).delta(1.0))
+    monkeypatch.setattr("gaugedp.accountant.region._Search.corner", lambda *_, **__: truth / 2)
+    assert float(RenyiDP([2], [0.1]).delta(1.0)) == pytest.approx(truth, rel=1e-9)
+
+
 def test_orders_together_say_more_than_each() -> None:
     one, two = RenyiDP([1.5], [0.04]), RenyiDP([8], [0.7])
     both = RenyiDP([1.5, 8], [0.04, 0.7])

@@ -198,7 +198,6 @@ def _shaped() -> list[Case]:
     walks = {"KNorm walk"}
     floats = {
         "KNorm between",
-        "KNorm ellipsoid",
         "KNorm spectral",
         *(f"NIM {name}" for name in ("thin", *LONG)),
     }

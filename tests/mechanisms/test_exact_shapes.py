@@ -118,3 +118,38 @@ def test_likelihood_ratios_by_enumeration_are_at_most_e_to_the_epsilon(name: str
     assert sum(sure.values()) > 0
     assert not any(is_broken(seen, sign * move, anything) for seen in sure for move in moves for sign in (1, -1))
     assert all(is_broken(nothing, 2 * move, 0) for move in moves)
+
+
+class Every(Reals):
+    """All strings of a few bits, one for each draw: k numbers have 2^(k·n_bits) of them."""
+
+    def __init__(self, n_reals: int, n_bits: int) -> None:
+        cells = np.arange(2 ** (n_reals * n_bits), dtype=np.uint64)
+        parts = [cells >> np.uint64(n_bits * place) << np.uint64(64 - n_bits) for place in range(n_reals)]
+        self.words = np.stack(parts).T
+
+
+@pytest.mark.parametrize("name", ["three counts", "a rounded square"])
+def test_ratios_by_the_bounds_of_all_strings_are_at_most_e_to_the_epsilon(name: str) -> None:
+    """Three numbers of 7 bits: what the proved bounds of floats leave open counts as the neighbour's.
+
+    The least and the most strings that give a draw are whole numbers, and are compared by rational numbers. Control: as
+    above.
+    """
+    body = LpBall(3, 1, 1.0) if name == "three counts" else LpBall(1, np.inf, 1.0)
+    noise, d = gauge_noise(body), body.ambient_dim
+    values, bounds = noise.law.closer(Every(3, 7), 7)
+    bounds = bounds + 2.0**-40  # the rounding of the ends themselves
+    low, high = np.floor(values - bounds + 0.5), np.floor(values + bounds + 0.5)
+    is_sure = (low == high).all(axis=1)
+    points = {*product(range(2), repeat=d), *(tuple(2 * np.eye(d, dtype=int)[place]) for place in range(d))}
+    least, most = {}, {}
+    for point in points:
+        touched = ((low <= point) & (high >= point)).all(axis=1)
+        least[point], most[point] = int((touched & is_sure).sum()), int(touched.sum())
+    share = Fraction(exp_negative(Fraction(1), 64)[0], 2**64)
+    apart = [(a, b) for a in points for b in points if np.abs(np.subtract(a, b)).sum() == 1]
+    assert all(least[a] * share <= most[b] for a, b in apart)
+    nothing = (0,) * d
+    assert all(least[nothing] * share > most[point] for point in points if max(point) == 2)
+    assert least[nothing] > 2**15

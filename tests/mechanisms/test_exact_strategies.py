@@ -125,6 +125,17 @@ def test_what_is_not_proved_is_not_called_exact(monkeypatch: pytest.MonkeyPatch)
     assert replace(real, strategy=replace(strategy, cube=None)).exactness == "idealized"
 
 
+def test_an_ellipsoid_whose_radius_is_not_proved_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although noise of its own shape would be: the radius in floats may be too small."""
+    body = BODIES["random"]
+    made = gd.EllipsoidNoise.calibrate(body, gd.PureDP(1.0))
+    assert made.exactness == "exact"
+    monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * made.scale_factor)
+    mechanism = gd.EllipsoidNoise.calibrate(body, gd.PureDP(1.0))
+    assert (mechanism.exactness, mechanism.noise.law) == ("idealized", None)
+    assert gd.KNorm.calibrate(mechanism.shape, gd.PureDP(1.0)).exactness == "exact"
+
+
 def test_rows_that_depend_on_others_are_whole_multiples_of_them() -> None:
     """Those of all ranges are: of this matrix, a third of a row is needed, and nothing is called proved."""
     thirds = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 1.0]])

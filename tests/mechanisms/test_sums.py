@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -16,7 +17,9 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms.factorisation import factorise
 from gaugedp.mechanisms.strategies.segment import segment_and_box
 from gaugedp.samplers.gauge_noise import BySweeps
+from gaugedp.samplers.variables import Normal
 from tests.bodies.test_box_hull import KINDS, hulls
+from tests.mechanisms.test_exact_strategies import rational, solved
 from tests.queries.strategies import examples
 
 MU = gaussian_mu(1.0, 1e-6)
@@ -53,6 +56,37 @@ def test_every_corner_lies_in_the_ellipsoid(body: BoxHull, weighted: bool) -> No
     found = np.sort(np.repeat(values, counts.astype(int)))[::-1]
     assert found == pytest.approx(exact, abs=1e-9 * exact.max())
     assert strategy.least <= strategy.radius * np.linalg.norm(scaled) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("off", [1.0, 0.97])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_radius_is_proved_for_the_floats_of_the_strategy(kind: tuple[bool, bool], off: float) -> None:
+    """The shortest u with L·u = v, in rational numbers: also for an L with a segment that is too short by 3 %."""
+    for low, high in (([0.1, -2.0, 0.3], [0.7, 5.0, 0.9]), ([0.0, 1.0, -1.0], [0.5, 1.0, 2.0])):
+        body = BoxHull.of(np.array(low), np.array(high), 3.0, *kind)
+        strategy = segment_and_box(body, np.array([1.0, 2.0, 1.0]))
+        found = replace(strategy, along=off * strategy.along).proof(body)
+        if not strategy.across.all() and body.differences and not body.with_zero:
+            assert found is None  # a coordinate that never moves
+            continue
+        radius, law, cube = found
+        left, corners = rational(law.right), list(product(*zip(low, high, strict=True)))
+        moved = [[Fraction(x) for x in corner] for corner in corners]
+        if body.differences:
+            ends = moved + [[Fraction(0)] * 3] * body.with_zero
+            moved = [[x - y for x, y in zip(a, b, strict=True)] for a in ends for b in ends]
+        gram = [[sum(map(Fraction.__mul__, a, b)) for b in left] for a in left]
+        longest = max(shortest_square(gram, [3 * x for x in point]) for point in moved)
+        assert longest <= Fraction(radius) ** 2 <= Fraction(11, 10)
+        units = [[Fraction(x) for x in point] for point in product((-1, 1), repeat=3)]
+        assert max(shortest_square(gram, unit) for unit in units) <= Fraction(cube) ** 2
+        assert law.kind is Normal
+    assert gd.Matrix.calibrate(BoxHull.of(np.zeros(12), np.linspace(1, 2, 12)), gd.GaussianDP(1.0)).exactness == "exact"
+
+
+def shortest_square(gram: list[list[Fraction]], point: list[Fraction]) -> Fraction:
+    """The square of the shortest u with L·u = point, by LLᵀ."""
+    return sum(map(Fraction.__mul__, point, solved(gram, point)), Fraction(0))
 
 
 @pytest.mark.parametrize("kind", KINDS)

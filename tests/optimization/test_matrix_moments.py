@@ -203,6 +203,22 @@ def test_a_centre_changes_nothing_but_noise() -> None:
     assert found[0] == pytest.approx(found[1], abs=0.02)
 
 
+def test_where_noise_hides_all_the_trace_is_that_of_extreme_points() -> None:
+    """μ = 0.001, targets of 0: the data tell nothing. A prior around 0 gives traces of 0.5 to 0.8 here."""
+    made = RankOne(np.eye(12))
+    method = MatrixMoments.calibrate(gd.GaussianDP(1e-3), scale_of(made, (0.0, 1.0)).centred())
+    for key in range(3):
+        found = method.solve(TraceProblem(made, np.zeros(12), squared), 12, research_rng(key))
+        assert np.trace(found) == pytest.approx(1, abs=1e-6)
+
+
+def test_noise_hides_moments_where_its_edge_is_above_their_largest_eigenvalue() -> None:
+    """Rows that are all one design have an eigenvalue of n."""
+    method = MatrixMoments.calibrate(gd.GaussianDP(1.0), scale_of(RankOne(np.eye(4))))
+    assert method.hides(method.edge - 1)
+    assert not method.hides(method.edge + 1)
+
+
 @pytest.mark.parametrize("level", [0.0, 3.0])
 def test_denoised_moments_are_nearer_than_noisy_ones(level: float) -> None:
     """H = level·I and one spike of four edges, p = 120: the bulk goes to its level, the spike to its own length."""

@@ -54,6 +54,15 @@ def test_zero_is_an_extreme_point_of_the_spectraplex() -> None:
     assert region.vertex(np.zeros((4, 4))).value == 0
 
 
+@pytest.mark.parametrize("region", [region for region in REGIONS if region.n_coordinates < 100], ids=repr)
+def test_the_middle_is_the_mean_of_extreme_points_along_axes(region) -> None:
+    """e_i·e_iᵀ of an orthonormal basis; in the nuclear ball ±e_i·e_jᵀ."""
+    units = (region.matrix_of(axis) for axis in np.eye(region.n_coordinates))
+    points = [region.vertex(sign * unit).matrix for unit in units for sign in (1, -1)]
+    extreme = [point for point in points if np.abs(point).max() >= region.radius * 0.999]
+    assert region.middle == pytest.approx(np.mean(extreme, axis=0))
+
+
 @pytest.mark.parametrize("region", REGIONS, ids=repr)
 def test_the_projection_is_the_nearest_point(region) -> None:
     """⟨M − Π(M), X − Π(M)⟩ ≤ 0 for every member X, and members stay."""

@@ -78,6 +78,17 @@ def test_curves_narrower_than_the_noise_miss() -> None:
     assert len(ENDS) + len(MEANS) * len(PLACES) == N_WIDTHS
 
 
+def test_the_noise_of_the_mean_widens_what_is_open() -> None:
+    """At m = 1/2, s² = 16·(1 + m²) = 20, A − 4m·B + c·N lies within 10 + 2·20/N."""
+    count, mean, variance = 400.0, 0.5, 0.3
+    exact = count * np.array([mean, 2 * (variance + mean**2) - 1, 1.0])
+    sizes = 4 * np.sqrt(1 + ENDS**2)
+    curves = np.concatenate([sizes, np.full(N_WIDTHS - len(ENDS), 10.0)])[None]
+    ends = np.concatenate(deviation_intervals(exact, np.ones(3), 1.0, curves)) ** 2
+    reach = (10 + 2 * 20 / count) / (2 * count)
+    assert ends == pytest.approx([variance - reach, variance + reach])
+
+
 @pytest.mark.parametrize(
     ("span", "bits", "reach"), [(20, 0, 20), (2**24 - 1, 0, 2**24 - 1), (2**24, 1, 2**23), (2**40 + 3, 17, 2**23)]
 )

@@ -85,7 +85,7 @@ def test_noise_of_the_body_s_shape_is_pure_and_takes_no_walk(term: str, neighbou
     plan = gd.plan(query, gd.PrivacyUnit(neighbours=neighbours), epsilon=1.0)
     noise = {candidate.mechanism.name: candidate.mechanism for candidate in plan.candidates}["KNorm"]
     assert noise.guarantee == gd.PureDP(1.0)
-    assert noise.exactness == "idealized"
+    assert noise.exactness == "exact"
 
 
 def test_thirty_sums_are_released(tmp_path) -> None:

@@ -134,7 +134,9 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
     cells = (cell for term in read_terms(answer) for cell in labels(term))
     for cell, *numbers in zip(cells, *(answer.columns()[name] for name in ("estimate", "lower", "upper")), strict=True):
         row = "".join(f"<td>{f'{number:,}'.replace('-', '−')}</td>" for number in numbers)
-        assert f'<th scope="row">{cell}</th>{row}' in page
+        estimate, low, high = (f"{number:,}".replace("-", "−") for number in numbers)
+        single = f"<strong>{estimate}</strong> 95\u00a0% interval: {low} to {high}"
+        assert (single if cell == "all" else f'<th scope="row">{cell}</th>{row}') in page
     paid = answer.facts["account"]
     for wanted in (answer.facts["query"], "people", "ε = 0.5", "ε = 1.5", "exact", answer.facts["digest"], paid["tip"]):
         assert wanted in shown
@@ -306,8 +308,8 @@ def test_cells_are_factored_only_where_that_is_certain() -> None:
 def test_sums_and_means_name_their_column() -> None:
     facts = json.loads(made("SEX; sum(INC) by SEX; mean(INC) by SEX").to_json())
     shown = text(render(gd.Release.from_json(json.dumps(facts))))
-    assert "Sum of INC by SEX." in shown
-    assert "Mean of INC by SEX." in shown
+    assert "Sum of INC by SEX" in shown
+    assert "Mean of INC by SEX" in shown
 
 
 def test_the_commands_name_the_domain_file(tmp_path: Path) -> None:
@@ -365,7 +367,7 @@ def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, lev
     shown = of_incomes(question, is_of_before=True)
     assert "each dark bar" not in shown
     assert f"Simultaneous {level} % confidence intervals: all bars of this page contain their true quantiles" in shown
-    assert f"estimates with {level} % intervals (simultaneous)" in shown
+    assert f"Estimates with {level} % intervals (simultaneous)" in shown
     assert f"estimates with {level} % error bars (simultaneous)" in shown
 
 
@@ -378,7 +380,7 @@ def test_quantiles_have_bars_that_hold_alone_and_all_at_once() -> None:
 
 def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
-    assert "estimates with 95 % intervals " in shown
+    assert "95 % interval: " in shown
     assert "intervals (simultaneous)" not in shown
     assert "each dark bar contains its true answer" in of_incomes("SEX")
 
@@ -496,7 +498,7 @@ def test_other_figures_are_shades_with_words_for_their_ends() -> None:
     page = mapped("mean(INC) by SEX", [0, 4000, 10, 10])
     assert "<circle" not in page
     assert [*re.findall(r'class="area shade(\d)"', page)] == ["0", "4"]
-    assert "the darker, the more" in page
+    assert "The darker, the more" in page
 
 
 def test_a_page_of_a_publication_names_the_file_that_splits_the_guarantee() -> None:

@@ -15,6 +15,7 @@ from gaugedp.samplers.cone_noise import ConeNoise
 from gaugedp.samplers.facets import ListedFacets
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import rounded, rounded_draws
+from gaugedp.samplers.shares import Shares
 from gaugedp.samplers.whole_cones import Cones, pulled
 from tests.samplers.tape import MANY, Tape, tape
 
@@ -133,15 +134,15 @@ def test_at_the_end_of_a_share_further_bits_pick_the_cone() -> None:
 def test_a_cone_is_known_where_both_ends_of_a_number_lie_in_its_share(n_bits: int) -> None:
     """Also of shares below 2^−64, and of the last: what is known is what rational numbers say."""
     sizes = [1, 2**70, 1, 3, 2**71, 2**40, 1]
-    found = ConeNoise(np.eye(2), Cones(np.ones((7, 2, 2)), sizes, np.ones((7, 2)), 0))
+    found = Shares(sizes)
     ends = [Fraction(sum(sizes[: place + 1]), sum(sizes)) for place in range(7)]
     words = sorted({max(0, min(2**n_bits - 1, int(end * 2**n_bits) + k)) for end in ends for k in (-1, 0, 1)})
-    picked, is_known = found._picked(np.array(words, dtype=np.uint64), n_bits)
+    picked, is_known = found.picked(np.array(words, dtype=np.uint64), n_bits)
     for word, index, known in zip(words, picked, is_known, strict=True):
         low, high = Fraction(word, 2**n_bits), Fraction(word + 1, 2**n_bits)
         cones = [place for place in range(7) if low >= (ends[place - 1] if place else 0) and high <= ends[place]]
         assert (cones == [index]) if known else not cones
-        assert found._index(word, n_bits) == (index if known else None)
+        assert found.index(word, n_bits) == (index if known else None)
     assert not is_known[-1]
 
 

@@ -15,6 +15,7 @@ class Part(ABC):
     """A guarantee as the accountant sees it: its Rényi curve, its dominating pair, its costs and closed forms."""
 
     pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
+    is_chain: ClassVar[bool] = False  # a guarantee to a group, along a chain of neighbours
     n_units: ClassVar[int] = 1  # added or removed, in which the tables of a pair differ
 
     @abstractmethod

@@ -69,7 +69,9 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
     if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - _NARROW):
         return tight
     others = [] if tight.method == "rdp" else [rule("rdp")]
-    if guarantee.cost("approx") is not None or len(tuple(guarantee.components())) <= _FEW:
+    parts = tuple(guarantee.components())
+    is_alone = len(parts) == 1 and parts[0][1] == 1 and not guarantee.is_chain  # basic composition of one is "tight"
+    if guarantee.cost("approx") is not None or (len(parts) <= _FEW and not is_alone):
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
 
@@ -195,7 +197,8 @@ def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Reg
     if total.has_first_order:
         orders = np.concatenate([[_FIRST], orders])
         moments = [np.concatenate([[_FIRST * guarantee.renyi(1.0)], side]) for side in moments]
-    return Region(orders, np.array(moments), guarantee.renyi(math.inf))
+    known = np.isfinite(moments).any(axis=0)
+    return Region(orders[known], np.array(moments)[:, known], guarantee.renyi(math.inf))
 
 
 # -- basic and advanced ----------------------------------------------------------------------------

@@ -30,7 +30,8 @@ _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES = 2**17
 _NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
-_SHORT = 2**15  # nodes of a line, beyond which the losses of a few releases are summed instead
+_SHORT, _SHORTER = 2**15, 2**9  # nodes of a line, beyond which the losses of a few releases are summed instead
+_HANDFUL = 16  # releases, up to which the sums are the quicker where no lower bound is asked for
 _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
@@ -132,7 +133,8 @@ def _exponentials(bracket: Bracket) -> Certified:
 
 def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
-    n_nodes = min(_SHORT, _WORK // max(1, total.work))
+    is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
+    n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
     if lattice_of(total) is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
         return None
     return few_losses(total, order, log_delta, with_low)

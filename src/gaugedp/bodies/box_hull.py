@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +66,14 @@ class BoxHull(Polytope):
     def half(self) -> np.ndarray:
         """h times the factor."""
         return self.factor * self.generators.half
+
+    @property
+    def rational(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """c and h over the factor, from the floats that state the bounds, without rounding."""
+        is_centred = self.differences and not self.with_zero
+        pairs = [(Fraction(a), Fraction(b)) for a, b in zip(self.generators.low, self.generators.high, strict=True)]
+        middle = tuple(Fraction(0) if is_centred else (a + b) / 2 for a, b in pairs)
+        return middle, tuple((b - a) / 2 for a, b in pairs)
 
     @property
     def rank(self) -> int:

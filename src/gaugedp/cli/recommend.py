@@ -56,7 +56,10 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
     lines = FileLines.open(path, domain, model.design.attributes, (model.design.target,))
     place = lines.names.index(domain.source(model.design.attributes[0]))
     batches = list(lines.batches())
-    if len({fields[place] for batch in batches for fields in batch.fields}) > 1:
+    users = {(fields[place] or "").strip() for batch in batches for fields in batch.fields}
+    if "" in users:
+        raise InvalidRequest("A line has no user.", "Name the user in each line: it could be of somebody else.", "")
+    if len(users) > 1:
         raise InvalidRequest(
             "The ratings are of several users.", "Give a file for each: what is recommended tells of their ratings.", ""
         )

@@ -31,7 +31,7 @@ from gaugedp.release_facts import about_answers, spread
 
 _UNDONE = "Nothing was read and nothing was spent."
 _OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself
-_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 40_000, 4000, 10**7
+_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
 _ROUNDING = 1e-6  # of a step
 _NO_END = 2**53  # steps, which stand for an interval that has no end
@@ -50,8 +50,8 @@ def derive(
     Or it is a figure that only a release can be asked for, with intervals at `level`, 0.5 … 0.999:
     `difference(mean(C) by A*B)`, `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do;
     `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`, the part of the total that the lowest half, and nine tenths, of rows
-    have, are of rows that have the middle of their cell of A. Their intervals hold at least so often
-    (docs/theory/derived.md, theorem 5), and far more often where counts are few beside the noise.
+    have, are of rows that have the middle of their cell of A. Their intervals hold about so often: what they fall short
+    is of second order in the noise beside the counts (docs/theory/derived.md, theorem 5).
 
     A release of counts tells what is needed; for sums, means and numeric cells give its `domain`, and where it was
     `planned` by hand, as a publication is, the plan. Processed answers are not used: figures follow from raw ones.

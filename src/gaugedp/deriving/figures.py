@@ -1,41 +1,96 @@
-"""Figures that are quotients of linear or quadratic forms of released numbers, and intervals for them.
+"""Figures that are quotients of forms of released numbers, and intervals for them.
 
 With x = c + e the released numbers and h(c, θ) = h₀(c) − θ·h₁(c) = 0 for the true figure θ, h(x, θ) is noise alone,
-whose law is known but for its gradient. docs/theory/derived.md, theorem 5
+whose law is known but for c. docs/theory/derived.md, theorem 5
 """
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 
 from gaugedp.mechanisms.noise_widths import safe_rank
 
-OF_GRADIENT, OF_PAIRS, OF_SQUARES = 0.1, 0.05, 0.05  # of the misses: for the gradient twice, for the squares of noise
-OF_PLACE = 0.05  # for which cells a quantile may lie in
-_PAIRS = 2 * 10**6  # of draws
 _MOMENTS = (2, 4, 6)
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimate to the end of the range
 _HALVINGS = 9
+_STEPS = 4  # towards the numbers nearest to the released ones
 
 
-@dataclass(frozen=True, eq=False)
-class Form:
-    """½·c'Qc + ⟨g, c⟩."""
-
-    linear: np.ndarray
-    squares: np.ndarray | None = None
+class Form(Protocol):
+    """A function of numbers c (k,)."""
 
     def at(self, c: np.ndarray) -> float:
         """Return the value."""
-        half = 0.0 if self.squares is None else float(c @ self.squares @ c) / 2
-        return half + float(self.linear @ c)
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
-        """Return the gradient, shape of c."""
-        return self.linear if self.squares is None else self.linear + self.squares @ c
+        """Return the gradient, shape of c; a subgradient where there is none."""
+
+    def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """⟨g, c⟩."""
+
+    factors: np.ndarray
+
+    def at(self, c: np.ndarray) -> float:
+        """Return the value."""
+        return float(self.factors @ c)
+
+    def gradient(self, c: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Return g."""
+        return self.factors
+
+    def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
+        along = noise @ self.factors
+        return lambda c: along + self.at(c)
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """½·c'Qc, Q symmetric."""
+
+    squares: np.ndarray
+
+    def at(self, c: np.ndarray) -> float:
+        """Return the value."""
+        return float(c @ self.squares @ c) / 2
+
+    def gradient(self, c: np.ndarray) -> np.ndarray:
+        """Return Qc."""
+        return np.asarray(self.squares @ c)
+
+    def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
+        halves = np.einsum("ij,ij->i", noise @ self.squares, noise) / 2
+        return lambda c: halves + noise @ self.gradient(c) + self.at(c)
+
+
+@dataclass(frozen=True, eq=False)
+class Highest:
+    """The largest of ⟨g, c⟩ for rows g of `factors` (n, k)."""
+
+    factors: np.ndarray
+
+    def at(self, c: np.ndarray) -> float:
+        """Return the value."""
+        return float((self.factors @ c).max())
+
+    def gradient(self, c: np.ndarray) -> np.ndarray:
+        """Return the row of the largest."""
+        return np.asarray(self.factors[np.argmax(self.factors @ c)])
+
+    def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
+        along = noise @ self.factors.T
+        return lambda c: np.asarray((along + self.factors @ c).max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +103,26 @@ class Quotient:
     high: float
     middle: float
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether both forms are."""
-        return self.top.squares is None and self.bottom.squares is None
-
     def value(self, numbers: np.ndarray) -> float:
         """Return the figure of released numbers, kept in its range."""
         bottom = self.bottom.at(numbers)
         return float(np.clip(self.top.at(numbers) / bottom, self.low, self.high)) if bottom > 0 else self.middle
+
+    def gap(self, numbers: np.ndarray, value: float) -> float:
+        """Return h(c, θ), 0 for the true numbers and figure."""
+        return self.top.at(numbers) - value * self.bottom.at(numbers)
+
+    def nearest(self, numbers: np.ndarray, value: float, covariance: np.ndarray) -> np.ndarray:
+        """Return c with h(c, θ) = 0 near the numbers, in the norm of the noise, by steps that would do for linear h."""
+        c = numbers
+        for _ in range(_STEPS):
+            gradient = self.top.gradient(c) - value * self.bottom.gradient(c)
+            along = covariance @ gradient
+            length = gradient @ along
+            if not length > 0:
+                return c
+            c = numbers + along * ((gradient @ (c - numbers) - self.gap(c, value)) / length)
+        return c
 
     def under(self, noise: np.ndarray) -> "Interval":
         """Return the intervals for noise of which there are draws (m, k)."""
@@ -65,7 +131,7 @@ class Quotient:
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """{θ : |h(x, θ)| ≤ its noise} of theorem 5, which holds the true figure with probability 1 − misses."""
+    """{θ : |h(x, θ)| ≤ what it is seldom beyond at the nearest c whose figure is θ}. Theorem 5."""
 
     figure: Quotient
     noise: np.ndarray
@@ -78,43 +144,24 @@ class Interval:
         figure = self.figure
         if figure.bottom.at(numbers) <= 0:
             return figure.low, figure.high
-        flat, steep = (squares.reach(misses) for squares in self._squares)
-        of_gradient = misses if figure.is_linear else (1 - OF_GRADIENT - OF_PAIRS - OF_SQUARES) * misses
-        along = [self.noise @ form.gradient(numbers) for form in (figure.top, figure.bottom)]
-        top, bottom = figure.top.at(numbers), figure.bottom.at(numbers)
-
-        def is_open(value: float) -> bool:
-            reach = beyond(np.abs(along[0] - value * along[1]), of_gradient) + flat + abs(value) * steep
-            return abs(top - value * bottom) <= reach
-
         estimate = figure.value(numbers)
+        is_open = partial(self.leaves_open, numbers, misses)
         return _end(is_open, estimate, figure.low), _end(is_open, estimate, figure.high)
 
-    @cached_property
-    def _squares(self) -> "tuple[Squares, Squares]":
-        return Squares(self.figure.top, self.noise), Squares(self.figure.bottom, self.noise)
-
-
-@dataclass(frozen=True, eq=False)
-class Squares:
-    """What the squares of noise add: |e'Qẽ| for pairs of draws, and ½·|e'Qe|, of a form."""
-
-    form: Form
-    noise: np.ndarray
-
-    def reach(self, misses: float) -> float:
-        """Return R + S for half the misses: |e'Qẽ| > R and ½·|e'Qe| > S are seldom enough; 0 of a linear form."""
-        if self.form.squares is None:
-            return 0.0
-        own, pairs = self._sizes
-        return beyond(pairs, OF_GRADIENT * OF_PAIRS * misses**2 / 2) + beyond(own, OF_SQUARES * misses / 2)
+    def leaves_open(self, numbers: np.ndarray, misses: float, value: float) -> bool:
+        """Return whether released numbers with a positive number below the line leave the figure open."""
+        near = self.figure.nearest(numbers, value, self._covariance)
+        top, bottom = (around(near) for around in self._around)
+        noise = np.abs(top - value * bottom - self.figure.gap(near, value))
+        return abs(self.figure.gap(numbers, value)) <= beyond(noise, misses)
 
     @cached_property
-    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        turned = self.noise @ np.asarray(self.form.squares)
-        shifts = np.linspace(1, len(self.noise) - 1, max(_PAIRS // len(self.noise), 1)).astype(int)
-        pairs = [np.einsum("ij,ij->i", turned, np.roll(self.noise, int(by), axis=0)) for by in shifts]
-        return np.abs(np.einsum("ij,ij->i", turned, self.noise)) / 2, np.abs(np.concatenate(pairs))
+    def _around(self) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
+        return self.figure.top.around(self.noise), self.figure.bottom.around(self.noise)
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        return np.atleast_2d(np.cov(self.noise.T))
 
 
 def beyond(sizes: np.ndarray, misses: float) -> float:
@@ -155,63 +202,22 @@ def _rung(start: float, end: float, step: float) -> float:
     return place / (1 - place)
 
 
-@dataclass(frozen=True, eq=False)
-class Lowest:
-    """The part that the `share` of rows with the least values has of the total; each row of cell i has values[i] ≥ 0.
+def lowest(values: np.ndarray, share: float) -> Quotient:
+    """Return the part of the total that the `share` of rows with the least values has; rows of cell i have values[i].
 
-    Values grow. Where cell k holds the last of these rows, it is ⟨[i < k]·(v_i − v_k) + share·v_k, c⟩/⟨v, c⟩.
+    Values are from 0 and grow. Where cell k holds the last of these rows, their total is Σ c_i·([i < k]·(v_i − v_k) + share·v_k), and
+    for other k that is no more: it is what a linear programme over rows has as its dual. docs/theory/derived.md
     """
-
-    values: np.ndarray
-    share: float
-
-    @cached_property
-    def _quotients(self) -> Sequence[Quotient]:
-        below = np.tri(len(self.values), k=-1)
-        tops = below * (self.values - self.values[:, None]) + self.share * self.values[:, None]
-        return [Quotient(Form(top), Form(self.values), 0.0, self.share, self.share) for top in tops]
-
-    def value(self, numbers: np.ndarray) -> float:
-        """Return the part, of released counts, of which negative ones do not move the last of the rows."""
-        return self._quotients[self.places(np.maximum(numbers, 0), np.zeros(len(numbers)))[0]].value(numbers)
-
-    def under(self, noise: np.ndarray) -> "LowestInterval":
-        """Return the intervals for noise of which there are draws (m, k)."""
-        sums = np.abs(np.cumsum(noise, axis=1) - self.share * noise.sum(axis=1, keepdims=True))
-        return LowestInterval(self, sums, [quotient.under(noise) for quotient in self._quotients])
-
-    def places(self, numbers: np.ndarray, widths: np.ndarray) -> list[int]:
-        """Return the cells k for which Σ_{i<k} ≤ share of all ≤ Σ_{i≤k} when sums are off by their widths."""
-        sums = np.cumsum(numbers) - self.share * numbers.sum()
-        upto, before = sums + widths, np.concatenate([[-np.inf], (sums - widths)[:-1]])
-        return np.flatnonzero((before <= 0) & (upto >= 0)).tolist() or [len(numbers) - 1]
-
-
-@dataclass(frozen=True, eq=False)
-class LowestInterval:
-    """The hull of the intervals for each cell that may hold the last of the rows."""
-
-    figure: Lowest
-    sums: np.ndarray  # draws of the noise of those that tell which cells may
-    of_places: Sequence[Interval]
-
-    def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
-        """Return the least and the largest part, which hold the estimate too, for released counts."""
-        if numbers.sum() <= 0:
-            return 0.0, self.figure.share
-        widths = np.array([beyond(column, OF_PLACE * misses / 2) for column in self.sums.T])
-        places = self.figure.places(numbers, widths)
-        ends = [self.of_places[place].ends(numbers, (1 - OF_PLACE) * misses) for place in places]
-        lows, highs = zip(*ends, (self.figure.value(numbers),) * 2, strict=True)
-        return min(lows), max(highs)
+    below = np.tri(len(values), k=-1)
+    totals = below * (values - values[:, None]) + share * values[:, None]
+    return Quotient(Highest(totals), Linear(values), 0.0, share, share)
 
 
 def gini(values: np.ndarray) -> Quotient:
     """Return Gini's coefficient, ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v), where each row of cell i has values[i] ≥ 0."""
-    none = np.zeros(len(values))
     apart = np.abs(values[:, None] - values)
     total = values[:, None] + np.zeros(len(values))
-    return Quotient(Form(none, apart), Form(none, total + total.T), 0.0, 1.0, 0.0)
+    return Quotient(Quadratic(apart), Quadratic(total + total.T), 0.0, 1.0, 0.0)
 
 
 def difference(half_range: float) -> Quotient:
@@ -229,10 +235,10 @@ def ratio(middle: float, half_range: float) -> Quotient:
     return Quotient(tops, bottoms, low / high, high / low if low > 0 else np.inf, 1.0)
 
 
-def _products(terms: Sequence[tuple[int, int, float]]) -> Form:
+def _products(terms: Sequence[tuple[int, int, float]]) -> Quadratic:
     """Return Σ factor·c_i·c_j of four numbers."""
     squares = np.zeros((4, 4))
     for i, j, factor in terms:
         squares[i, j] += factor
         squares[j, i] += factor
-    return Form(np.zeros(4), squares)
+    return Quadratic(squares)

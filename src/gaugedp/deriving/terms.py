@@ -10,7 +10,7 @@ import numpy as np
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import readable
-from gaugedp.deriving.figures import Lowest, difference, gini, ratio
+from gaugedp.deriving.figures import difference, gini, lowest, ratio
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.comparison_estimates import CHANGE, DIFFERENCE, INDEX, RATIO
@@ -113,7 +113,7 @@ def _of_cells(domain: Domain, text: str, kind: str, inside: str, by: str | None)
     values, names = _middles(domain, name), () if by is None else tuple(plain(part) for part in parts(by, "*"))
     question = query(domain, "*".join([*(part for part in parts(by or "", "*") if part), parts(inside, ",")[0]])).linear
     assert question is not None
-    figures: list[Figure] = [Lowest(values, share) for share in shares] or [gini(values)]
+    figures: list[Figure] = [lowest(values, share) for share in shares] or [gini(values)]
     groups = np.arange(question.n_released).reshape(-1, len(values))
     axes = [attribute_axis(of, domain.attribute(of), Listed(domain.attribute(of).labels)) for of in names]
     if shares:

@@ -27,6 +27,7 @@ class Summary:
     names: tuple[str, ...]
     law: Normal
     level: float
+    supposed: str
 
     @property
     def lines(self) -> Iterator[tuple[str, ...]]:
@@ -42,7 +43,7 @@ class Summary:
         """What the intervals say."""
         return (
             f"Intervals at {self.level:.4g} hold the noise and the sampling, for independent rows within their bounds, "
-            "and residuals of one variance."
+            f"and {self.supposed}."
         )
 
     @property
@@ -63,6 +64,7 @@ class Intervals:
     """What a model has that knows how far noise and sampling move its coefficients."""
 
     judged_by: ClassVar[str]  # the solver that tells it
+    supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
     _best: Normal | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
 
     def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +88,7 @@ class Intervals:
         given = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
         missing = [f"{given[i]} missing" for i in self._read_as.indicators]  # type: ignore[attr-defined]
         title = f"{type(self).__name__}, {self._requested()}"  # type: ignore[attr-defined]
-        return Summary(title, (*given, *missing, "intercept"), law, level)
+        return Summary(title, (*given, *missing, "intercept"), law, level, self.supposed)
 
     @property
     def _errors(self) -> dict[str, np.ndarray]:

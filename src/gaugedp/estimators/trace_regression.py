@@ -16,7 +16,7 @@ from gaugedp.estimators.gibbs_fit import MatrixGibbs
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, products, read_array, read_bounds, read_target
 from gaugedp.estimators.trace_losses import SQUARED, TraceLoss, trace_loss
-from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
@@ -31,8 +31,7 @@ _OF_GIBBS = (SQUARED, "huber", "absolute")
 _OF_ANY_LOSS = ("descent", "frank_wolfe", "gibbs")
 NORMS = ("frobenius", "operator")
 Method = MatrixMoments | MatrixGrams | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe | MatrixGibbs
-_FAINT = 10.0  # of the mean eigenvalue of second moments at most: the edge of pure noise with which these are released
-_HIDDEN = 1.0  # the same for designs of bounded operator norm, above which two Gram matrices are released
+_HIDDEN = 1.0  # of the mean eigenvalue of second moments at most: noise above which two Gram matrices are released
 
 
 @dataclass(eq=False, repr=False)
@@ -158,19 +157,14 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         if self.loss != SQUARED:
             return "descent", "the loss is not the squared one"
         few = kind.region.n_coordinates <= MOST_COORDINATES
-        loudness = self._moments(guarantee, kind, loss).loudness(n_rows) if few else math.inf
+        moments = self._moments(guarantee, kind, loss) if few else None
         if self.norm == "operator" and isinstance(kind, Full):
-            return self._of_operators(loudness)
-        if not few:
+            return _of_operators(math.inf if moments is None else moments.loudness(n_rows))
+        if moments is None:
             return "descent", f"X has more than {MOST_COORDINATES:,} free entries"
-        if isinstance(guarantee, PureDP) and loudness > _FAINT:
-            return "descent", f"without delta, noise hides the second moments of {n_rows:,.0f} rows"
+        if moments.hides(n_rows):
+            return "descent", f"noise hides the second moments of {n_rows:,.0f} rows, whatever they are"
         return "moments", "second moments released once need less noise than gradients at every step"
-
-    def _of_operators(self, loudness: float) -> tuple[str, str]:
-        if loudness <= _HIDDEN:
-            return "moments", "all second moments stand out of their noise"
-        return "grams", "noise hides the second moments, and two Gram matrices need less"
 
     def _check_solver(self, kind: Designs) -> None:
         """Refuse names that are none, and solvers that do not fit the loss or the designs."""
@@ -235,6 +229,12 @@ def into_operator_ball(rows: np.ndarray, shape: tuple[int, int], largest: float)
     norms = np.linalg.norm(rows.reshape(-1, *shape), 2, axis=(1, 2))
     factors = np.minimum(1.0, largest * (1 - 2.0**-40) / np.maximum(norms, 1e-300))
     return np.asarray(rows * factors[:, None])
+
+
+def _of_operators(loudness: float) -> tuple[str, str]:
+    if loudness <= _HIDDEN:
+        return "moments", "all second moments stand out of their noise"
+    return "grams", "noise hides the second moments, and two Gram matrices need less"
 
 
 def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:

@@ -158,7 +158,8 @@ def _least(
         if total.others:
             return _log_ratio(1.0, delta)
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))
-        return _log_ratio(tight_delta(total, epsilon, orders[-1], with_low=False).high, delta)
+        enough = 0.0 if removed else delta  # additions need only be below the target
+        return _log_ratio(tight_delta(total, epsilon, orders[-1], least=enough, with_low=False).high, delta)
 
     lowest, highest = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
     low, high = _around(excess, math.log(start), lowest, highest)

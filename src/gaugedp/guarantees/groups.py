@@ -50,6 +50,7 @@ class Grouped(Guarantee):
 
     guarantee: Guarantee
     size: int
+    is_chain = True
 
     def __post_init__(self) -> None:
         whole(minimum=2, size=self.size)

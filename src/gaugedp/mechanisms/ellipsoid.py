@@ -77,11 +77,14 @@ class EllipsoidNoise(NormNoise):
 
 
 def _proved_noise(body: Polytope, factorisation: Factorisation, noise: GaugeNoise) -> tuple[GaugeNoise, float]:
-    """Return the noise with its law, and the radius: both as they are where these are not proved."""
-    strategy = proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2)
+    """Return the noise with its law, and the radius; noise in floats where the radius is not proved."""
+    strategy, exact = (
+        proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2),
+        copy(noise),
+    )
     if not isinstance(strategy, Proved):
-        return noise, factorisation.radius
-    exact = copy(noise)
+        exact.law = None
+        return exact, factorisation.radius
     exact.law, exact.sides = replace(strategy.law, kind=Spherical), np.ones(1)
     exact.cube_gauge = None if strategy.cube is None else Fraction(strategy.cube)
     return exact, strategy.radius

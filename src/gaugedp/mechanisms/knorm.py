@@ -8,13 +8,11 @@ from typing import ClassVar, cast
 import numpy as np
 
 from gaugedp.bodies.base import Body
-from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, uses_delta, why_no_body_noise, why_no_direct_noise
-from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
+from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.rejection import ByRejection
@@ -69,12 +67,8 @@ class KNorm(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """A body lies in itself; rounding of real answers adds a cube, whose gauge is proved or has a closed form.
-
-        Answers in a flat body are on the lattice, as its generators are, and are not rounded.
-        """
-        is_rounded = not is_integer(self.body) and self.noise.rank == self.body.ambient_dim
-        return not is_rounded or isinstance(self.body, LpBall) or self.noise.cube_gauge is not None
+        """See `is_own_scale_proved`."""
+        return is_own_scale_proved(self.body, self.noise)
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""

@@ -14,7 +14,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
-from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.moments import moments
 
@@ -111,9 +111,11 @@ class NIM(NormNoise):
         levels = _levels(body, depth)
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
         nested_noise = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
-        epsilon, satisfied = pure_or_approx(guarantee, nested_noise.walks)
-        step, scale_factor = lattice_of(body, body, _SPLITS)
-        return cls(body, satisfied, body, nested_noise, epsilon, scale_factor, step)
+        is_split = len(nested_noise.levels) > 1
+        noise: GaugeNoise = nested_noise if is_split else gauge_noise(body)  # of one level: as KNorm's, to the last bit
+        epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
+        step, scale_factor = lattice_of(body, body, _SPLITS if is_split else 1.0, noise.cube_gauge)
+        return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[NIM]":
@@ -125,6 +127,11 @@ class NIM(NormNoise):
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
         """Return why it is no candidate, in words."""
         return why_not_long(body, weights) or why_no_body_noise(body, guarantee)
+
+    @property
+    def _is_scale_proved(self) -> bool:
+        """As of KNorm, where there is one level."""
+        return self.depth == 1 and is_own_scale_proved(self.body, self.noise)
 
     @property
     def depth(self) -> int:

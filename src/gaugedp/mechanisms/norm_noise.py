@@ -245,6 +245,16 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     return step, inside * _ROUNDING
 
 
+def is_own_scale_proved(body: Body, noise: GaugeNoise) -> bool:
+    """Whether answers of neighbours are proved to differ by a point of Δ times the body, whose own noise it is.
+
+    A body lies in itself; rounding of real answers adds a cube, where its gauge is proved. Answers in a flat body are
+    on the lattice, as its generators are, and are not rounded.
+    """
+    is_rounded = not is_integer(body) and noise.rank == body.ambient_dim
+    return not is_rounded or noise.cube_gauge is not None
+
+
 def _power_below(size: float) -> Fraction:
     return Fraction(2) ** math.floor(math.log2(size))
 

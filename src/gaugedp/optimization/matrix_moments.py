@@ -19,7 +19,7 @@ from gaugedp.optimization.trace_designs import BITS, Designs, TraceProblem, cut
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
 _LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; where p·edge/n is 5, it is one edge
-_PRIOR = 0.2  # times p: the precision of a coordinate of X before anything is seen
+_PRIOR = 0.2  # times p: the precision of a coordinate of X around the region's middle, before anything is seen
 _RESIDUAL = 1 / 8  # of the target's range: how far targets are from predictions, a guess
 _STEPS = 300
 _CENTRES = tuple(c / 64 for c in range(33))
@@ -179,12 +179,16 @@ class MatrixMoments:
         """Return the edge over n/p, which the mean eigenvalue of H is at most."""
         return self.edge * self.scale.region.n_coordinates / n_rows
 
+    def hides(self, n_rows: float) -> bool:
+        """Return whether noise hides H whatever it is: its largest eigenvalue, at most n, is below the edge."""
+        return self.edge > n_rows
+
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return X for targets within their bounds; the slope of the problem is not used: pay first."""
         del n_rows
         second, first = self.release(problem.designs, self.scale.scaled(problem.designs, problem.target), rng)
-        middle = self.scale.centre * self.scale.region.coordinates(np.eye(*self.scale.region.shape))
-        return self._minimum(second, self.scale.ratio * first + second @ middle)
+        centre = self.scale.centre * self.scale.region.coordinates(np.eye(*self.scale.region.shape))
+        return self._minimum(second, self.scale.ratio * first + second @ centre)
 
     def release(self, designs: Designs, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return H (p, p) and b (p,) with noise drawn now."""
@@ -220,10 +224,12 @@ class MatrixMoments:
         """Return the likeliest x in the region, b = Hx + noise, by accelerated projected steps (Nesterov 1983)."""
         region, (values, vectors) = self.scale.region, self.denoised(second)
         rows = self.scale.residual**2 / self.variance * values
-        curvature = values**2 / (1 + rows) + _PRIOR * len(values) * self.variance
-        steepest = float(curvature[-1])
-        hessian, slope = (vectors * curvature) @ vectors.T, vectors @ (values / (1 + rows) * (first @ vectors))
-        point = start = np.zeros(len(values))
+        prior = _PRIOR * len(values) * self.variance
+        curvature = values**2 / (1 + rows) + prior
+        steepest, middle = float(curvature[-1]), region.coordinates(region.middle)
+        hessian = (vectors * curvature) @ vectors.T
+        slope = vectors @ (values / (1 + rows) * (first @ vectors)) + prior * middle
+        point = start = middle
         for step in range(_STEPS):
             lower = region.matrix_of(start - (hessian @ start - slope) / steepest)
             after = region.coordinates(region.projection(lower))

@@ -53,6 +53,11 @@ class Region(ABC):
     def edge(self) -> float:
         """At least the mean of the largest singular value (eigenvalue) of a standard normal point of the space."""
 
+    @property
+    @abstractmethod
+    def middle(self) -> np.ndarray:
+        """The mean of extreme points in uniform directions, but for 0."""
+
     @abstractmethod
     def vertex(self, slope: Any) -> Vertex:
         """Return the extreme point X with the least ⟨slope, X⟩; `slope` is an array, or implicit (see `lowest`)."""
@@ -119,6 +124,11 @@ class Spectraplex(Region):
         """√(2d): deviations are 1 on the diagonal and 1/√2 beside it."""
         return math.sqrt(2 * self.n_columns)
 
+    @property
+    def middle(self) -> np.ndarray:
+        """radius·I/d."""
+        return self.radius / self.n_columns * np.eye(self.n_columns)
+
     def vertex(self, slope: Any) -> Vertex:
         """Return radius·vvᵀ for the lowest eigenvector where its eigenvalue is below 0, else 0."""
         value, vector = lowest(slope)
@@ -184,6 +194,11 @@ class NuclearBall(Region):
     def edge(self) -> float:
         """√m + √k."""
         return math.sqrt(self.shape_of[0]) + math.sqrt(self.shape_of[1])
+
+    @property
+    def middle(self) -> np.ndarray:
+        """0: uvᵀ and −uvᵀ are extreme."""
+        return np.zeros(self.shape_of)
 
     def vertex(self, slope: Any) -> Vertex:
         """Return −radius·uvᵀ for the largest singular value."""

@@ -19,7 +19,6 @@ from gaugedp.answer import Release
 from gaugedp.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.publication.publication import Publication
-from gaugedp.queries import Query
 from gaugedp.queries.outline import Outline
 from gaugedp.tidy.columns import NUMBERS
 from gaugedp.tidy.spreadsheet import check_installed as check_sheets
@@ -136,18 +135,18 @@ def titled(publication: Publication) -> Publication:
     pairs = zip(publication.tables, publication.queries, strict=True)
     captions = publication.domain.captions
     titles = {
-        outline.text: _title(table.title, outline, question, captions)
+        outline.text: _title(table.title, outline, place, captions)
         for table, question in pairs
-        for outline in question.outlines
+        for place, outline in enumerate(question.outlines)
     }
     captions = replace(captions, title=publication.title, terms=titles)
     return replace(publication, domain=publication.domain.with_captions(captions))
 
 
-def _title(title: str, term: Outline, question: Query, captions: Captions) -> str:
+def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
     """Return the title of a term: that of its table for the first, and by what each is told for others."""
     by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
-    return title if term is question.outlines[0] else f"{title}: {by}"
+    return title if place == 0 else f"{title}: {by}"
 
 
 def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:

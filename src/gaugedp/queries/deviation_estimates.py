@@ -5,13 +5,15 @@ the mean of the d and v their variance, A − 4m·B + c·N = e_A − 4m·e_B + c
 Σ (2·(d − m)² − 1) = n·(2v − 1). docs/theory/derived.md
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gaugedp.queries.fieller import within
 
 MEANS: np.ndarray = np.linspace(-1, 1, 17)  # m at which widths are known
 PLACES: np.ndarray = np.linspace(-1, 3, 9)  # c at which they are
-ENDS: np.ndarray = np.linspace(-1, 1, 3)  # m at which the widths of B − m·N are
+ENDS: np.ndarray = np.linspace(-1, 1, 3)  # m at which the sizes of the noise of B − m·N are
 N_WIDTHS = len(ENDS) + len(MEANS) * len(PLACES)
 _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean that B and N leave open
 _OF_PLAN = ((0.0, 0.0), (0.0, 0.25), (0.0, 1.0), (0.8, 0.0), (0.8, 0.2))  # (mean, variance) of cells in a plan
@@ -31,12 +33,16 @@ def deviation_intervals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest standard deviations, shapes (n,), which hold `deviations` too.
 
-    With `curves` (n, N_WIDTHS): those of all (m, v) with |B − m·N| ≤ q₂(m) and |A − 4m·B + c·N| ≤ q(m, c). Without: of
+    With `curves` (n, N_WIDTHS): those of all v with |A − 4m·B + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N. Without: of
     those whose A, B and N are within `widths` (3n,) of the released ones.
     """
-    sums, squares, counts = _scaled(values, half_range)
-    known = _of_box(*_scaled(widths, half_range)) if curves is None else curves
-    low, high = _open_variances(sums, squares, counts, known)
+    released = _scaled(values, half_range)
+    sums, squares, counts = released
+    low, high = (
+        _open_in_box(released, _of_box(*_scaled(widths, half_range)))
+        if curves is None
+        else _open_at_mean(released, curves)
+    )
     middle = _variances(sums, squares, counts)
     ends = np.minimum(low, middle), np.maximum(high, middle)
     least, most = (
@@ -76,10 +82,20 @@ def _roots(variances: np.ndarray) -> np.ndarray:
     return roots
 
 
-def _open_variances(
-    sums: np.ndarray, squares: np.ndarray, counts: np.ndarray, curves: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest v that the mean B/N leaves open; nothing between where none is left."""
+    sums, _, counts = released
+    divisors = np.where(counts > 0, counts, 1.0)
+    mean = np.clip(sums / divisors, -1, 1)
+    sizes, grid = np.split(curves, [len(ENDS)], axis=1)
+    at_least, at_0, at_most = (sizes**2).T
+    spread = at_0 + mean * (at_most - at_least) / 2 + mean**2 * ((at_most + at_least) / 2 - at_0)
+    return _variances_at(mean, released, _at(grid, mean) + (2 * np.maximum(spread, 0) / divisors)[:, None])
+
+
+def _open_in_box(released: Sequence[np.ndarray], curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest v, of 33 means that B and N leave open; nothing between where no v is left."""
+    sums, _, counts = released
     of_means, grid = np.split(curves, [len(ENDS)], axis=1)
     first, last = within(sums, counts, of_means, ENDS)
     first, last = np.where(first <= last, first, -1.0), np.where(first <= last, last, 1.0)
@@ -87,11 +103,20 @@ def _open_variances(
     low, high = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
     for step in _STEPS:
         mean = first + step * (last - first)
-        ends = within(4 * mean * sums - squares, counts, _at(grid, mean), PLACES)
-        top, bottom = (mean**2 + (1 - c) / 2 for c in ends)
+        bottom, top = _variances_at(mean, released, _at(grid, mean))
         is_open = (bottom <= top) & (top >= 0) & (bottom <= most)
         low, high = np.where(is_open, np.minimum(low, bottom), low), np.where(is_open, np.maximum(high, top), high)
     return np.clip(low, 0, most), np.clip(high, 0, most)
+
+
+def _variances_at(
+    mean: np.ndarray, released: Sequence[np.ndarray], widths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest v with |A − 4m·B + c·N| within its widths (n, places of c)."""
+    sums, squares, counts = released
+    ends = within(4 * mean * sums - squares, counts, widths, PLACES)
+    high, low = (mean**2 + (1 - c) / 2 for c in ends)
+    return low, high
 
 
 def _at(grid: np.ndarray, means: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
     is_single = len(term.cells) == 1
     layout = None if is_single else arrange(term, compact)
     wide = layout is not None and layout.form != "dots" and not compact
-    tables = [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
+    tables = [] if is_single else [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
     above = [
         _single(term) if is_single else _said(term),
         *([] if is_single else [_pictures(term, layout, name, compact)]),
@@ -113,13 +113,13 @@ def _pictures(term: Term, layout: Layout | None, name: str, compact: bool) -> Ht
 
 
 def chart(term: Term, layout: Layout, name: str, compact: bool = False) -> Html:
-    """Return the chart with its caption; a wide one scrolls by itself on a narrow screen."""
+    """Return the chart, and what the heading does not say of it; a wide one scrolls by itself on a narrow screen."""
     box = {"class_": "paper"}
     if layout.form != "dots" and not compact:
         box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart: {term.meaning}"}
-    said = " ".join(f"{text}." for text in (term.meaning, layout.remark) if text)
+    said = [tag("figcaption", f"{layout.remark}.")] if layout.remark else []
     key = _key(layout) if layout.series_title else ""
-    return tag("figure", tag("figcaption", said), key, tag("div", draw(term, layout, name, compact), **box))
+    return tag("figure", *said, key, tag("div", draw(term, layout, name, compact), **box))
 
 
 def _key(layout: Layout) -> Html:
@@ -132,9 +132,11 @@ def _key(layout: Layout) -> Html:
 
 
 def _single(term: Term) -> Html:
-    """Return one large number."""
+    """Return one large number, what it is where a title stands above, and its interval."""
     middle, lower, upper = next(_shown(term))
-    return tag("p", tag("strong", middle), f" {term.level}{term.bars}: {lower} to {upper}", class_="single")
+    what = f"{term.meaning}. " if term.title else ""
+    said = f" {what}{term.level} interval{term.bars}: {lower} to {upper}"
+    return tag("p", tag("strong", middle), said, class_="single")
 
 
 def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
@@ -142,7 +144,7 @@ def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
     rows = ((cell, *numbers) for cell, numbers in zip(labels(term), islice(_shown(term), n_rows), strict=False))
     heads = (" · ".join(term.names) or "cell", *_HEADS)
-    written = table(f"{term.meaning}: estimates with {term.level} intervals{term.bars}", heads, rows)
+    written = table(f"Estimates with {term.level} intervals{term.bars}", heads, rows, about=term.meaning)
     if total <= _OPEN_ROWS and not (folded and total > 1):
         return written
     return tag("details", tag("summary", f"Table: {of_all}"), written)

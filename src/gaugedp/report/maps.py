@@ -34,8 +34,8 @@ def area_map(term: Term) -> Html:
     ]
     said = f"Map. {describe(term)} All numbers stand in the table."
     drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
-    words = "circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, indices)}"
-    return tag("figure", tag("figcaption", f"{term.meaning}: {words}."), tag("div", drawing, class_="map"))
+    words = "Circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, indices)}"
+    return tag("figure", tag("figcaption", f"Map. {words}."), tag("div", drawing, class_="map"))
 
 
 def _frame(width: float, height: float, said: str) -> dict[str, str]:
@@ -59,7 +59,7 @@ def _steps(term: Term, shades: np.ndarray, indices: list[int]) -> str:
     """Return in words what the palest and the darkest shade stand for."""
     values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
-    return f"the darker, the more, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
+    return f"The darker, the more, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
 
 
 def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:

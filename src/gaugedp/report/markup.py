@@ -49,12 +49,25 @@ def listing(items: Iterable[str]) -> Html:
     return tag("ul", *(tag("li", item) for item in items))
 
 
-def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], class_: str = "numbers") -> Html:
-    """Return a table whose first column names the rows, in a box that scrolls by itself on a narrow screen."""
+def table(
+    caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], class_: str = "numbers", about: str = ""
+) -> Html:
+    """Return a table whose first column names the rows, in a box that scrolls by itself on a narrow screen.
+
+    What it is about is read aloud before the caption, and not shown: the heading above shows it.
+    """
+    unseen = [tag("span", f"{about}: ", class_="unseen")] if about else []
     head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in heads)))
     lines = [_row(cells) for cells in rows]
-    body = tag("table", tag("caption", caption), head, tag("tbody", *lines), class_=class_)
-    return tag("div", body, class_="scroll", tabindex="0", role="region", aria_label=str(caption))
+    body = tag("table", tag("caption", *unseen, caption), head, tag("tbody", *lines), class_=class_)
+    return tag(
+        "div",
+        body,
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=f"{about}: {caption}" if about else str(caption),
+    )
 
 
 def _row(cells: Iterable[str]) -> Html:

@@ -67,4 +67,5 @@ def wide_table(term: Term) -> Html:
     n = len(across)
     lines = [" · ".join(levels) for levels in product(*along)]
     rows = [[line, *cells[place * n : (place + 1) * n]] for place, line in enumerate(lines)]
-    return table(f"{term.meaning}, with {term.level} intervals{term.bars}", heads, rows, class_="numbers crossed")
+    caption = f"Estimates with {term.level} intervals{term.bars}"
+    return table(caption, heads, rows, class_="numbers crossed", about=term.meaning)

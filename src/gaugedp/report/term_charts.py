@@ -56,10 +56,10 @@ def describe(term: Term) -> str:
 
 
 def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
-    texts = [shortened(row, 24) for row in layout.rows]
+    texts = [shortened(row, 30) for row in layout.rows]
     n_series = len(layout.series)
     height_of_row = max(sizes.row, sizes.row * 0.55 * n_series + 3)
-    margin = max([text_length(text) for text in [*texts, shortened(layout.row_title, 24)]]) * sizes.font + 10
+    margin = max([text_length(text) for text in [*texts, shortened(layout.row_title, 30)]]) * sizes.font + 10
     top, bottom = 8 + (sizes.font + 4 if layout.row_title else 0), 2 * sizes.font + 18
     height = top + bottom + height_of_row * len(texts)
     right = max(14, 0.5 * text_length(_ticks(term)[1][-1]) * sizes.font)

@@ -39,13 +39,26 @@ class BoxNoise(Law):
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return R·U and one bound for each draw."""
-        words = reals.words
+        radius, error, values = self._drawn(reals.words, n_bits)
+        bounds = error + (np.abs(radius) + error) * (2.0 ** (1 - n_bits) + 6 * UNIT)
+        return values, bounds[:, None]
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds for each coordinate: what the radius is off by counts by the coordinate's share of it."""
+        radius, error, values = self._drawn(reals.words, n_bits)
+        is_known = np.isfinite(error) & (radius > 0)
+        shares = np.divide(error, radius, out=np.zeros_like(radius), where=is_known) + 4.2 * UNIT
+        bounds = np.abs(values) * shares[:, None] + ((np.abs(radius) + error) * 2.0 ** (1 - n_bits))[:, None]
+        bounds *= 1 + 2.0**-40
+        bounds[~is_known] = np.inf
+        return values, bounds
+
+    def _drawn(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return R, its bound, and the products R·U."""
         radius, error = minus_log_product(words[:, : self.d + 1], n_bits)
         sides = words[:, self.d + 1 :].view(np.int64)
         sides = sides if n_bits == WORD else sides >> (WORD - n_bits)
-        radius *= 2.0 ** (1 - n_bits)  # a power of two: exact
-        bounds = error + (np.abs(radius) * 2.0 ** (n_bits - 1) + error) * (2.0 ** (1 - n_bits) + 6 * UNIT)
-        return radius[:, None] * sides, bounds[:, None]
+        return radius, error, (radius * 2.0 ** (1 - n_bits))[:, None] * sides  # a power of two: exact
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the products of the ends of R and of U_i, the outer ones."""
@@ -78,18 +91,25 @@ def _signed(word: int, n_bits: int) -> int:
 def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Return r and error (m,), |r + log(V_1·…·V_k)| ≤ error, V_i known by the first `n_bits` bits of `words` (m, k).
 
-    Up to eight V are multiplied: 8 conversions and 7 products move the logarithm by less than 16 units of 2^−53. The c
-    logarithms are added in a tree of h levels. Bits that are not known move each log V by at most 1/word.
+    Bits that are not known move each log V by at most 1/word.
     """
     words = words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
     least = together(words, np.minimum)[:, 0].astype(float)
-    parts = minus_log(_combined(words * 2.0**-n_bits, np.multiply, _LEVELS))
-    levels = (parts.shape[1] - 1).bit_length()
-    radius = together(parts, np.add)[:, 0]
-    error = UNIT * ((levels + 6) * np.abs(radius) + 24 * parts.shape[1])
+    radius, error = logs_together(words * 2.0**-n_bits)
     unknown = np.full_like(radius, np.inf)
     np.divide(words.shape[1] * (1 + 2.0**-40), least, out=unknown, where=least > 0)
     return radius, error * (1 + 2.0**-40) + unknown
+
+
+def logs_together(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return r and error (m,), |r + log(x_1·…·x_k)| ≤ error·(1 + 2^−40), `numbers` (m, k) rounded x.
+
+    Up to eight are multiplied: 8 conversions and 7 products move the logarithm by less than 16 units of 2^−53. The c
+    logarithms are added with their rounding errors.
+    """
+    parts = minus_log(_combined(numbers, np.multiply, _LEVELS))
+    radius = _total(parts)
+    return radius, UNIT * (5.2 * np.abs(radius) + 20 * parts.shape[1])
 
 
 def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
@@ -117,6 +137,18 @@ def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray
         pairs = combine(numbers[:, :half], numbers[:, half : 2 * half])
         numbers = np.hstack([pairs, numbers[:, 2 * half :]]) if numbers.shape[1] % 2 else pairs
     return numbers
+
+
+def _total(numbers: np.ndarray) -> np.ndarray:
+    """Return the sums of the rows to 1.1 units: what each addition rounds off is a float, and is added at the end."""
+    if numbers.shape[1] == 1:
+        return numbers[:, 0]
+    sums = np.cumsum(numbers, axis=1)
+    before, after, added = sums[:, :-1], sums[:, 1:], numbers[:, 1:]
+    part = after - before
+    off = added - part
+    off += before - (after - part)
+    return np.asarray(sums[:, -1] + off.sum(axis=1))
 
 
 def minus_log(x: np.ndarray) -> np.ndarray:

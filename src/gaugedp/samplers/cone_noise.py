@@ -1,11 +1,9 @@
 """B·s, B a simplex drawn by its volume and s exponentials, as a function of real numbers with proved bounds."""
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket
 from gaugedp.samplers.combined import combined_ends, whole_numbers
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+from gaugedp.samplers.shares import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 from gaugedp.samplers.whole_cones import Cones, proved_cones
 
@@ -41,7 +40,7 @@ class ConeNoise(Law):
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return M·B·s; nothing is known where the first number is too near to the end of a cone's share."""
-        index, is_known = self._picked(first_bits(reals.words[:, 0], n_bits), n_bits)
+        index, is_known = self._shares.picked(first_bits(reals.words[:, 0], n_bits), n_bits)
         parts = first_bits(reals.words[:, 1:], n_bits)
         weights, k = minus_log(parts * 2.0**-n_bits), self.left.shape[1]
         total = weights.sum(axis=1) + 8 * UNIT * k
@@ -53,7 +52,7 @@ class ConeNoise(Law):
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the sums of the outer products of the ends."""
         k = self.left.shape[1]
-        while (index := self._index(reals.bits(draw, 0, n_bits), n_bits)) is None or 0 in (
+        while (index := self._shares.index(reals.bits(draw, 0, n_bits), n_bits)) is None or 0 in (
             words := [reals.bits(draw, place, n_bits) for place in range(1, k + 1)]
         ):
             n_bits += WORD
@@ -78,28 +77,8 @@ class ConeNoise(Law):
         return np.asarray(np.maximum(np.abs(self._matrices).max(axis=(0, 2)), 2.0**-500))
 
     @cached_property
-    def _ends(self) -> list[int]:
-        return list(accumulate(self.cones.sizes))
-
-    @cached_property
-    def _thresholds(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        return {}
-
-    def _picked(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cones that the numbers lie in, and where that is known from these bits."""
-        if n_bits not in self._thresholds:
-            total = self._ends[-1]
-            scaled = [end << n_bits for end in self._ends[:-1]]
-            outside = np.array([-(-end // total) - 1 for end in scaled], dtype=np.uint64)
-            self._thresholds[n_bits] = outside, np.array([end // total for end in scaled], dtype=np.uint64)
-        outside, reached = self._thresholds[n_bits]  # the last word that begins before an end, the first beyond it
-        index = np.searchsorted(outside, words, side="left")
-        return index, index == np.searchsorted(reached, words, side="right")
-
-    def _index(self, word: int, n_bits: int) -> int | None:
-        total = self._ends[-1]
-        index = bisect_right(self._ends, word * total >> n_bits)
-        return index if (word + 1) * total <= self._ends[index] << n_bits else None
+    def _shares(self) -> Shares:
+        return Shares(self.cones.sizes)
 
 
 def cone_noise(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> ConeNoise | None:

@@ -20,7 +20,6 @@ from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.box_noise import BoxNoise, box_sides
 from gaugedp.samplers.combined import Alone, Combined
 from gaugedp.samplers.cone_noise import ConeNoise, cone_noise
 from gaugedp.samplers.continuous import exponential_weights, gammas, signs, simplex_weights, uniforms
@@ -28,10 +27,12 @@ from gaugedp.samplers.diagnostics import slowest_time
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
+from gaugedp.samplers.known_laws import known_law
 from gaugedp.samplers.near_inverse import cross_gauge
 from gaugedp.samplers.reals import Law
 from gaugedp.samplers.second_moments import mean_square, second_moment
-from gaugedp.samplers.variables import Laplace, Spherical
+from gaugedp.samplers.swept_noise import swept_noise
+from gaugedp.samplers.variables import Laplace
 
 GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
@@ -41,7 +42,6 @@ _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so th
 _PRECISE = 0.005  # relative standard error of the mean length that trials are drawn for
 _SAFETY = 1.5  # on an autocorrelation time that was measured
 _MOST_KNOWN = 32
-_MOST_CORNERED = 5  # dimensions of a box whose corners are listed
 _MOST_WORK = 10**7  # rank² times generators: minutes
 _known: dict[str, "GaugeNoise"] = {}
 
@@ -112,10 +112,7 @@ class ByRadius(GaugeNoise):
     def __init__(self, body: Body) -> None:
         self.body, self.rank = body, body.rank
         self.is_spherical = is_ellipsoid(body)
-        if (sides := box_sides(body)) is not None:
-            self.law, self.sides = BoxNoise(body.rank), sides
-        elif isinstance(body, LpBall) and body.p == 2:
-            self.law, self.sides = Alone(Spherical(body.d)), np.array([body.size])
+        self.law, self.sides, self.cube_gauge = known_law(body)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -142,8 +139,10 @@ class BySweeps(ByRadius):
     def __init__(self, body: BoxHull) -> None:
         super().__init__(body)
         self._known_moment = body.second_moment
-        if body.ambient_dim <= _MOST_CORNERED:
-            (_, self.law), self.sides = _listed(_basis(body)), np.array([body.factor])
+        law = self.law = swept_noise(body)
+        self.sides = np.array([body.factor])
+        if law is not None and self.rank == body.ambient_dim:
+            self.cube_gauge = law.cube_gauge() / Fraction(body.factor)
 
     @property
     def second_moment(self) -> np.ndarray:
@@ -188,6 +187,7 @@ class ByAxes(ByCoordinates):
     def __init__(self, d: int, size: float) -> None:
         self.size, self.rank = size, d
         self.law, self.sides = Alone(Laplace(d)), np.array([size])
+        self.cube_gauge = d / Fraction(size)
 
     def _signed(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
         return weights * signs(weights.size, rng).reshape(weights.shape) * self.size

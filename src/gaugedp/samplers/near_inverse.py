@@ -57,9 +57,19 @@ def cross_gauge(columns: np.ndarray, factor: float) -> Fraction | None:
 
     ‖z‖_K = ‖B⁻¹·z‖₁/factor where B is square.
     """
-    inverse = Inverse.of(columns, 1) if columns.shape[0] == columns.shape[1] else None
+    cube = _cube(columns, 1)
+    return None if cube is None else cube / Fraction(factor)
+
+
+def round_gauge(matrix: np.ndarray) -> Fraction | None:
+    """Return the same for K = A·B₂: ‖z‖_K = ‖A⁻¹·z‖₂ where A is square."""
+    return _cube(matrix, 2)
+
+
+def _cube(columns: np.ndarray, p: int) -> Fraction | None:
+    inverse = Inverse.of(columns, p) if columns.shape[0] == columns.shape[1] else None
     cube = math.inf if inverse is None else inverse.cube
-    return Fraction(cube) / Fraction(factor) if math.isfinite(cube) else None
+    return Fraction(cube) if math.isfinite(cube) else None
 
 
 def _residual(points: np.ndarray, left: np.ndarray, solutions: np.ndarray) -> np.ndarray:

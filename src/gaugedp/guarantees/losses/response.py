@@ -8,7 +8,7 @@ from gaugedp._validate import decimal
 from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLossOfNumbers, blocks
 
 _SCAN = 10**6  # sines and cosines in a scan of the modulus
-_FEW = 200  # releases, of which no scan can say enough
+FEW = 200  # releases, of which no scan can say enough
 
 
 class ResponsePrivacyLoss(PrivacyLossOfNumbers):
@@ -55,18 +55,25 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
         The maximum over [2·height, 2·until] is taken on a grid, with what the sum can change by between two points.
         """
         weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
-        whole = float(weights.sum())
-        if math.isinf(until) or whole < _FEW:
+        if math.isinf(until) or float(weights.sum()) < FEW:
             return 0.0
-        centred = self.numbers - float(weights @ self.numbers) / whole
-        n_points = max(16, min(4096, _SCAN // len(centred)))
-        grid = np.linspace(2 * height, 2 * until, n_points)
-        slack = float(weights @ np.abs(centred)) * (grid[1] - grid[0]) / 2
-        largest = 0.0
-        for block in blocks(n_points, 2 * len(centred)):
-            phase = grid[block, None] * centred
-            largest = max(largest, float(np.hypot(np.cos(phase) @ weights, np.sin(phase) @ weights).max()))
-        return -max(0.0, whole * (1 - 1e-12) - largest - slack) / 4
+        return -lost_by_turning(weights, self.numbers, (height, until), max(16, min(4096, _SCAN // len(weights)))) / 4
+
+
+def lost_by_turning(weights: Array, numbers: Array, heights: tuple[float, float], n_points: int) -> float:
+    """Return a bound below W − max |Σ w·e^{iux}|, W = Σ w, for u/2 between the `heights`; x are the `numbers`.
+
+    The maximum is taken on a grid, with what the sum can change by between two points.
+    """
+    whole = float(weights.sum())
+    centred = numbers - float(weights @ numbers) / whole
+    grid = np.linspace(2 * heights[0], 2 * heights[1], n_points)
+    slack = float(weights @ np.abs(centred)) * (grid[1] - grid[0]) / 2
+    largest = 0.0
+    for block in blocks(n_points, 2 * len(centred)):
+        phase = grid[block, None] * centred
+        largest = max(largest, float(np.hypot(np.cos(phase) @ weights, np.sin(phase) @ weights).max()))
+    return max(0.0, whole * (1 - 1e-9) - largest - slack)
 
 
 def _log_sinh(x: Array) -> Array:

@@ -16,6 +16,7 @@ _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the 
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 _FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
+_TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative: what tails lose, and of their difference may be lost
 _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
 
 
@@ -63,6 +64,10 @@ class SubsampledPrivacyLoss(PrivacyLoss):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Bound |M| with x moved by iθσ², where r turns and |r^{it}| = e^{−t·arg r} falls in t; θ: the best of some."""
         return sum(count * _log_tail(order, height, *row) for row, count in zip(self.rows, self.counts, strict=True))
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the profile of one release where the digits last: that of the x beyond which the loss exceeds ε."""
+        return _delta(epsilon, *self.rows[0]) if self.times == [1] else None
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
         """Return the probabilities of cells of x, which the losses grow with."""
@@ -148,15 +153,46 @@ def _log_chances(size: int, rate: float) -> Array:
     return ways + k * math.log(rate) + (size - k) * math.log1p(-rate)
 
 
+def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) -> float | None:
+    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up; None where the difference cancels.
+
+    It is flat in t, whose rounding moves it less than that of the two terms.
+    """
+
+    def excess(x: float) -> float:
+        at = np.array([x])
+        return float((_log_mixture(at, rate, std, removed) - _log_mixture(-at, rate, std, added))[0]) - epsilon
+
+    low, high = -_FAR * std - added, _FAR * std + removed
+    if not excess(low) < 0 < excess(high):
+        return None
+    place = np.array([float(scipy.optimize.brentq(excess, low, high, xtol=1e-14 * std, rtol=1e-15)) / std, math.inf])
+    above, below = _between(place, rate, removed, 1 / std)[0], _between(place, rate, added, -1 / std)[0]
+    below *= math.exp(min(epsilon, 700.0))
+    slack = _TAILS * float(above + below)
+    return float(above - below) + slack if slack < _CANCELLED * float(above - below) else None
+
+
 def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
     """Return the probabilities of losses between the `edges` under P and Q, by the x of each edge."""
 
     def losses(x: Array) -> Array:
         return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
 
-    looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
-    ends = np.concatenate([[-math.inf], _inverse(losses, looked, edges) / std, [math.inf]])
+    if removed + added == 1:
+        places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
+    else:
+        looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
+        places = _inverse(losses, looked, edges)
+    ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
+
+
+def _place(losses: Array, rate: float, std: float) -> Array:
+    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small."""
+    with np.errstate(divide="ignore", over="ignore"):
+        grown = np.where(losses > 30, losses, np.log(np.maximum(np.expm1(np.minimum(losses, 30.0)) + rate, 0.0)))
+    return std**2 * (grown - math.log(rate)) + 0.5
 
 
 def _inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:

@@ -32,8 +32,11 @@ class Strategy(ABC):
     def apply(self, unit: np.ndarray) -> np.ndarray:
         """Return L·unit for rows of `unit` (size, k), shape (size, d)."""
 
-    def proof(self, body: Polytope) -> tuple[float, Combined] | None:  # noqa: ARG002
-        """Return a proved radius and the law of L·x for it, where the strategy has a proof of its own."""
+    def proof(self, body: Polytope) -> tuple[float, Combined, float | None] | None:  # noqa: ARG002
+        """Return a proved radius, the law of L·x for it and `cube_radius`, or None if that is not proved.
+
+        None where the strategy has no proof of its own.
+        """
         return None
 
     def cells(self) -> np.ndarray | None:

@@ -43,7 +43,7 @@ class Residual(MarginalNoise):
         """√(noise_T·N/N_T)."""
         return [math.sqrt(square) for square in self.noise * self.interactions.repeats]
 
-    def proof(self, body: Polytope) -> tuple[float, Combined] | None:
+    def proof(self, body: Polytope) -> tuple[float, Combined, None] | None:
         """Return the radius by rational numbers (docs/theory/reals.md, theorem 7)."""
         interactions = self.interactions
         if not is_small(interactions, self.n_noise):
@@ -53,7 +53,7 @@ class Residual(MarginalNoise):
             return None
         left, divisors = contrasts(interactions)
         right = np.repeat(self._factors, [interactions.cells(axes) for axes in interactions.sets])
-        return body.factor * math.sqrt(square) * UP, Combined(left, np.diag(right), Normal, divisors)
+        return body.factor * math.sqrt(square) * UP, Combined(left, np.diag(right), Normal, divisors), None
 
     def describe(self) -> str:
         """Return how many interactions there are."""

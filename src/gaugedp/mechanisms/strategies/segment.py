@@ -2,16 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from gaugedp.bodies.base import with_weights
 from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP, Strategy
+from gaugedp.samplers.combined import Combined
+from gaugedp.samplers.variables import Normal
 
 _MOST_EIGENVALUES = 600
+_MOST_WRITTEN = 512
 _ALIKE = 1e-12  # what rounding leaves between equal numbers
 
 
@@ -64,6 +69,33 @@ class SegmentAndBox(Strategy):
         moving = self.across > 0
         lengths = (1 + np.abs(self.along[moving]) * shift) / self.across[moving]
         return math.hypot(shift, float(np.linalg.norm(lengths))) * (1 + 1e-3)
+
+    def proof(self, body: Polytope) -> tuple[float, Combined, float | None] | None:
+        """Return the radius by rational numbers (docs/theory/reals.md, theorem 10)."""
+        still, d = np.flatnonzero(self.across == 0), len(self.along)
+        if not isinstance(body, BoxHull) or d > _MOST_WRITTEN or len(still) > 1 or not self.along[still].all():
+            return None
+        (alpha, beta), (middle, half) = (map(int, body.shrinking), body.rational)
+        across = [alpha * h for h in half]
+        if any(h and not e for h, e in zip(half, self.across, strict=True)):
+            return None
+        segment = [
+            max(abs(c) - beta * h, Fraction(0)) * (1 if c > 0 else -1) for c, h in zip(middle, half, strict=True)
+        ]
+        place = int(still[0]) if len(still) else int(np.abs(self.along).argmax())
+        turn = 1 / Fraction(float(self.along[place])) if self.along[place] else Fraction(0)
+        radius = body.factor * self._length(segment, across, segment[place] * turn)
+        cube = self._length([Fraction(0)] * d, [Fraction(1)] * d, turn if len(still) else Fraction(0))
+        law = Combined(np.eye(d), np.column_stack([self.along, np.diag(self.across)]), Normal)
+        return radius * UP, law, cube * UP if body.rank == d else None
+
+    def _length(self, segment: list[Fraction], across: list[Fraction], share: Fraction) -> float:
+        """Return at least ‖u‖₂ for L·u = σ_0·segment + (σ_i·across_i)_i, |σ| ≤ 1, with u_0 = σ_0·share."""
+        square = share**2
+        for along, e, c, h in zip(self.along, self.across, segment, across, strict=True):
+            if e:
+                square += ((h + abs(c - share * Fraction(float(along)))) / Fraction(float(e))) ** 2
+        return math.sqrt(square) * UP
 
     def describe(self) -> str:
         """Return what it is."""

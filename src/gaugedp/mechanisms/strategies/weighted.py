@@ -60,7 +60,7 @@ class Weighted(MarginalNoise):
         """Return how many marginals it asks."""
         return f"{len(self.weights)} weighted marginals"
 
-    def proof(self, body: Polytope) -> tuple[float, Combined] | None:
+    def proof(self, body: Polytope) -> tuple[float, Combined, None] | None:
         """Return the radius, with what rounding of the weights misses (docs/theory/reals.md, theorem 7)."""
         interactions = self.interactions
         if not is_small(interactions, self.n_noise):
@@ -76,7 +76,7 @@ class Weighted(MarginalNoise):
             missed += 2 ** len(axes) * off / (1 - off)
         left, divisors = contrasts(interactions)
         law = Combined(left, spread(interactions, factors), Laplace, divisors)
-        return body.coefficient_radius * float(total * (1 + missed)) * UP, law
+        return body.coefficient_radius * float(total * (1 + missed)) * UP, law, None
 
     def _scales(self) -> np.ndarray:
         return self.weights * self.interactions.repeats

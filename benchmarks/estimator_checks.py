@@ -1,0 +1,129 @@
+"""What of scikit-learn's own estimator checks fails, and why, with each version that is given?
+
+All estimators that fit rows (n, d), with wide public bounds. Reasons are those that the tests insist on. Writes
+docs/benchmarks/estimator_checks.md.
+
+    python benchmarks/estimator_checks.py [PYTHON ...]    # other interpreters, with other versions of scikit-learn
+"""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import sklearn
+from sklearn.utils import estimator_checks
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from gaugedp import estimators  # noqa: E402
+from tests.estimators import (  # noqa: E402
+    kit,
+    test_column_sums,
+    test_contract,
+    test_cube_regressors,
+    test_k_means,
+    test_pca,
+)
+from tests.estimators.test_seeds import MODELS  # noqa: E402
+
+PAGE = ROOT / "docs" / "benchmarks" / "estimator_checks.md"
+WIDE = {"bounds": (-10, 10), "target_bounds": (-200, 200), "row_norm": 10.0, "classes": [0, 1, 2]}
+SEARCHED = estimators.LogisticRegression(bounds=(-10, 10), classes=[0, 1, 2])
+LEFT_OUT = "MatrixCompletion"  # its rows are ratings by listed users of listed items
+TESTS = (test_pca, test_k_means, test_column_sums, test_cube_regressors, test_contract)  # the last one's words count
+NOISE = "fits draw noise, or the check takes arrays of another library"
+REASONS = {
+    **dict.fromkeys(kit.SKIPPED, NOISE),
+    **{check: reason for test in TESTS for check, reason in (test.EXPECTED | kit.OF_WEIGHTS).items()},
+    "check_classifiers_train": "infinite values are clipped, not refused: an error would tell",
+    "check_sample_weights_invariance": kit.OF_WEIGHTS["check_sample_weight_equivalence_on_dense_data"],
+}
+
+
+def models() -> dict[str, Any]:
+    """Return estimators by name, with public bounds that hold the rows of the checks."""
+    asked = {name: {key: WIDE.get(key, value) for key, value in given.items()} for name, given in MODELS.items()}
+    asked["PrivateSearchCV"]["estimator"] = SEARCHED
+    asked["PoissonRegressor"]["target_bounds"] = (0, 200)
+    given = {"epsilon": 50.0, "delta": 1e-5, "random_state": 0}
+    return {name: getattr(estimators, name)(**given, **asked[name]) for name in sorted(asked) if name != LEFT_OUT}
+
+
+def failed(model: Any) -> tuple[int, dict[str, str]]:
+    """Return how many checks there are, and those that fail, with the error."""
+    errors, n_checks = {}, 0
+    for parameter in estimator_checks.parametrize_with_checks([model]).args[1]:
+        one, check = parameter.values if hasattr(parameter, "values") else parameter
+        n_checks += 1
+        try:
+            check(one)
+        except Exception as error:
+            if type(error).__name__ != "SkipTest":
+                errors[getattr(check, "func", check).__name__] = repr(error)[:200]
+    return n_checks, errors
+
+
+def here() -> dict[str, Any]:
+    """Return what this interpreter says."""
+    found = {}
+    for name, model in models().items():
+        found[name] = failed(model)
+        print(name, *found[name], file=sys.stderr, flush=True)
+    return {"version": sklearn.__version__, "found": found}
+
+
+def elsewhere(python: str) -> dict[str, Any]:
+    """Return what another interpreter says."""
+    command = [python, "-W", "ignore", __file__, "--json"]
+    return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
+
+
+def lines(reports: list[dict[str, Any]]) -> list[str]:
+    """Return rows: a check, why it fails, and for each version the estimators that fail it."""
+    checks = sorted({check for report in reports for _, errors in report["found"].values() for check in errors})
+    return [
+        f"| `{check}` | {REASONS.get(check, '**no reason is listed**')} | "
+        + " | ".join(
+            ", ".join(name for name, (_, errors) in report["found"].items() if check in errors) or "–"
+            for report in reports
+        )
+        + " |"
+        for check in checks
+    ]
+
+
+def page(reports: list[dict[str, Any]]) -> str:
+    """Return the page, the oldest version first."""
+    reports = sorted(reports, key=lambda report: [int(part) for part in report["version"].split(".")])
+    versions = [f"scikit-learn {report['version']}" for report in reports]
+    counts = [sum(n for n, _ in report["found"].values()) for report in reports]
+    failures = [sum(len(errors) for _, errors in report["found"].values()) for report in reports]
+    totals = (f"{v}: {f} of {c:,}" for v, f, c in zip(versions, failures, counts, strict=True))
+    return (
+        "# scikit-learn's own estimator checks\n\n"
+        "`python benchmarks/estimator_checks.py PYTHON` wrote this page: which checks fail, and why, with the oldest "
+        "version of scikit-learn that is allowed and the newest. Tests run the checks of most estimators, and insist "
+        f"that nothing else fails. Failures: {'; '.join(totals)}.\n\n"
+        f"| check | why it fails | {' | '.join(versions)} |\n|---|---|{'---|' * len(versions)}\n"
+        + "\n".join(lines(reports))
+        + f"\n\nOf {len(reports[-1]['found'])} estimators: {', '.join(sorted(reports[-1]['found']))}. {LEFT_OUT} is "
+        "left out: its rows are ratings by listed users of listed items. A check that other versions do not have has a "
+        "dash there.\n"
+    )
+
+
+def main(pythons: list[str]) -> None:
+    """Write the page."""
+    PAGE.write_text(page([here(), *map(elsewhere, pythons)]), "utf-8")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1:] == ["--json"]:
+        print(json.dumps(here()))
+    else:
+        main(sys.argv[1:])

@@ -1,0 +1,177 @@
+"""Noise of the hull of a box and its negative, at any dimension, as a function of real numbers with proved bounds."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
+from gaugedp.samplers.integer_exp import Bracket
+from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+from gaugedp.samplers.shares import Shares
+from gaugedp.samplers.variables import first_bits, unknown
+
+_MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors
+_PICKS = 2  # numbers that pick a part and a moment
+
+
+@dataclass(frozen=True, eq=False)
+class SweptNoise(Law):
+    """Noise of density ∝ e^{−‖z‖_K}, K = {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}, c = `middle`, H = Π[−h_i, h_i].
+
+    (α, β) = `shrinking` is (1, 0), (2, 1), or (2, 0) with c = 0. A draw is ±Q·c + (α·R − β·Q)·y, R the sum of r + 1
+    exponentials and Q that of the first few of them (docs/theory/sums.md, theorem 4).
+    """
+
+    middle: tuple[Fraction, ...]
+    half: tuple[Fraction, ...]
+    shrinking: tuple[int, int]
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """The length of c."""
+        return len(self.middle)
+
+    @property
+    def n_reals(self) -> int:
+        """Two that pick, r + 1 for R, and one for each coordinate of y."""
+        return _PICKS + self._rank + 1 + self.d
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the draws, with bounds of the coordinates' sizes times one number for each draw."""
+        words, k = reals.words, self._rank + 1
+        part, is_part = self._parts.picked(first_bits(words[:, 0], n_bits), n_bits)
+        turn, is_turn = self._turns.picked(first_bits(words[:, 1], n_bits), n_bits)
+        known = first_bits(words[:, _PICKS : _PICKS + k], n_bits)
+        places, numbers = self._swept[part], known * 2.0**-n_bits
+        is_first = np.less.outer(np.arange(k), np.where(places >= 0, turn % self._rank + 1, 0)).T
+        (along, error), (rest, rest_error) = (logs_together(np.where(of, numbers, 1.0)) for of in (is_first, ~is_first))
+        error += rest_error + unknown(known, k)
+        total, (alpha, beta) = np.abs(along) + np.abs(rest), self.shrinking
+        error += (total + error) * (2.0 ** (1 - n_bits) + 12 * UNIT)
+        error = np.where(is_part & is_turn, error * (1 + 2.0**-30), np.inf)
+        values = self._points(words[:, _PICKS + k :], places, turn, n_bits)
+        values *= ((alpha - beta) * along + alpha * rest)[:, None]
+        values += np.multiply.outer(self._centre, along * self._signs(turn)).T
+        return values, np.multiply.outer(self._row_sizes, error).T
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the sums of the outer products of the ends."""
+        k = self._rank + 1
+        while (picks := self._picks(reals, draw, n_bits)) is None or 0 in (
+            words := reals.many(draw, range(_PICKS, _PICKS + k), n_bits)
+        ):
+            n_bits += WORD
+        (alpha, beta), (place, turn) = self.shrinking, picks
+        sign, first = 1 if turn < self._rank else -1, turn % self._rank + 1
+        along = minus_log_bracket(words[:first], n_bits) if place >= 0 else (0, 0)
+        rest = minus_log_bracket(words[first * (place >= 0) :], n_bits)
+        across: Ends = _plus(_times(Fraction(alpha - beta), along), _times(Fraction(alpha), rest))
+        found = []
+        for row in places:
+            low, high = self._side(reals.bits(draw, _PICKS + k + row, n_bits), n_bits)
+            if row == place:
+                low = high = Fraction(sign if self.middle[row] > 0 else -sign)
+            outer = across[low < 0] * low, across[high >= 0] * high
+            ends = _plus(_times(sign * self.middle[row], along), _times(self.half[row], outer))
+            found.append((ends[0] / 2**n_bits, ends[1] / 2**n_bits))
+        return found
+
+    def cube_gauge(self) -> Fraction:
+        """Return at least Σ‖e_i‖_K over the unit vectors, where at most one h_i is 0, with c_i ≠ 0 there."""
+        alpha, beta = self.shrinking
+        total = Fraction(0)
+        for c, h in zip(self.middle, self.half, strict=True):
+            if h:
+                total += 1 / (alpha * h)
+            else:  # t = 1/c_i; the other coordinates stay 0
+                shift = abs(1 / c)
+                others = [shift * abs(x) / y + beta * shift for x, y in zip(self.middle, self.half, strict=True) if y]
+                total += max([shift, *(size / alpha for size in others)])
+        return total
+
+    @cached_property
+    def _rank(self) -> int:
+        moving = sum(h > 0 for h in self.half)
+        return moving + any(c and not h for c, h in zip(self.middle, self.half, strict=True))
+
+    @cached_property
+    def _volumes(self) -> dict[int, Fraction]:
+        """The parts' volumes, in a unit of their own: place −1 is α·H, the others are what a facet sweeps."""
+        (alpha, beta), rank = self.shrinking, self._rank
+        pairs = list(zip(self.middle, self.half, strict=True))
+        still = [place for place, (c, h) in enumerate(pairs) if c and not h]
+        if still:
+            return {still[0]: Fraction(1)}
+        swept = 2**rank - 1 if beta else rank * alpha ** (rank - 1)
+        sizes = {place: max(Fraction(0), abs(c) / h - beta) * swept for place, (c, h) in enumerate(pairs) if h}
+        return {-1: Fraction(rank * alpha**rank)} | {place: size for place, size in sizes.items() if size}
+
+    @cached_property
+    def _swept(self) -> np.ndarray:
+        return np.array(list(self._volumes))
+
+    @cached_property
+    def _parts(self) -> Shares:
+        unit = math.lcm(*(size.denominator for size in self._volumes.values()))
+        return Shares([int(size * unit) for size in self._volumes.values()])
+
+    @cached_property
+    def _turns(self) -> Shares:
+        """How many exponentials make up Q, from 1 to r, and then the same again for the sign −."""
+        rank = self._rank
+        return Shares([2 ** (rank - k) if self.shrinking[1] else 1 for k in range(1, rank + 1)] * 2)
+
+    @cached_property
+    def _centre(self) -> np.ndarray:
+        return np.array([float(c) for c in self.middle])
+
+    @cached_property
+    def _sides(self) -> np.ndarray:
+        return np.array([float(h) for h in self.half])
+
+    @cached_property
+    def _row_sizes(self) -> np.ndarray:
+        return (np.abs(self._centre) + sum(self.shrinking) * self._sides + 2.0**-500) * (1 + 2.0**-40)
+
+    def _signs(self, turn: np.ndarray) -> np.ndarray:
+        return np.where(turn < self._rank, 1.0, -1.0)
+
+    def _points(self, words: np.ndarray, places: np.ndarray, turn: np.ndarray, n_bits: int) -> np.ndarray:
+        """Return the points y: a facet's own coordinate is at the end that looks along ±c."""
+        sides = (words.view(np.int64) >> (WORD - n_bits)) * 2.0 ** (1 - n_bits)
+        rows = np.flatnonzero(places >= 0)
+        sides[rows, places[rows]] = self._signs(turn[rows]) * np.sign(self._centre[places[rows]])
+        sides *= self._sides
+        return sides
+
+    def _picks(self, reals: Reals, draw: int, n_bits: int) -> tuple[int, int] | None:
+        part = self._parts.index(reals.bits(draw, 0, n_bits), n_bits)
+        turn = self._turns.index(reals.bits(draw, 1, n_bits), n_bits)
+        return None if part is None or turn is None else (int(self._swept[part]), turn)
+
+    @staticmethod
+    def _side(word: int, n_bits: int) -> tuple[Fraction, Fraction]:
+        side = word - (word >> (n_bits - 1) << n_bits)
+        return Fraction(side, 1 << n_bits - 1), Fraction(side + 1, 1 << n_bits - 1)
+
+
+def swept_noise(body: BoxHull) -> SweptNoise | None:
+    """Return the noise of the body over its factor; None beyond 1,024 coordinates."""
+    if body.ambient_dim > _MOST_MOVING:
+        return None
+    alpha, beta = body.shrinking
+    return SweptNoise(*body.rational, (int(alpha), int(beta)))
+
+
+def _times(factor: Fraction, ends: Bracket | Ends) -> Ends:
+    low, high = factor * ends[0], factor * ends[1]
+    return min(low, high), max(low, high)
+
+
+def _plus(first: Ends, second: Ends) -> Ends:
+    return first[0] + second[0], first[1] + second[1]

@@ -1,0 +1,139 @@
+"""Noise of the hull of a box and its negative: a function of the bits alone, of the right law. Keys are fixed."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import gaugedp as gd
+from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.reals import rounded, rounded_draws
+from gaugedp.samplers.swept_noise import SweptNoise
+from tests.samplers.tape import MANY, Tape, tape
+
+BODIES = {
+    "sums": BoxHull.of([0, 0.1, -1.5], [1, 2.3, 3.0]),
+    "replaced": BoxHull.of([1, 0, -1.5], [2, 2, 3.0], 3, True, True),
+    "apart": BoxHull.of([1, 0, -1.5], [2, 2, 3.0], 1, True),
+    "a count": BoxHull.of([0, 1, -1.5], [1, 1, 3.0]),
+    "flat": BoxHull.of([0, 1, 2], [1, 1, 2], 1, True, True),
+}
+PRECISIONS = (8, 16, 53, 120)
+ALARM = 1e-6
+
+
+def law(name: str) -> SweptNoise:
+    found = gauge_noise(BODIES[name]).law
+    assert isinstance(found, SweptNoise)
+    return found
+
+
+def truth(name: str, reals: Tape, draw: int) -> list[mpmath.mpf]:
+    """From the shares of volumes that the body states, the definition of R and Q, and the middle of the bounds."""
+    body, rank = BODIES[name], BODIES[name].rank
+    alpha, beta = (int(size) for size in body.shrinking)
+    with mpmath.workprec(MANY):
+        numbers = [reals.number(draw, place) for place in range(law(name).n_reals)]
+        part = int(np.flatnonzero(np.cumsum(body.shares) > float(numbers[0]))[0]) - 1
+        sign, turn = (1, 2 * numbers[1]) if numbers[1] < 0.5 else (-1, 2 * numbers[1] - 1)
+        weights = [2 ** (rank - k) if beta else 1 for k in range(1, rank + 1)]
+        first = next(k for k in range(1, rank + 1) if turn * sum(weights) < sum(weights[:k]))
+        sizes = [-mpmath.log(number) for number in numbers[2 : rank + 3]]
+        along = mpmath.fsum(sizes[:first]) if part >= 0 else 0
+        across = alpha * mpmath.fsum(sizes) - beta * along
+        found = []
+        for place, number in enumerate(numbers[rank + 3 :]):
+            middle = body.generators.middle[place] * (not body.differences or body.with_zero)
+            side = 2 * number if number < 0.5 else 2 * number - 2
+            if place == part:
+                side = sign * np.sign(middle)
+            low, high = (mpmath.mpf(float(ends[place])) for ends in (body.generators.low, body.generators.high))
+            centre = (low + high) / 2 if middle else 0
+            found.append(sign * along * centre + across * (high - low) / 2 * side)
+        return found
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_every_first_precision_gives_the_integers_of_the_truth(name: str) -> None:
+    found, lattice = law(name), np.array([30.0])
+    wanted, reals = rounded(found, tape(found, 60, 1), lattice), tape(found, 60, 1)
+    for first_bits in PRECISIONS:
+        assert np.array_equal(rounded(found, tape(found, 60, 1), lattice, first_bits), wanted), first_bits
+    for draw in range(60):
+        assert list(wanted[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(name, reals, draw)]
+    _, bounds = found.floats(tape(found, 400, 1), 8)
+    assert (bounds.max(axis=1) * 300 > 0.5).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
+    """Of a bound a share is used: it is not idle. Numbers without bits and with all of them are among these."""
+    found, reals, largest = law(name), tape(law(name), 30, 2), 0.0
+    reals.words = reals.words.copy()
+    reals.words[0, 2:] = 0
+    reals.words[1, 2:] = 2**64 - 1
+    true = [truth(name, reals, draw) for draw in range(30)]
+    for n_bits in (8, 16, 64):
+        values, bounds = found.floats(reals, n_bits)
+        for draw in np.flatnonzero(np.isfinite(bounds).all(axis=1)):
+            for value, bound, x in zip(values[draw], bounds[draw], true[draw], strict=True):
+                assert abs(float(x) * (1 + 2.0**-52) - value) <= bound + 2.0**-50 * abs(float(x)) * (n_bits < 64)
+                largest = max(largest, abs(float(mpmath.mpf(float(value)) - x)) / bound)
+    assert 0.01 < largest < 1
+    for draw in range(30):
+        for (low, high), x in zip(found.brackets(reals, draw, range(found.d), 64), true[draw], strict=True):
+            with mpmath.workprec(MANY):
+                assert mpmath.mpf(low.numerator) / low.denominator <= x <= mpmath.mpf(high.numerator) / high.denominator
+            assert high - low < 2.0**-50 or draw < 2
+
+
+@pytest.mark.parametrize("picks", [0, 1])
+def test_at_the_end_of_a_share_nothing_is_known_until_further_bits_are_drawn(picks: int) -> None:
+    """The first word of a number that picks is that before the end of a share; integers decide, as the truth does."""
+    found, shares = law("sums"), (law("sums")._parts, law("sums")._turns)[picks]
+    reals = tape(found, 20, 4)
+    reals.words = reals.words.copy()
+    assert np.isfinite(found.floats(reals, 64)[1]).all()
+    reals.words[:, picks] = (shares.sizes[0] << 64) // sum(shares.sizes)
+    assert np.isinf(found.floats(reals, 64)[1]).all()
+    drawn = rounded(found, reals, np.array([50.0]))
+    assert len(np.unique(drawn, axis=0)) > 10
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", BODIES)
+def test_the_gauge_is_a_gamma_variable_and_moments_are_the_bodys(name: str) -> None:
+    """‖z‖_K ~ Gamma(r), where the body fills the space. False alarms: 10⁻⁶; controls of one more, and a tenth more."""
+    body, fine, size = BODIES[name], 2.0**20, 40_000
+    draws = rounded_draws(law(name), size, np.array([fine * body.factor]), gd.research_rng(3)) / fine
+    if body.rank == body.ambient_dim:
+        gauges = body.gauge(draws[:4000])
+        assert scipy.stats.kstest(gauges, scipy.stats.gamma(body.rank).cdf).pvalue > ALARM
+        assert scipy.stats.kstest(gauges, scipy.stats.gamma(body.rank + 1).cdf).pvalue < ALARM
+    moment = body.second_moment * (body.rank + 1) * (body.rank + 2)
+    products = draws[:, :, None] * draws[:, None, :]
+    errors = products.std(axis=0) / size**0.5
+    assert np.abs((products.mean(axis=0) - moment) / errors).max() < 5.5
+    assert np.abs((products.mean(axis=0) - 1.1 * moment) / errors).max() > 5.5
+
+
+def test_shares_are_the_volumes_and_the_cube_is_paid_for() -> None:
+    for name, body in BODIES.items():
+        found, noise = law(name), gauge_noise(body)
+        shares = np.zeros(body.ambient_dim + 1)
+        shares[found._swept + 1] = np.array(found._parts.sizes, dtype=float) / sum(found._parts.sizes)
+        assert shares == pytest.approx(body.shares)
+        if body.rank == body.ambient_dim:
+            assert noise.cube_gauge >= Fraction(float(body.gauge(np.eye(3)).sum())) * (1 - Fraction(1, 10**12))
+        else:
+            assert noise.cube_gauge is None
+
+
+def test_forty_sums_are_exact_and_a_thousand_more_are_not() -> None:
+    bounds = np.arange(1, 41) / 8
+    mechanism = gd.KNorm.calibrate(BoxHull.of(-bounds, 3 * bounds), gd.PureDP(1.0))
+    assert mechanism.exactness == "exact"
+    assert gd.KNorm.calibrate(BoxHull.of(np.zeros(1100), np.ones(1100)), gd.PureDP(1.0)).exactness == "idealized"
