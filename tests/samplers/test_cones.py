@@ -16,7 +16,7 @@ from gaugedp.samplers.facets import ListedFacets
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import rounded, rounded_draws
 from gaugedp.samplers.shares import Shares
-from gaugedp.samplers.whole_cones import Cones, pulled
+from gaugedp.samplers.whole_cones import pulled
 from tests.samplers.tape import MANY, Tape, tape
 
 ROOTS = np.hstack(
