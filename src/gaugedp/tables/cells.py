@@ -86,8 +86,8 @@ def other_cell(attribute: Attribute) -> int | None:
 def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpression:
     """Return the reading of a bounded column; its code is the whole number of steps above the lower bound."""
     if bounded.column:
-        keys, steps = zip(*bounded.by_key, strict=True)
-        reading = _keyed(keys, steps, column, alias)
+        keys, codes = zip(*bounded.by_key, strict=True)
+        reading = _keyed(keys, codes, column, alias)
         return replace(reading, code=exp.cast(reading.code, "BIGINT"))
     value = exp.column(alias)
     inside = _is_known(bounded, column, value)
