@@ -3,8 +3,8 @@
 Needs an environment with jax 0.7, pandas before 3 and the other requirements of github.com/ryan112358/private-pgm
 (commit 4d2b3c5), and a folder with its source; nothing of it is in this repository. CELLS is a file that
 adaptive_rows.py wrote: whole numbers, a column an attribute, and a first line with sizes. OUT gets the rows and, in a
-first line, the seconds of the clock and of the processor. The sums of products are compiled as one, which saves
-most of the time and changes no number. SEED is of numpy's own generator, from which AIM draws.
+first line, the seconds of the clock and of the processor. SEED is of numpy's own generator, from which AIM
+draws.
 
     python benchmarks/adaptive_rows_aim.py FOLDER CELLS OUT SEED
 """
@@ -12,7 +12,6 @@ most of the time and changes no number. SEED is of numpy's own generator, from w
 import itertools
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,19 +23,15 @@ EPSILON, DELTA = 1.0, 1e-9
 def main(folder: str, cells: str, out: str, seed: str) -> None:
     """Run AIM as it is, with its own defaults, on all tables of three attributes."""
     sys.path[:0] = [str(Path(folder) / "src"), str(Path(folder) / "mechanisms")]
-    import jax
     import mbi
     from aim import AIM
-
-    oracle = jax.jit(mbi.marginal_oracles.message_passing_fast, static_argnames="mesh")
-    mbi.estimation.mirror_descent = partial(mbi.estimation.mirror_descent, marginal_oracle=oracle)
 
     frame = pd.read_csv(cells, skiprows=1)
     sizes = [int(size) for size in Path(cells).read_text("utf-8").splitlines()[0].split(",")]
     data = mbi.Dataset(frame, mbi.Domain(list(frame.columns), sizes))
     wanted = [(names, 1.0) for names in itertools.combinations(frame.columns, 3)]
     clock, processor = time.perf_counter(), time.process_time()
-    np.random.seed(int(seed))
+    np.random.seed(int(seed))  # noqa: NPY002 - the generator that AIM draws from
     _, made = AIM(EPSILON, DELTA).run(data, wanted)
     spent = f"{time.perf_counter() - clock:.0f},{time.process_time() - processor:.0f}\n"
     Path(out).write_text(spent + made.df[list(frame.columns)].to_csv(index=False), "utf-8")

@@ -413,7 +413,7 @@ def test_whatever_an_attribute_says_only_a_refusal_comes_out(facts) -> None:
     from gaugedp.domain_file import _attribute, _column
 
     attribute = only_a_refusal(lambda: _attribute("A", facts))
-    column = only_a_refusal(lambda: _column("A", facts))
+    column = only_a_refusal(lambda: _column("A", facts, Path()))
     assert attribute is None or attribute.n_cells >= 1
     assert column is None or column.low < column.high
 

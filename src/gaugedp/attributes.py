@@ -194,7 +194,8 @@ class BoundedColumn:
     """A number that can be summed: clipped to [low, high], rounded to multiples of `step`.
 
     `missing` is the rule for NULL, NaN, text that is no number and the codes in `unknown`: "drop" leaves the row out of
-    the question, a number takes its place. An infinite value is clipped like any other.
+    the question, a number takes its place. An infinite value is clipped like any other. What a public table tells
+    (`look_up`) is `by_key`: the steps above `low` for each value of the table's `column`; other values are missing.
     """
 
     low: Fraction
@@ -202,10 +203,13 @@ class BoundedColumn:
     step: Fraction
     missing: Fraction | None = None
     unknown: tuple[Fraction, ...] = ()
+    column: str = ""
+    by_key: tuple[tuple[str, int], ...] = ()
 
     def __repr__(self) -> str:
         """Return what questions about the column are told apart by; without codes as from before there were any."""
         codes = f", unknown={self.unknown!r}" * bool(self.unknown)
+        codes += f", column={self.column!r}, by_key={self.by_key!r}" * bool(self.column)
         return (
             f"BoundedColumn(low={self.low!r}, high={self.high!r}, step={self.step!r}, missing={self.missing!r}{codes})"
         )

@@ -151,7 +151,7 @@ class Domain:
         attributes = read_attributes(facts, Path(path).parent)
         domain = cls(
             attributes,
-            read_columns(facts),
+            read_columns(facts, Path(path).parent),
             name,
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
             Path(path).name,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from gaugedp._validate import whole
 from gaugedp.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, categories, integers, unknown_keys
@@ -48,9 +48,9 @@ def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
     return described.levels
 
 
-def read_columns(facts: Mapping[str, Any]) -> dict[str, BoundedColumn]:
-    """Return the bounded columns of a domain file."""
-    return {name: _column(name, _plain(value)) for name, value in _section(facts, "columns").items()}
+def read_columns(facts: Mapping[str, Any], folder: Path) -> dict[str, BoundedColumn]:
+    """Return the bounded columns of a domain file; the tables that some are looked up in are in `folder`."""
+    return {name: _column(name, _plain(value), folder) for name, value in _section(facts, "columns").items()}
 
 
 def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
@@ -223,12 +223,17 @@ def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
     """Return the column `name` of a public table, whose keys are the values of the table's column `on`."""
     place = f"attribute {name}"
     only_keys(place, value, ("look_up", "on", "outside"), OWN)
-    path, on = value["look_up"], value.get("on")
+    return cast(Attribute, _told(place, name, value["look_up"], value.get("on"), folder, value.get("outside", "drop")))
+
+
+def _told(
+    place: str, name: str, path: object, on: object, folder: Path, outside: str, **numbers: BoundedColumn
+) -> Attribute | BoundedColumn:
     if not isinstance(path, str) or not isinstance(on, str):
         raise InvalidRequest(
             f"In {place}: look_up or on is no text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
         )
-    columns = named(place, lambda: look_up(folder / path, on, value.get("outside", "drop")))
+    columns = named(place, lambda: look_up(folder / path, on, outside, **numbers))
     if name not in columns:
         raise UnknownName.among(f"column of {path}", name, columns)
     return columns[name]
@@ -268,8 +273,16 @@ def _attribute(name: str, value: object) -> Attribute:
     )
 
 
-def _column(name: str, value: object) -> BoundedColumn:
-    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), OWN)
+def _column(name: str, value: object, folder: Path) -> BoundedColumn:
+    if not isinstance(value, Mapping) or "look_up" not in value:
+        return _bounded(name, value)
+    number = _bounded(name, {key: fact for key, fact in value.items() if key not in ("look_up", "on")})
+    told = _told(f"column {name}", name, value["look_up"], value.get("on"), folder, "drop", **{name: number})
+    return cast(BoundedColumn, told)
+
+
+def _bounded(name: str, value: object) -> BoundedColumn:
+    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
     facts = dict(value)  # type: ignore[call-overload]
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(
@@ -301,7 +314,7 @@ def _per_person(name: str, value: object) -> PerPerson:
 def _values(name: str, facts: Mapping[str, Any]) -> Attribute | BoundedColumn:
     """Return the values that a person may have: to be summed where there are bounds alone, else to be counted."""
     is_summed = "low" in facts and not {"width", "edges", "outside"} & set(facts)
-    return _column(name, facts) if is_summed else _attribute(name, facts)
+    return _bounded(name, facts) if is_summed else _attribute(name, facts)
 
 
 def named(place: str, make: Callable[[], T]) -> T:

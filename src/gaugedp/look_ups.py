@@ -1,19 +1,28 @@
 """Public tables that say more of a column: of each area its kind, of each product its group."""
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from itertools import accumulate, chain
 from pathlib import Path
 
-from gaugedp.attributes import categories
-from gaugedp.errors import InvalidRequest
+from gaugedp._validate import decimal, is_finite
+from gaugedp.attributes import BoundedColumn, categories
+from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.trees import Level
 
 _ONE_LINE = "Give a line for each key, with a text in each column."
 
 
-def look_up(table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop") -> dict[str, Level]:
+def look_up(
+    table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop", **numbers: BoundedColumn
+) -> dict[str, Level | BoundedColumn]:
     """Return an attribute for each other column of a public table, told by the private table's column `on`.
+
+    A column that is named among `numbers` is summed and not counted by: PRICE=gd.bounded(0, 100). Its numbers are
+    clipped and rounded as that says, and a row whose value is not listed follows its `missing`.
 
     `table` is the path of a CSV file, or columns of texts of one length; its column `on` lists the values of the
     private table's column, each once. A row is in the cell that the table gives for its value. A row whose value is not
@@ -36,7 +45,34 @@ def look_up(table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: s
     if "" in (texts := [text for column in columns.values() for text in column]) or None in texts:
         raise InvalidRequest("The public table has an empty field.", _ONE_LINE)
     keys = categories(columns.pop(on)).values
-    return {name: _attribute(on, keys, texts, outside) for name, texts in columns.items()}
+    if unknown := [name for name in numbers if name not in columns]:
+        raise UnknownName.among("column of the public table", unknown[0], columns)
+    return {
+        name: _number(name, on, keys, texts, numbers[name]) if name in numbers else _attribute(on, keys, texts, outside)
+        for name, texts in columns.items()
+    }
+
+
+def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bounded: BoundedColumn) -> BoundedColumn:
+    """Return the texts, which are numbers, as a bounded column that `keys` tell."""
+    if bounded.unknown:
+        raise InvalidRequest(f"{name} has codes for unknown numbers.", "Leave those lines out of the public table.")
+    steps = [_steps(name, text, bounded) for text in texts]
+    return replace(bounded, column=on, by_key=tuple(zip(keys, steps, strict=True)))
+
+
+def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
+    """Return the steps above the lower bound of the nearest number that the column may have."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not is_finite(number):
+        raise InvalidRequest(f"{name} of the public table is {text!r}.", "Give a number for each key.")
+    return (
+        math.floor(min(max(decimal(number), bounded.low), bounded.high) / bounded.step + Fraction(1, 2))
+        - bounded.low_steps
+    )
 
 
 def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str) -> Level:

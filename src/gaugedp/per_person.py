@@ -158,7 +158,7 @@ class PerPerson:
 def _numbers(fact: Fact) -> Fact:
     """Return the values of a number; codes for an unknown one were taken away from the rows."""
     if isinstance(fact, BoundedColumn):
-        return replace(fact, unknown=())
+        return replace(fact, unknown=(), column="", by_key=())
     if fact.values_are != "numbers" or fact.column:
         raise InvalidRequest("A number has other values than these.", "Give gd.integers, gd.bins or gd.bounded.")
     return fact

@@ -85,6 +85,10 @@ def other_cell(attribute: Attribute) -> int | None:
 
 def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpression:
     """Return the reading of a bounded column; its code is the whole number of steps above the lower bound."""
+    if bounded.column:
+        keys, codes = zip(*bounded.by_key, strict=True)
+        reading = _keyed(keys, codes, column, alias)
+        return replace(reading, code=exp.cast(reading.code, "BIGINT"))
     value = exp.column(alias)
     inside = _is_known(bounded, column, value)
     if column.kind is Kind.INTEGER and bounded.step == 1:
@@ -143,15 +147,19 @@ def _as_read(column: Column, alias: str) -> ColumnExpression:
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
     """Return the code of a value: category k is `values` from `starts[k]` on, to where the next begins."""
     value = exp.column(alias)
-    is_text = column.kind in {Kind.TEXT, Kind.LABEL}
-    if is_text and column.has_enums:
+    if column.kind in {Kind.TEXT, Kind.LABEL} and column.has_enums:
         place = _enum(values, column, alias)
         if len(starts) == len(values):
             return place
         code = _search_edges(value, list(map(exp.convert, starts)), 0, len(starts) - 1)
         return replace(place, code=code, is_null_outside=False)
-    codes = np.repeat(range(len(starts)), np.diff([*starts, len(values)])).tolist()
-    if is_text:
+    return _keyed(values, np.repeat(range(len(starts)), np.diff([*starts, len(values)])).tolist(), column, alias)
+
+
+def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: str) -> ColumnExpression:
+    """Return the code of a value, where `values` and `codes` list both."""
+    value = exp.column(alias)
+    if column.kind in {Kind.TEXT, Kind.LABEL}:
         texts = sorted(zip(values, codes, strict=True))
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
         return ColumnExpression({alias: text_of(column)}, _is_any(value, choices), _search_equal(value, choices))

@@ -13,7 +13,7 @@ from gaugedp.attributes import Attribute, BoundedColumn
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.bounding import over
-from gaugedp.tables.cells import ColumnExpression, number_of, read_attribute, read_person, text_of
+from gaugedp.tables.cells import ColumnExpression, number_of, read_attribute, read_person, read_steps, text_of
 from gaugedp.tables.engine import Column, Engine, Sql
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
@@ -84,8 +84,10 @@ def _of_domain(engine: Engine, domain: Domain) -> Iterator[Finding]:
 
 
 def _of_attribute(engine: Engine, name: str, attribute: Attribute) -> Iterator[Finding]:
-    column = engine.columns[name]
-    reading = read_attribute(attribute, column, _READ)
+    return _of_cells(engine, name, engine.columns[name], read_attribute(attribute, engine.columns[name], _READ))
+
+
+def _of_cells(engine: Engine, name: str, column: Column, reading: ColumnExpression) -> Iterator[Finding]:
     is_missing = _VALUE.is_(exp.null())
     misfit = exp.and_(exp.not_(is_missing.copy()), exp.not_(exp.func("COALESCE", reading.inside, exp.false())))
     rows = _valued(column, reading)
@@ -97,6 +99,10 @@ def _of_attribute(engine: Engine, name: str, attribute: Attribute) -> Iterator[F
 
 
 def _of_column(engine: Engine, name: str, bounded: BoundedColumn) -> Iterator[Finding]:
+    if bounded.column:
+        key = engine.columns[bounded.column]
+        yield from _of_cells(engine, name, key, read_steps(bounded, key, _READ))
+        return
     column, number, is_missing = engine.columns[name], exp.column(_READ), _VALUE.is_(exp.null())
     reading = ColumnExpression({_READ: number_of(column)}, exp.true(), number)
     is_no_number = exp.and_(exp.not_(is_missing.copy()), number.is_(exp.null()))

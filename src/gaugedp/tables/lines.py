@@ -41,7 +41,9 @@ class FileLines:
     def open(cls, path: str, domain: Domain, attributes: Sequence[str], columns: Sequence[str]) -> "FileLines":
         """Return the lines, having looked at the names and types of the columns only."""
         names = file_columns(path)
-        for name in (*map(domain.source, attributes), *columns):
+        numbers = [domain.column(name) for name in columns]
+        sources = [bounded.column or name for name, bounded in zip(columns, numbers, strict=True)]
+        for name in (*map(domain.source, attributes), *sources):
             check_names(names, [name])
         engines, types = open_whole(path, names)
         read = list[tuple[ColumnExpression, int | None]]()
@@ -49,9 +51,9 @@ class FileLines:
             attribute, source = domain.attribute(name), domain.source(name)
             check_type(replace(types[source], name=source), attribute)
             read.append((read_attribute(attribute, types[source], f"x{len(read)}"), other_cell(attribute)))
-        for name in columns:
-            check_type(replace(types[name], name=name), domain.column(name))
-            read.append((read_steps(domain.column(name), types[name], f"x{len(read)}"), None))
+        for name, bounded in zip(sources, numbers, strict=True):
+            check_type(replace(types[name], name=name), bounded)
+            read.append((read_steps(bounded, types[name], f"x{len(read)}"), None))
         return cls(names, engines, _statement(len(names), read), len(attributes))
 
     def batches(self) -> Iterator[Lines]:

@@ -100,7 +100,8 @@ class PeopleEngine(Engine):
         """Return the reading of a column, and its steps or its cell, NULL for none, in 64 bits."""
         rows, types = self._domain.rows or self._domain, self._below.columns
         if name in rows.columns:
-            reading, missing = read_steps(rows.columns[name], types[name], alias), missing_steps(rows.columns[name])
+            bounded = rows.columns[name]
+            reading, missing = read_steps(bounded, types[bounded.column or name], alias), missing_steps(bounded)
         else:
             reading, missing = read_attribute(rows.attributes[name], types[rows.source(name)], alias), None
         return reading, exp.cast(reading.otherwise(missing), "BIGINT")

@@ -151,7 +151,7 @@ class Aggregation:
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         bounded = self.domain.column(name)
-        return read_steps(bounded, self.types[name], alias), missing_steps(bounded)
+        return read_steps(bounded, self.types[bounded.column or name], alias), missing_steps(bounded)
 
     def _fields(self) -> list[Field]:
         sizes = self.domain.shape(self.attributes)

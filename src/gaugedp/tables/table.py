@@ -69,7 +69,8 @@ class Table(Rows):
             )
         unit, described = domain.protected(unit), domain.rows or domain
         attributes = [(described.source(name), attribute) for name, attribute in described.attributes.items()]
-        facts: list[tuple[str, Attribute | BoundedColumn]] = [*attributes, *described.columns.items()]
+        columns = [(bounded.column or name, bounded) for name, bounded in described.columns.items()]
+        facts: list[tuple[str, Attribute | BoundedColumn]] = [*attributes, *columns]
         needed = list(dict.fromkeys([*(name for name, _ in facts), *([unit.column] if unit.column else [])]))
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
@@ -278,7 +279,7 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
 
 def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
     accepted = {Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL, Kind.TEXT}
-    if isinstance(fact, Categories | UnknownKeys):
+    if fact.column or isinstance(fact, Categories | UnknownKeys):
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
     elif isinstance(fact, Dates):
         _refuse_unless(column, {Kind.TEXT, Kind.LABEL, Kind.INSTANT}, "read as dates")
