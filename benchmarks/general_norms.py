@@ -226,9 +226,9 @@ def main() -> None:
         "in floats; the others are the library's. Frank–Wolfe is for ℓ₁. The minimum is found from above, so that a",
         "risk may be too small by 1e-4 or so.",
         "",
-        "The Gibbs sampler is behind the best of the others in every row: objective perturbation for ℓ₁.₅ and ℓ₂ with rows",
-        "enough, mirror descent for the simplex and where columns are many. In ℓ₁ it is ahead of Frank–Wolfe but for 1,000",
-        "rows. Where the risk at 0 is smaller, ε = 1 buys nothing with so few rows.",
+        "The Gibbs sampler is behind the best of the others in every row: objective perturbation for ℓ₁.₅ and ℓ₂ with",
+        "rows enough, mirror descent for the simplex and where columns are many. In ℓ₁ it is ahead of Frank–Wolfe but",
+        "for 1,000 rows. Where the risk at 0 is smaller, ε = 1 buys nothing with so few rows.",
         "",
         "Written by `python benchmarks/general_norms.py`.",
     ]
