@@ -203,7 +203,9 @@ def exponent(name: str, means: dict[tuple[str, int, int], float], column: int) -
 def main() -> None:
     """Write the page."""
     means: dict[tuple[str, int, int], float] = {}
-    balls = {name: [(Geometry((d,), p, RADIUS), n) for d, n in SIZES] for name, p in NORMS.items()}
+    balls: dict[str, list[tuple[Ball, int]]] = {
+        name: [(Geometry((d,), p, RADIUS), n) for d, n in SIZES] for name, p in NORMS.items()
+    }
     balls["simplex"] = [(Simplex(d), n) for d, n in SIZES]
     lines = [
         "# The Gibbs sampler in other norms", "",

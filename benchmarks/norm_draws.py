@@ -15,7 +15,9 @@ import numpy as np
 
 import gaugedp as gd
 from gaugedp.optimization import Geometry, Gibbs, Hinge, Logistic
+from gaugedp.optimization.geometry import NormedSet
 from gaugedp.optimization.posterior import Posterior
+from gaugedp.optimization.value_loss import ValueLoss
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "norm_draws.md"
 GUARANTEE = gd.ApproxDP(1.0, 1e-6)
@@ -31,7 +33,7 @@ BEFORE = 2.9e14  # looks at rows at n = 1e5 by version 0.1, which grew as n²
 VALUE_STEPS, TABLE_STEPS = 3000, 300
 
 
-def table(geometry: Geometry, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def table(geometry: NormedSet, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows of dual norm 1, and signs that hang on the first column."""
     rng = np.random.default_rng(geometry.ambient_dim)
     rows = rng.choice([-1.0, 1.0], (n_rows, geometry.ambient_dim))
@@ -81,7 +83,7 @@ class CountedPotential:
 
 def values_per_step(mechanism: Gibbs) -> float:
     """Return how many values of single losses a step asks for, on average over the last half of a walk."""
-    sampler = mechanism._query_sampler(*table(mechanism.geometry, mechanism.n_rows), mechanism.loss)
+    sampler = mechanism._query_sampler(*table(mechanism.geometry, mechanism.n_rows), ValueLoss(hinge, 1.0))
     rng = gd.research_rng(2)
     point = sampler.draw(mechanism.walk.start, VALUE_STEPS // 2, rng)
     before = sampler.queries.total

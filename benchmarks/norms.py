@@ -122,7 +122,8 @@ def grants(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def parts(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.random.default_rng(1).permutation(len(rows))
-    return np.split(order, [len(rows) * 7 // 10])
+    kept, held = np.split(order, [len(rows) * 7 // 10])
+    return kept, held
 
 
 def ridge(rows: np.ndarray, target: np.ndarray) -> tuple[float, float]:
@@ -145,6 +146,11 @@ def fits(model: Callable[[int], LinearRegressor], rows: np.ndarray, target: np.n
     return np.array([square(fitted.predict(rows[held]), target[held]) - least for fitted in models])
 
 
+def usual(kind: type[Lasso | LinearRegression], key: int) -> LinearRegressor:
+    """A model that is told the bounds of the columns, and nothing else."""
+    return kind(EPSILON, DELTA, bounds=(-1, 1), target_bounds=(-1, 1), random_state=key)
+
+
 def shorter(rows: np.ndarray, target: np.ndarray, least: float) -> tuple[float, float]:
     """The least mean excess of ℓ₂ with rows in [0, 1] that are pulled back to a shorter length, and that length."""
     model = lambda length, key: LinearRegression(  # noqa: E731
@@ -157,11 +163,7 @@ def shorter(rows: np.ndarray, target: np.ndarray, least: float) -> tuple[float, 
 def line(name: str, rows: np.ndarray, target: np.ndarray) -> str:
     """Return a row of the table."""
     least, mean = ridge(rows, target)
-    given = {"bounds": (-1, 1), "target_bounds": (-1, 1)}
-    near, far = (
-        fits(lambda key, kind=kind: kind(EPSILON, DELTA, random_state=key, **given), rows, target, least)
-        for kind in (Lasso, LinearRegression)
-    )
+    near, far = (fits(partial(usual, kind), rows, target, least) for kind in (Lasso, LinearRegression))
     cut, length = shorter(rows, target, least)
     figures = (f"{each.mean():.4f} ± {each.std(ddof=1) / math.sqrt(REPEATS):.4f}" for each in (near, far))
     size = f"{len(rows) * 7 // 10:,} × {rows.shape[1]:,}"
