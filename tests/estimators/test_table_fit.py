@@ -157,7 +157,8 @@ def test_the_norm_chooses_the_estimator():
     given = planned._estimator()
     assert (type(given), given.radius, given.neighbours) == (Lasso, 3.0, "add_remove")
     assert planned.request()["norm"] == "l1"
-    assert TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, norm="l1")._estimator().radius == 1.0
+    usual = TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, norm="l1")
+    assert usual._estimator().radius == usual.request()["radius"] == 1.0
     for wrong in ({"norm": "l3"}, {"norm": "l1", "reference": "sex=1"}):
         with pytest.raises(InvalidRequest, match="norm"):
             TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, **wrong)

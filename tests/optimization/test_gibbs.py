@@ -418,23 +418,23 @@ def on_simplex(count: int = 400) -> np.ndarray:
     return grid[grid[:, 2] > 0]
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Absolute(), Slope()], ids=repr)
-def test_the_simplex_keeps_its_guarantees_by_integration(loss: Loss) -> None:
-    """Theorem 1 and the pure one, for rows at corners of the cube; control: a rate three times as large."""
+@pytest.mark.parametrize(("loss", "excess"), [(Logistic(), 2.4), (Absolute(), 1.9), (Slope(), 1.2)], ids=repr)
+def test_the_simplex_keeps_its_guarantees_by_integration(loss: Loss, excess: float) -> None:
+    """Theorems 1 and 2, rows at corners of the cube; control: a rate a fifth above what this loss attains."""
     rows, targets = np.array([[1.0, -1, 1], [0.3, 1, -1], [1, 1, -0.2]]), np.array([1.0, -1.0, 1.0])
     other = np.concatenate([[[-1.0, 1, -1]], rows[1:]])
     one = Gibbs.calibrate(Simplex(3), loss, 3, gd.ApproxDP(1.0, 1e-3))
     assert one.strength == pytest.approx(2 / math.log(3))
     assert one.rate * 2 / math.sqrt(one.strength) == pytest.approx(gaussian_mu(1.0, 1e-3 * (1 - 2**-7)))
     pure, grid = Gibbs.calibrate(Simplex(3), loss, 3, gd.PureDP(1.0)), on_simplex()
-    for mechanism, factor in ((one, 1.0), (pure, 1.0), (pure, 3.0)):
+    for mechanism, factor in ((one, 1.0), (pure, 1.0), (pure, excess)):
         held = dataclasses.replace(mechanism, rate=mechanism.rate * factor)
         logs = [-held.posterior(each, targets).value(grid) for each in (rows, other)]
         logs = [each - np.logaddexp.reduce(each) for each in logs]
         if mechanism is one:
             assert np.maximum(0, np.exp(logs[0]) - np.exp(1.0 + logs[1])).sum() <= 1e-3
-        else:
-            assert (np.abs(logs[0] - logs[1]).max() <= 1.0) == (factor == 1.0)
+        else:  # theorem 2: the range of the losses
+            assert (np.ptp(logs[0] - logs[1]) <= 1.0) == (factor == 1.0)
 
 
 def test_draws_on_the_simplex_have_the_mean_of_their_law_and_keep_the_bound() -> None:

@@ -76,6 +76,8 @@ class TableFit:
         one_of(NORMS, norm=norm)
         if norm == "l1" and (model != "linear" or reference is not None):
             raise InvalidRequest("The norm l1 is for linear models without reference levels.", "Leave one of them out.")
+        if norm == "l1" and radius is None:
+            radius = Lasso.radius
         fit = cls(design, model, unit, requested, scored, radius, reference, norm)
         _ = fit._contrasts, fit.guarantee_of_parts
         return fit
@@ -158,8 +160,7 @@ class TableFit:
     def _public(self) -> dict[str, Any]:
         """What the estimator is told about rows, target and coefficients."""
         if self.norm == "l1":
-            radius = {} if self.radius is None else {"radius": self.radius}
-            return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, **radius}
+            return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, "radius": self.radius}
         public = {"row_norm": self.design.row_norm, "radius": self.radius}
         if self.design.by_class:
             return {**public, "classes": list(range(len(self.design.classes or ())))}
