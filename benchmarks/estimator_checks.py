@@ -40,6 +40,7 @@ REASONS = {
     **dict.fromkeys(kit.SKIPPED, NOISE),
     **{check: reason for test in TESTS for check, reason in (test.EXPECTED | kit.OF_WEIGHTS).items()},
     "check_classifiers_train": "infinite values are clipped, not refused: an error would tell",
+    "check_n_features_in_after_fitting": "designs of another shape are refused, in other words",
     "check_sample_weights_invariance": kit.OF_WEIGHTS["check_sample_weight_equivalence_on_dense_data"],
 }
 
