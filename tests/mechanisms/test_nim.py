@@ -130,12 +130,6 @@ def test_long_balls_and_ellipsoids_have_less_noise_than_the_k_norm(name: str) ->
     assert mechanism.error() > lower_bound(body, 1.0)
 
 
-def test_a_scale_is_proved_for_one_level_alone() -> None:
-    body = Polytope.symmetric_hull(np.array([[1.0, 0, 1], [0, 1, 1]]))
-    assert NIM.calibrate(body, ONE, 1)._is_scale_proved
-    assert not NIM.calibrate(body, ONE, 2)._is_scale_proved
-
-
 def test_an_allowed_delta_is_not_used() -> None:
     body = LONG_BODIES["ellipsoid"]
     assert NIM.calibrate(body, gd.ApproxDP(1.0, 1e-6)).guarantee == ONE
