@@ -170,7 +170,7 @@ def test_normal_noise_of_marginals_reaches_every_generator_within_its_radius(nam
     """u_T = the residual of a cell over c_T: L·u = v in rational numbers, and the longest u is the radius."""
     body = BODIES[name]
     strategy = residual(body, body.generators.structure)
-    radius, law = strategy.proof(body)
+    radius, law, _ = strategy.proof(body)
     assert np.allclose(law.matrix, strategy.apply(np.eye(strategy.n_noise)).T, rtol=0, atol=1e-14)
     columns = rational(body.columns())
     z, found = strategy.interactions, []
@@ -197,7 +197,7 @@ def test_laplace_noise_of_marginals_pays_for_what_its_floats_miss(name: str) -> 
     """(1 + η_T) on each E_T, in rational numbers; with weights that are off by a thousandth the radius is larger."""
     body = BODIES[name]
     strategy = weighted(body, body.generators.structure)
-    radius, law = strategy.proof(body)
+    radius, law, _ = strategy.proof(body)
     assert np.allclose(law.matrix, strategy.apply(np.eye(strategy.n_noise)).T, rtol=0, atol=1e-14)
     total = sum(map(Fraction, strategy.weights.tolist())) * Fraction(body.coefficient_radius)
     assert total <= Fraction(radius) <= total * (1 + Fraction(1, 2**30))

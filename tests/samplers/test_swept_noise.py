@@ -78,6 +78,7 @@ def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
     true = [truth(name, reals, draw) for draw in range(30)]
     for n_bits in (8, 16, 64):
         values, bounds = found.floats(reals, n_bits)
+        bounds = np.broadcast_to(bounds, values.shape)
         for draw in np.flatnonzero(np.isfinite(bounds).all(axis=1)):
             for value, bound, x in zip(values[draw], bounds[draw], true[draw], strict=True):
                 assert abs(float(x) * (1 + 2.0**-52) - value) <= bound + 2.0**-50 * abs(float(x)) * (n_bits < 64)

@@ -130,8 +130,8 @@ class NIM(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """As of KNorm, where there is one level."""
-        return self.depth == 1 and is_own_scale_proved(self.body, self.noise)
+        """As of KNorm; noise of several levels has no law in any case."""
+        return is_own_scale_proved(self.body, self.noise)
 
     @property
     def depth(self) -> int:

@@ -16,6 +16,7 @@ from gaugedp.samplers.shares import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
 _MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors
+_UNLIKE = 8.0
 _PICKS = 2  # numbers that pick a part and a moment
 
 
@@ -54,8 +55,8 @@ class SweptNoise(Law):
         total, (alpha, beta) = np.abs(along) + np.abs(rest), self.shrinking
         error += (total + error) * (2.0 ** (1 - n_bits) + 12 * UNIT)
         error = np.where(is_part & is_turn, error * (1 + 2.0**-30), np.inf)
-        values = self._points(words[:, _PICKS + k :], places, turn, n_bits)
-        values *= ((alpha - beta) * along + alpha * rest)[:, None]
+        across = (alpha - beta) * along + alpha * rest
+        values = self._points(words[:, _PICKS + k :], across, places, turn, n_bits)
         values += np.multiply.outer(self._centre, along * self._signs(turn)).T
         return values, np.multiply.outer(self._row_sizes, error).T
 
@@ -136,18 +137,24 @@ class SweptNoise(Law):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        return (np.abs(self._centre) + sum(self.shrinking) * self._sides + 2.0**-500) * (1 + 2.0**-40)
+        """At least |c| + (α + β)·h for each coordinate, shape (d,), or for all where they are alike, (1,)."""
+        sizes = (np.abs(self._centre) + sum(self.shrinking) * self._sides + 2.0**-500) * (1 + 2.0**-40)
+        return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
 
     def _signs(self, turn: np.ndarray) -> np.ndarray:
         return np.where(turn < self._rank, 1.0, -1.0)
 
-    def _points(self, words: np.ndarray, places: np.ndarray, turn: np.ndarray, n_bits: int) -> np.ndarray:
-        """Return the points y: a facet's own coordinate is at the end that looks along ±c."""
-        sides = (words.view(np.int64) >> (WORD - n_bits)) * 2.0 ** (1 - n_bits)
+    def _points(
+        self, words: np.ndarray, across: np.ndarray, places: np.ndarray, turn: np.ndarray, n_bits: int
+    ) -> np.ndarray:
+        """Return `across`·y: a facet's own coordinate is at the end that looks along ±c."""
+        sides = words.view(np.int64)
+        sides = sides if n_bits == WORD else sides >> (WORD - n_bits)
+        points = (across * 2.0 ** (1 - n_bits))[:, None] * sides
         rows = np.flatnonzero(places >= 0)
-        sides[rows, places[rows]] = self._signs(turn[rows]) * np.sign(self._centre[places[rows]])
-        sides *= self._sides
-        return sides
+        points[rows, places[rows]] = across[rows] * self._signs(turn[rows]) * np.sign(self._centre[places[rows]])
+        points *= self._sides
+        return points
 
     def _picks(self, reals: Reals, draw: int, n_bits: int) -> tuple[int, int] | None:
         part = self._parts.index(reals.bits(draw, 0, n_bits), n_bits)
