@@ -157,7 +157,8 @@ def _mixture(event: Any) -> Guarantee:
     positive(standard_deviation=event.standard_deviation)
     noise = decimal(event.standard_deviation) * size / largest
     places = [math.ceil(shift * size / largest) for shift in shifts]
-    least = [above(sum(p for p, at in zip(chances, places, strict=True) if at >= k)) for k in range(1, size + 1)]
+    pairs = list(zip(chances, places, strict=True))
+    least = [above(sum((p for p, at in pairs if at >= k), Fraction(0))) for k in range(1, size + 1)]
     rate = max(_rate_of_at_least(k, size, chance) for k, chance in enumerate(least, 1))
     return SubsampledGaussian(rate, down_decimal(noise)).group(size) if rate else PureDP(0.0)
 
