@@ -4,6 +4,7 @@ Prints each number with its bracket and processor time, and that of dp-accountin
 random bounds of each part are above a reference of 50 digits. Writes docs/benchmarks/lossless.md.
 
     python benchmarks/lossless.py [random cases]
+    python benchmarks/lossless.py 2000 1          the line of part 1 alone, printed
 """
 
 import importlib.util
@@ -105,6 +106,9 @@ CASES: list[tuple[str, Callable[[], float], Peer | None]] = [
 def main() -> None:
     """Write the page."""
     n_cases = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    if len(sys.argv) > 2:
+        print(*(part_line(part, kinds, n_cases) for part, kinds in PARTS.items() if part[0] in sys.argv[2]), sep="\n")
+        return
     G.subsampled_noise_multiplier(1.0, 1e-5, 0.01, 3)  # what the first call loads
     lines = [line(*case) for case in CASES]
     text = "\n".join(

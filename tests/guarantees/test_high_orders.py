@@ -29,6 +29,22 @@ def test_the_bound_at_a_high_order_is_above_the_truth_and_near(rate: float, std:
         assert truth <= mpf(found) <= truth * (1 + mpf(10) ** -6)
 
 
+@pytest.mark.parametrize(
+    ("rate", "std", "order"),
+    [
+        (0.001970731302304898, 2.122728905925692, 40),
+        (0.00637839692337647, 4.206245968967405, 39),
+        (0.005071061484425662, 4.192650583798806, 29),
+        (0.002787390245515702, 1.7227344605388615, 17),
+    ],
+)
+def test_the_curve_of_faint_gains_is_not_below_the_truth(rate: float, std: float, order: int) -> None:
+    """What is left of r^e after 1 and its slope is small beside them where r is near 1."""
+    with mpmath.workdps(50):
+        truth = true_divergence(rate, std, order)
+        assert truth <= g.SubsampledGaussian(rate, std).renyi(order) <= truth * (1 + 1e-12)
+
+
 def test_sampling_gains_at_high_orders() -> None:
     whole, sampled = (g.SubsampledGaussian(rate, 0.1).renyi(64) for rate in (1, 0.01))
     assert whole - sampled == pytest.approx(-64 / 63 * math.log(0.01), rel=1e-4)

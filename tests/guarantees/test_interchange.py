@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import gaugedp as gd
@@ -86,6 +87,38 @@ def test_noise_on_a_poisson_sample_is_read() -> None:
     assert G.from_event(event("PoissonSampled", sampling_probability=0.2, event=laplace)) == G.Sampled(
         G.LaplaceLoss(2.0), 0.2
     )
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("chances", [[0.2, 0.6, 0.2], [0.9, 0.0, 0.1], [0.0, 1.0, 0.0], [0.81, 0.18, 0.01]])
+@pytest.mark.parametrize("unit", [1.0, 0.7])
+def test_a_mixture_is_read_as_a_group_that_is_sampled_no_less(chances: list[float], unit: float) -> None:
+    """Both directions of the mixture itself show no more, one release of it and two."""
+    shifts, std = [0.0, unit, 2 * unit], 1.3
+    facts = {"standard_deviation": std, "sensitivities": shifts, "sampling_probs": chances}
+    read = events.from_event(event("MixtureOfGaussians", **facts))
+    x = np.linspace(-12, 15, 200_001)
+    without, within = (
+        sum(p * np.exp(-((x - s) ** 2) / (2 * std**2)) for p, s in zip(law, shifts, strict=True))
+        for law in ([1, 0, 0], chances)
+    )
+    for epsilon in (0.0, 0.3, 1.0):
+        for p, q in ((without, within), (within, without)):
+            shown = np.maximum(p - math.exp(epsilon) * q, 0).sum() / without.sum()
+            assert shown <= float(read.delta(epsilon)) + 1e-9
+    assert float((2 * read).delta(0.3)) >= float(read.delta(0.3))
+
+
+@pytest.mark.usefixtures("known")
+def test_the_mixture_of_a_group_is_that_group() -> None:
+    facts = {"standard_deviation": 2.0, "sensitivities": [0, 1, 2], "sampling_probs": [0.81, 0.18, 0.01]}
+    read = events.from_event(event("MixtureOfGaussians", **facts))
+    assert isinstance(read, G.SubsampledGaussian)
+    assert (read.size, read.noise_multiplier, read.rate) == (2, 2.0, pytest.approx(0.1, rel=1e-9))
+    assert events.from_event(event("MixtureOfGaussians", **facts | {"sensitivities": [0, 0, 0]})) == gd.PureDP(0.0)
+    for wrong in ({"standard_deviation": 0.0}, {"sensitivities": [-1, 1, 2]}):
+        with pytest.raises(InvalidRequest):
+            events.from_event(event("MixtureOfGaussians", **facts | wrong))
 
 
 @pytest.mark.usefixtures("known")

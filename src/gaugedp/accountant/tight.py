@@ -64,7 +64,7 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     best = Certified(start, 0.0)
     for _ in range(_TRIES):
         contour = _contour(total, order, start, math.log(delta))
-        bracket = solved(contour, math.log(delta), start)
+        bracket = _solved_line(contour, math.log(delta), start)
         best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
         if contour.padding and bracket.low > _NARROW * bracket.high:
             break
@@ -202,21 +202,34 @@ def _argmin(objective: Callable[[Array], Array], largest: float, near: float | N
 
 def solved(profile: Profile, log_delta: float, start: float) -> Certified:
     """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
+    root, high = _from_above(profile, log_delta, start)
+    if high == 0:
+        return Certified(0.0, 0.0)
+    low = _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta)
+    return Certified(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
+
+
+def _solved_line(contour: Contour, log_delta: float, start: float) -> Certified:
+    """Return the same for a line, whose padding is taken off the lower end."""
+    if not contour.padding:
+        return solved(contour, log_delta, start)
+    _, high = _from_above(contour, log_delta, start)
+    return Certified(high, _low_of_padded(contour, high, log_delta) if high else 0.0)
+
+
+def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float, float]:
+    """Return about the ε at which the upper end meets `log_delta`, and one beyond it at which it surely is below."""
 
     def above(epsilon: float) -> float:
         return float(np.clip(profile.log_delta(epsilon).high - log_delta, -50.0, 50.0))
 
     if above(0.0) <= 0:
-        return Certified(0.0, 0.0)
+        return 0.0, 0.0
     gap = 1e-9
     while above(start) > 0:
         start, gap = start * (1 + gap) + 1e-300, 4 * gap
     root = float(scipy.optimize.brentq(above, 0.0, start, xtol=1e-300, rtol=2.0**-50))
-    high = _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
-    if isinstance(profile, Contour) and profile.padding:
-        return Certified(high, _low_of_padded(profile, high, log_delta))
-    low = _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta)
-    return Certified(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
+    return root, _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
 
 
 def _moved(root: float, direction: float, holds: Callable[[float], bool], first: float = 2.0**-52) -> float:

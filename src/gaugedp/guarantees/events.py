@@ -6,7 +6,9 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from gaugedp._validate import decimal, positive
+import scipy
+
+from gaugedp._validate import decimal, non_negative, positive
 from gaugedp.accountant.rounding import above, down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, MissingExtra
 from gaugedp.guarantees.base import Guarantee
@@ -28,10 +30,10 @@ def from_event(event: Any) -> Guarantee:
     """Return the guarantee of a dp-accounting `event`.
 
     Gaussian, Laplace, discrete Laplace, randomized response, zCDP with or without an offset, what of these runs on a
-    sample, their compositions and nothing are known; InvalidRequest for others. Neighbours are those the event was
-    written for. Of Poisson samples one record is added or removed; of samples without replacement one is replaced: as
-    events speak of values of a norm up to C, and a replaced one moves a sum by 2C, the mechanism on the sample is taken
-    with what it keeps for two records, and so is all that is composed with it.
+    sample, mixtures of Gaussians, their compositions and nothing are known; InvalidRequest for others. Neighbours are
+    those the event was written for. Of Poisson samples one record is added or removed; of samples without replacement
+    one is replaced: as events speak of values of a norm up to C, and a replaced one moves a sum by 2C, the mechanism on
+    the sample is taken with what it keeps for two records, and so is all that is composed with it.
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
@@ -129,8 +131,10 @@ def _poisson(event: Any) -> Guarantee:
         raise InvalidRequest(
             "A sample without replacement of a Poisson sample has no guarantee here.", "Sample in one of both ways."
         )
+    if event.sampling_probability == 0:
+        return PureDP(0.0)
     rate, noise = event.sampling_probability, from_event(event.event)
-    if type(event.event).__name__ == "GaussianDpEvent" and isinstance(noise, GaussianDP) and rate > 0:
+    if type(event.event).__name__ == "GaussianDpEvent" and isinstance(noise, GaussianDP):
         return SubsampledGaussian(rate, event.event.noise_multiplier)
     return _on_sample(noise, rate)
 
@@ -138,6 +142,40 @@ def _poisson(event: Any) -> Guarantee:
 def _without_replacement(event: Any) -> Guarantee:
     rate = up_decimal(Fraction(event.sample_size, event.source_dataset_size))
     return _on_sample(from_event(event.event).group(2), rate, "without_replacement", "replace")
+
+
+def _mixture(event: Any) -> Guarantee:
+    """Return what a group on a Poisson sample keeps, of the least rate with which its shifts are no smaller.
+
+    Larger shifts tell more (docs/theory/sampling.md). The k shifts above 0 become multiples of a k-th of the largest.
+    """
+    shifts, chances = list(map(decimal, event.sensitivities)), list(map(decimal, event.sampling_probs))
+    non_negative(sensitivities=min(shifts, default=0))
+    size, largest = sum(shift > 0 for shift in shifts), max(shifts, default=Fraction(0))
+    if largest == 0 or event.standard_deviation == math.inf:
+        return PureDP(0.0)
+    positive(standard_deviation=event.standard_deviation)
+    noise = decimal(event.standard_deviation) * size / largest
+    places = [math.ceil(shift * size / largest) for shift in shifts]
+    pairs = list(zip(chances, places, strict=True))
+    least = [above(sum((p for p, at in pairs if at >= k), Fraction(0))) for k in range(1, size + 1)]
+    rate = max(_rate_of_at_least(k, size, chance) for k, chance in enumerate(least, 1))
+    return SubsampledGaussian(rate, down_decimal(noise)).group(size) if rate else PureDP(0.0)
+
+
+def _rate_of_at_least(k: int, size: int, chance: float) -> float:
+    """Return a q, rounded up, with which at least `k` of `size` units are in a sample with the `chance`."""
+    if chance <= 0 or chance >= 1:
+        return min(1.0, max(0.0, chance))
+    rate = float(scipy.special.betaincinv(k, size - k + 1, chance))
+    while _chance_of_at_least(k, size, rate) < Fraction(chance):
+        rate = min(1.0, rate * (1 + 2.0**-40))
+    return rate
+
+
+def _chance_of_at_least(k: int, size: int, rate: float) -> Fraction:
+    exact = decimal(rate)
+    return sum((math.comb(size, i) * exact**i * (1 - exact) ** (size - i) for i in range(k, size + 1)), Fraction(0))
 
 
 def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
@@ -180,6 +218,7 @@ _READERS: dict[str, Callable[[Any], Guarantee]] = {
     "RandomizedResponseDpEvent": _response,
     "ZCDpEvent": lambda event: OffsetZCDP(event.rho, event.xi) if event.xi else ZCDP(event.rho),
     "PoissonSampledDpEvent": _poisson,
+    "MixtureOfGaussiansDpEvent": _mixture,
     "SampledWithoutReplacementDpEvent": _without_replacement,
     "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
     "ComposedDpEvent": _composed,

@@ -102,7 +102,8 @@ def _log_moment(order: float, rate: float, std: float, removed: int, added: int)
 def _mean_change(order: float, log_ratio: Array, log_weights: Array) -> float:
     """Return the mean of r^e − 1 − e·(r − 1) ≥ 0 under Q, e = 1 + order: it is M − 1, as the mean of r is 1.
 
-    Near r = 1 by the binomial series; elsewhere r is taken out of the difference, so that nothing overflows.
+    Near r = 1 by the binomial series, then from r^e − r and r − 1; far away r goes to its weight, so that nothing
+    overflows.
     """
     small = np.abs(log_ratio) * (2 + order) < 0.1
     x = np.expm1(log_ratio[small])
@@ -111,10 +112,12 @@ def _mean_change(order: float, log_ratio: Array, log_weights: Array) -> float:
     for k in range(3, 18):
         term = term * (order - k + 2) / k * x
         series = series + term
-    large = log_ratio[~small]
-    below, above = np.exp(log_weights[~small]), np.exp(log_weights[~small] + large)
-    rest = above * np.expm1(order * large) + order * (below - above)
-    return float(np.exp(log_weights[small]) @ series + rest.sum())
+    middle, large = ~small & (np.abs(log_ratio) < 1), np.abs(log_ratio) >= 1
+    near, far = log_ratio[middle], log_ratio[large]
+    changes = np.exp(near) * np.expm1(order * near) - order * np.expm1(near)
+    below, above = np.exp(log_weights[large]), np.exp(log_weights[large] + far)
+    rest = above * np.expm1(order * far) + order * (below - above)
+    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[middle]) @ changes + rest.sum())
 
 
 def _largest_order(std: float) -> float:
