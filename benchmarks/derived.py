@@ -155,14 +155,14 @@ def page(rows: list[str]) -> str:
         "and ever fewer in the others, down to none (skewed). C lies between 0 and 1,000, skewed, and otherwise in\n"
         "each cell of B; D has the 8 cells of A, as numbers.\n"
         "Half-lengths are medians over repetitions and cells.\n\n"
-        "| guarantee | table | question | each alone | the least | the most | half-length | all at once | half-length |\n"
+        "| guarantee | table | question | each alone | the least | the most | half-length | at once | half-length |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
     )
     foot = (
         "\n\nOf 1,000 repetitions, a share of 95 % is known to ± 1.4 %, so that the least and the most of many cells\n"
-        "lie around it. Where counts are hardly above the noise (tiny), totals are often not positive: then the interval\n"
-        "is all that there can be, and holds. The last five kinds are figures of a release, which have intervals\n"
-        "that hold at once by an equal share of the misses. ∞: beside a count that may be 0, a ratio has no upper end. "
+        "lie around it. Where counts are hardly above the noise (tiny), totals are often not positive: then the\n"
+        "interval is all that there can be, and holds. The last five kinds are figures of a release, whose intervals\n"
+        "hold at once by an equal share of the misses. ∞: beside a count that may be 0, a ratio has no upper end. "
         "Written by `python benchmarks/derived.py`.\n"
     )
     return head + "\n".join(rows) + foot
