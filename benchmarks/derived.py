@@ -161,10 +161,10 @@ def page(rows: list[str]) -> str:
     means = [float(row.split("|")[4].rstrip(" %")) for row in rows]
     others = [mean for mean in means if not 95 <= mean <= 98]
     foot = (
-        f"\n\nEach alone, intervals hold in 95 to 98 % of repetitions in {len(rows) - len(others)} of {len(rows)} lines.\n"
-        f"In the others, {min(others):g} to {max(others):g} %, the number below the line may be 0 beside its noise.\n"
-        "Of 1,000 repetitions, a share of 95 % is known to ± 1.4 %, so that the least and the most of many cells\n"
-        "lie around it. Where counts are hardly above the noise (tiny), totals are often not positive: then the\n"
+        f"\n\nEach alone, they hold in 95 to 98 % of repetitions in {len(rows) - len(others)} of {len(rows)} lines.\n"
+        f"In the others, up to {max(others, default=0):g} %, the number below the line may be 0 beside its noise.\n"
+        "Of 1,000 repetitions, a share of 95 % is known to ± 1.4 %, so that the least and the most of many\n"
+        "cells lie around it. Where counts are hardly above the noise (tiny), totals are often not positive: then the\n"
         "interval is all that there can be, and holds. The last five kinds are figures of a release, whose intervals\n"
         "hold at once by an equal share of the misses. ∞: beside a count that may be 0, a ratio has no upper end. "
         "Written by `python benchmarks/derived.py`.\n"
