@@ -205,9 +205,8 @@ def _rung(start: float, end: float, step: float) -> float:
 def lowest(values: np.ndarray, share: float) -> Quotient:
     """Return the part of the total that the `share` of rows with the least values has; rows of cell i have values[i].
 
-    Values are from 0 and grow. Where cell k holds the last of these rows, their total is
-    Σ c_i·([i < k]·(v_i − v_k) + share·v_k), and for other k that is no more: it is what a linear programme over rows
-    has as its dual. docs/theory/derived.md
+    Values are from 0 and grow. Where cell k holds the last of these rows, Σ c_i·([i < k]·(v_i − v_k) + share·v_k) is
+    their total, and for other k no more: the dual of a linear programme. docs/theory/derived.md
     """
     below = np.tri(len(values), k=-1)
     totals = below * (values - values[:, None]) + share * values[:, None]
