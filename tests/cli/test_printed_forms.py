@@ -20,9 +20,11 @@ def screen(out: str) -> list[list[str]]:
 
 
 def page(text: str) -> list[list[str]]:
-    """The same from the tables of the report, with plain signs."""
-    cells = re.findall(r'<th scope="row">[^<]*</th><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td>', text)
-    return [[one.replace("−", "-") for one in row] for row in cells]
+    """The same from the tables of the report and its single numbers, in their order, with plain signs."""
+    row = r'<th scope="row">[^<]*</th><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td>'
+    single = r"<strong>([^<]*)</strong> 95 % interval: (\S*) to ([^<]*)</p>"
+    found = [[each for each in groups if each] for groups in re.findall(f"{row}|{single}", text)]
+    return [[each.replace("−", "-") for each in groups] for groups in found]
 
 
 @pytest.mark.parametrize("question", [MIXED, "quantiles(PAY, 0.25, 0.5) by SEX"])
