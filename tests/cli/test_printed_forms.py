@@ -22,7 +22,7 @@ def screen(out: str) -> list[list[str]]:
 def page(text: str) -> list[list[str]]:
     """The same from the tables of the report and its single numbers, in their order, with plain signs."""
     row = r'<th scope="row">[^<]*</th><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td>'
-    single = r"<strong>([^<]*)</strong> 95 % interval: (\S*) to ([^<]*)</p>"
+    single = r"<strong>([^<]*)</strong>[^<]* interval[^<]*: (\S*) to ([^<]*)</p>"
     found = [[each for each in groups if each] for groups in re.findall(f"{row}|{single}", text)]
     return [[each.replace("−", "-") for each in groups] for groups in found]
 
