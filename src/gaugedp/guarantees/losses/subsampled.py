@@ -17,6 +17,7 @@ _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 _FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
 _TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative: what tails lose, and of their difference may be lost
+_FAINT = 1e-290  # tails below this may have lost more
 _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
 
 
@@ -154,7 +155,7 @@ def _log_chances(size: int, rate: float) -> Array:
 
 
 def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) -> float | None:
-    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up; None where the difference cancels.
+    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up; None where it cancels, or a tail is faint.
 
     It is flat in t, whose rounding moves it less than that of the two terms.
     """
@@ -168,6 +169,8 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
         return None
     place = np.array([float(scipy.optimize.brentq(excess, low, high, xtol=1e-14 * std, rtol=1e-15)) / std, math.inf])
     above, below = _between(place, rate, removed, 1 / std)[0], _between(place, rate, added, -1 / std)[0]
+    if below < _FAINT:
+        return None
     below *= math.exp(min(epsilon, 700.0))
     slack = _TAILS * float(above + below)
     return float(above - below) + slack if slack < _CANCELLED * float(above - below) else None
@@ -189,9 +192,14 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
 
 
 def _place(losses: Array, rate: float, std: float) -> Array:
-    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small."""
+    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small.
+
+    e^loss − (1 − q) is e^loss − 1 + q, of which the −1 takes the digits where e^loss is small.
+    """
+    least, near = np.minimum(losses, 30.0), losses > -1
     with np.errstate(divide="ignore", over="ignore"):
-        grown = np.where(losses > 30, losses, np.log(np.maximum(np.expm1(np.minimum(losses, 30.0)) + rate, 0.0)))
+        risen = np.where(near, np.expm1(least) + rate, np.exp(least) - (1 - rate))
+        grown = np.where(losses > 30, losses, np.log(np.maximum(risen, 0.0)))
     return std**2 * (grown - math.log(rate)) + 0.5
 
 
