@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
+from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
@@ -17,7 +18,6 @@ _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 _FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
 _TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative: what tails lose, and of their difference may be lost
-_FAINT = 1e-290  # tails below this may have lost more
 _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
 
 
@@ -169,7 +169,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
         return None
     place = np.array([float(scipy.optimize.brentq(excess, low, high, xtol=1e-14 * std, rtol=1e-15)) / std, math.inf])
     above, below = _between(place, rate, removed, 1 / std)[0], _between(place, rate, added, -1 / std)[0]
-    if below < _FAINT:
+    if below < LEAST_SURE:
         return None
     below *= math.exp(min(epsilon, 700.0))
     slack = _TAILS * float(above + below)
