@@ -11,6 +11,7 @@ from gaugedp import guarantees as g
 from gaugedp.accountant.few import few_losses
 from gaugedp.accountant.tight import saddle
 from gaugedp.accountant.total import Total, directions
+from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 
 
 def bracket(guarantee: g.Guarantee, epsilon: float, log_delta: float) -> tuple[float, float]:
@@ -52,6 +53,27 @@ def test_one_release_beside_its_closed_form(case: tuple[float, float, float]) ->
     assert low <= truth <= high
     assert high <= truth * (1 + 1e-4)
     assert low >= truth * (1 - 2e-3)
+
+
+@pytest.mark.parametrize("rest", [3e-15, 2.0**-52])
+def test_cells_have_the_losses_between_their_edges_where_nearly_all_are_in_the_sample(rest: float) -> None:
+    """log(P/Q) of a cell lies between its ends; losses end at −log(1 − q), near which e^−loss is as small as 1 − q."""
+    edges = np.linspace(20.0, 40.0, 2001)
+    ((p, q, _),) = SubsampledPrivacyLoss([(1 - rest, 0.13, 0, 1)], [1]).cells(edges)
+    inside = np.flatnonzero(p[1:-1] > 1e-12)
+    losses = np.log(p[1:-1][inside] / q[1:-1][inside])
+    assert len(inside) > 200
+    assert (edges[inside] - 1e-9 < losses).all()
+    assert (losses < edges[inside + 1] + 1e-9).all()
+
+
+def test_faint_tails_are_not_subtracted() -> None:
+    """Beyond 38 deviations tails are 0 in floats: the profile would be three times the truth, which is no bracket."""
+    rate, std, epsilon = 6.625574128420235e-08, 0.06004273163226032, 650.0
+    with mpmath.workdps(400):
+        truth = closed(rate, std, epsilon)
+    found = SubsampledPrivacyLoss([(rate, std, 1, 0)], [1]).exact_delta(epsilon)
+    assert found is None or truth <= found <= truth * (1 + 1e-6)
 
 
 def test_two_releases_by_an_integral_over_the_first() -> None:

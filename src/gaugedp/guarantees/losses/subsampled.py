@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
+from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
@@ -157,7 +158,7 @@ def _log_chances(size: int, rate: float) -> Array:
 
 
 def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) -> float | None:
-    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up; None where the difference cancels.
+    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up; None where it cancels, or a tail is faint.
 
     It is flat in t, whose rounding moves it less than that of the two terms.
     """
@@ -171,6 +172,8 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
         return None
     place = np.array([float(scipy.optimize.brentq(excess, low, high, xtol=1e-14 * std, rtol=1e-15)) / std, math.inf])
     above, below = _between(place, rate, removed, 1 / std)[0], _between(place, rate, added, -1 / std)[0]
+    if below < LEAST_SURE:
+        return None
     below *= math.exp(min(epsilon, 700.0))
     slack = _TAILS * float(above + below)
     return float(above - below) + slack if slack < _CANCELLED * float(above - below) else None
@@ -192,9 +195,14 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
 
 
 def _place(losses: Array, rate: float, std: float) -> Array:
-    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small."""
+    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small.
+
+    e^loss − (1 − q) is e^loss − 1 + q, of which the −1 takes the digits where e^loss is small.
+    """
+    least, near = np.minimum(losses, 30.0), losses > -1
     with np.errstate(divide="ignore", over="ignore"):
-        grown = np.where(losses > 30, losses, np.log(np.maximum(np.expm1(np.minimum(losses, 30.0)) + rate, 0.0)))
+        risen = np.where(near, np.expm1(least) + rate, np.exp(least) - (1 - rate))
+        grown = np.where(losses > 30, losses, np.log(np.maximum(risen, 0.0)))
     return std**2 * (grown - math.log(rate)) + 0.5
 
 
