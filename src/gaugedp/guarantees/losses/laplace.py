@@ -62,7 +62,8 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         extra = 1 / (2 * math.hypot(y, height))
         lost = lost_by_turning(weights, numbers, (height, until), max(16, math.ceil(n_points)))
         base = float(counts @ (log_cosh - at_axis[some])) + float(counts.sum()) * math.log1p(extra)
-        return base * (1 - 1e-12) - lost / 4 / (1 + extra) - float(apart[some].sum())
+        rounding = 1e-12 * float(counts @ (np.abs(log_cosh) + np.abs(at_axis[some])) + np.abs(apart[some]).sum())
+        return base + rounding - lost / 4 / (1 + extra) - float(apart[some].sum())
 
 
 def _log_moment(z: Array, shift: Array) -> Array:
