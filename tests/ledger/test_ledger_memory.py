@@ -2,8 +2,14 @@
 
 import threading
 
+import pytest
+
+from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
+from gaugedp.ledger.chain import LedgerEvent, extend
+from gaugedp.ledger.store import Transaction
+from tests.ledger.kit import paid
 
 
 def test_one_act_at_a_time() -> None:
@@ -23,3 +29,17 @@ def test_one_act_at_a_time() -> None:
     for thread in threads:
         thread.join()
     assert acts == ["slow", "quick"]
+
+
+def test_an_act_within_an_act_is_refused_and_undoes_nothing() -> None:
+    """As of a handler of signals: what the outer act reserved stays reserved."""
+    ledger = Ledger.in_memory(PureDP(1))
+
+    def signalled(transaction: Transaction) -> None:
+        transaction.append(*extend(transaction.head(), LedgerEvent("bind", request="{}")))
+        with pytest.raises(LedgerRefused, match="in the middle of another transaction"):
+            paid(ledger, 0.5)
+
+    ledger._store.run(signalled)
+    assert [entry.kind for entry in ledger.entries()] == ["open", "bind"]
+    assert ledger.verify().entries == 2

@@ -127,6 +127,9 @@ def test_what_a_key_stored_is_read_without_asking_again(place: Place) -> None:
     for key in ("unanswered", "unknown"):
         with pytest.raises(InvalidRequest, match=f"Nothing is stored under the key '{key}'"):
             ledger.stored(key)
+    for no_key in ("\ud800", "", 3):
+        with pytest.raises(InvalidRequest, match="The key is not a text"):
+            ledger.stored(no_key)  # type: ignore[arg-type]
 
 
 def test_a_settled_key_is_answered_when_nothing_is_left(ledger: Ledger) -> None:

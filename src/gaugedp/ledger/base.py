@@ -186,6 +186,7 @@ class Ledger:
 
     def stored(self, key: str) -> bytes:
         """Return what was stored under a key, at no cost. Refused: a key under which nothing was."""
+        check_text("The key", key)
         return self._read(lambda ledger: ledger.stored(key))
 
     def account(self, reservation: Reservation) -> dict[str, Any]:

@@ -183,9 +183,14 @@ class MemoryStore:
             raise LedgerRefused(
                 "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget."
             )
-        with self._lock, self._connection:  # which commits, or keeps nothing where `act` raises
-            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            return act(SqliteTransaction(self._connection))
+        with self._lock:
+            if self._connection.in_transaction:  # of this thread: a signal came between
+                raise LedgerRefused(
+                    f"The ledger {self.name} is in the middle of another transaction.", "Ask again when it has ended."
+                )
+            with self._connection:  # which commits, or keeps nothing where `act` raises
+                self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                return act(SqliteTransaction(self._connection))
 
     def __reduce__(self) -> NoReturn:
         raise InvalidRequest(
