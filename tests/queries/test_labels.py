@@ -197,6 +197,8 @@ BAD_TEXT = [
     ("prefix(AGE)", UnknownName, "Did you mean 'AGEP'?"),
     ("prefix(SEX*EDU)", UnknownName, "There is no attribute 'SEX*EDU'."),
     ("prefix(EDU) by EDU", InvalidRequest, "EDU*EDU names an attribute twice."),
+    ("share(SEX, level=0.99) by EDU", InvalidRequest, "share takes no level. Only median and quantiles do"),
+    ("mean(PINCP, level=0.99)", InvalidRequest, "for others, take answer.interval(0.99) afterwards."),
     ("sums(PINCP)", UnknownName, "There is no question 'sums'. Did you mean 'sum'?"),
     ("mode(PINCP)", UnknownName, "There is no question 'mode'."),
     ("sum(PINCP) by AGE", UnknownName, "Did you mean 'AGEP'?"),

@@ -426,6 +426,22 @@ def test_time_is_drawn_as_lines_with_one_for_each_cell_of_another_attribute() ->
     assert chart("when*area")[1].form != "line", "nine lines are too many"
     assert chart("where")[1].form == "dots"
     assert chart("change(when) by where")[1].at.max() == 4
+    assert lines.joined.all()
+
+
+def test_no_line_leads_to_a_cell_that_is_no_time() -> None:
+    from gaugedp.report.layout import Line, arrange
+
+    when = gd.dates("2017-01", "2017-06", by="month", outside="other")
+    release = made("where*when", gd.Domain.of(when=when, where=["n", "s"]))
+    lines = arrange(read_terms(release)[0], compact=False)
+    assert isinstance(lines, Line)
+    assert lines.at[~lines.joined].tolist() == [6, 6]
+
+
+def test_an_axis_of_numbers_has_their_unit() -> None:
+    captions = gd.Captions(columns={"pay": gd.Caption("wage", unit="euros")})
+    assert "wage (euros)" in render(made("pay", BROKEN_DOWN.with_captions(captions)))
 
 
 def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:

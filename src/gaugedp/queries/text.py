@@ -105,12 +105,21 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         )
     if word in _QUANTILES:
         return _quantiles(domain, word, name, names)
+    _check_level(word, name)
     if word in _MEASURES:
         return _MEASURES[word](domain, name, names)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
         return ordered if names is None else product(ordered, marginals(domain, names))
     raise _unknown(word)
+
+
+def _check_level(word: str, inside: str) -> None:
+    if any(part.startswith("level=") for part in parts(inside, ",")[1:]):
+        raise InvalidRequest(
+            f"{word} takes no level.",
+            "Only median and quantiles do; for others, take answer.interval(0.99) afterwards.",
+        )
 
 
 def _is_of_cells(text: str) -> bool:

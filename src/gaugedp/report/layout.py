@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp.attributes import OTHER
 from gaugedp.queries.outline import CELLS
 from gaugedp.report.terms import MOST_DRAWN, Term, labels
 
@@ -46,7 +47,10 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Answers along time, a line for each series: `at` says where each answer stands, `ticks` name places."""
+    """Answers along time, a line for each series: `at` says where each answer stands, `ticks` name places.
+
+    `joined` tells the answers that the lines run through: a cell of other values is no time.
+    """
 
     form: ClassVar[str] = "line"
     ticks: list[tuple[float, str]]
@@ -55,6 +59,7 @@ class Line:
     series: tuple[str, ...]
     series_title: str
     of_series: np.ndarray
+    joined: np.ndarray
     remark: str = ""
 
 
@@ -112,10 +117,11 @@ def _line(term: Term, compact: bool) -> Line | None:
         return None
     places = np.indices([len(levels) for levels in term.levels]).reshape(len(term.levels), -1)
     ticks = _thinned([(float(place), label) for place, label in enumerate(term.levels[time])], _MOST_TICKS[compact])
+    joined = np.array(term.axes[time].texts)[places[time]] != OTHER
     if not others:
-        return Line(ticks, term.names[time], places[time], ("",), "", np.zeros(len(term.cells), dtype=int))
+        return Line(ticks, term.names[time], places[time], ("",), "", np.zeros(len(term.cells), dtype=int), joined)
     other = others[0]
-    return Line(ticks, term.names[time], places[time], term.levels[other], term.names[other], places[other])
+    return Line(ticks, term.names[time], places[time], term.levels[other], term.names[other], places[other], joined)
 
 
 def _histogram(term: Term) -> Histogram | None:
@@ -134,7 +140,8 @@ def _histogram(term: Term) -> Histogram | None:
         else ""
     )
     cut = float(borders[-1]) if is_long else None
-    return Histogram(shown[:-1], shown[1:], unit / widths, term.names[0], unit, cut, remark=beside)
+    title = term.names[0] + (f" ({term.unit})" if term.unit else "")
+    return Histogram(shown[:-1], shown[1:], unit / widths, title, unit, cut, remark=beside)
 
 
 def _dots(term: Term) -> Dots:

@@ -93,7 +93,8 @@ def _line(term: Term, layout: Line, sizes: Sizes) -> str:
     places = layout.at + (layout.of_series - (n_series - 1) / 2) * 0.6 / n_series
     for series in range(n_series):
         mask = layout.of_series == series
-        axes.plot(places[mask], term.estimate[mask], color=COLOURS[series], linewidth=1.3, zorder=3, clip_on=False)
+        on = mask & layout.joined
+        axes.plot(places[on], term.estimate[on], color=COLOURS[series], linewidth=1.3, zorder=3, clip_on=False)
         _marks(axes, term, places, (mask, series), upright=True)
     axes.set_xlim(-0.6, layout.at.max() + 0.6)
     return _finished(axes, term, sizes, margin, (layout.ticks, layout.title))

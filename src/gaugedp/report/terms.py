@@ -82,7 +82,8 @@ class Term:
 
     `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
     attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
-    `areas` are the outlines of the cells of one attribute, where they are known, by their texts in `axes`.
+    `areas` are the outlines of the cells of one attribute, where they are known, by their texts in `axes`. `unit` is
+    that of the numbers in the cells of one attribute.
     Where they are `from_zero`, the axis of a chart has 0 on it. `axes` say what the cells of each attribute are, and
     `counts` that rows are counted in them.
     """
@@ -105,6 +106,7 @@ class Term:
     processed: bool = False
     ends: float | None = None
     alone: bool = True
+    unit: str = ""
     areas: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -164,6 +166,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         axes,
         outline.measure == COUNT,
         outline.measure in _FROM_ZERO,
+        unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
     )
 
