@@ -283,9 +283,10 @@ def main(folder: Path | None, n_splits: int) -> None:
     common = int(np.mean([row.descents.mean(1) for row in rows], axis=0).argmax())
     head = (__doc__ or "").split("    python")[0].splitlines()
     packages = ("numpy", "scikit-learn", *(("torch", "opacus") if torch is not None else ()))
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     lines = [
         "# " + head[0], "", *head[2:],
-        f"{len(trials)} tables, {n_splits} splits; " + ", ".join(f"{name} {version(name)}" for name in packages) + ".", "",
+        f"{len(trials)} tables, {n_splits} splits; {versions}.", "",
         *summary(rows, common), "",
         "## Mean accuracy", "",
         "▲: a peer is better than ours by more than two standard errors of the paired difference; ▼: worse.", "",
