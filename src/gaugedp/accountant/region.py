@@ -125,18 +125,18 @@ class _Search:
         cuts = self._first_cuts(delta is None)
         if len(cuts) < 2:
             return math.inf
-        found, before = math.inf, math.inf
+        least, before = math.inf, math.inf
         for _ in range(_CORNERS):
             rise, q = cuts[True].corner(cuts[False])
             if not (rise > 0 and 0 < q < 1):
                 return math.inf
             line = (epsilon, rise) if delta is None else (math.log(rise / q), delta)
-            found, before = line[delta is None], found
+            least, before = line[delta is None], least
             place = self._at(*line, math.log(q))
-            if not place.outside.any() or abs(before - found) <= _STILL * found:
-                return found
+            if not place.outside.any() or abs(before - least) <= _STILL * least:
+                return least
             cuts |= place.cuts(delta is None)
-        return found
+        return least
 
     def _first_cuts(self, is_delta: bool) -> dict[bool, "_Cut"]:
         """Return cuts of the last line, of a few more of its places where those it has are on one side."""
@@ -223,7 +223,9 @@ class _Place:
             self.slopes = steep - flat
             self.by_p = np.stack([steep[0] / growth, -flat[1] / growth])
             lost = _MARGIN + _UNIT * a * far.sum()
-            self.blur = lost * a * (np.abs(powers[::2]) + np.abs(powers[1::2]) + ratios[::2] + ratios[1::2])
+            bent, moved = np.abs(powers[::2]) + np.abs(powers[1::2]), ratios * (1 + c * np.abs(powers))
+            moved = (moved[::2] + moved[1::2]) * [[1.0], [growth]]
+            self.blur = lost * a * (bent * [[growth], [1.0]] + moved)  # what rounding may move the slopes by
             is_falling = np.array([growth * a < c * ratios[0], np.zeros(len(c), dtype=bool)])  # where slopes overflow
         self.excess[~np.isfinite(self.excess)] = -math.inf
         steepest = np.where(is_falling, -math.inf, math.inf)

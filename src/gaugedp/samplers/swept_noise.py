@@ -72,15 +72,15 @@ class SweptNoise(Law):
         along = minus_log_bracket(words[:first], n_bits) if place >= 0 else (0, 0)
         rest = minus_log_bracket(words[first * (place >= 0) :], n_bits)
         across: Ends = _plus(_times(Fraction(alpha - beta), along), _times(Fraction(alpha), rest))
-        found = []
+        brackets = []
         for row in places:
             low, high = self._side(reals.bits(draw, _PICKS + k + row, n_bits), n_bits)
             if row == place:
                 low = high = Fraction(sign if self.middle[row] > 0 else -sign)
             outer = across[low < 0] * low, across[high >= 0] * high
             ends = _plus(_times(sign * self.middle[row], along), _times(self.half[row], outer))
-            found.append((ends[0] / 2**n_bits, ends[1] / 2**n_bits))
-        return found
+            brackets.append((ends[0] / 2**n_bits, ends[1] / 2**n_bits))
+        return brackets
 
     def cube_gauge(self) -> Fraction:
         """Return at least Σ‖e_i‖_K over the unit vectors, where at most one h_i is 0, with c_i ≠ 0 there."""
