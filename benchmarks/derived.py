@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import gaugedp as gd
+from gaugedp.deriving.figures import Quotient
 from gaugedp.deriving.terms import figure_term
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.queries import Query
@@ -111,13 +112,21 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
     for figure, place in zip(term.figures, term.places, strict=True):
         interval, true = figure.under(known[:, place]), figure.value(exact[place])
         rows = (exact + drawn)[:, place]
-        opens = [figure.bottom.at(row) <= 0 or interval.leaves_open(row, 1 - LEVEL, true) for row in rows]
-        ends = np.array([interval.ends(row, 1 - LEVEL) for row in rows[:FEW]])
-        inside = (ends[:, 0] <= true + 1e-9) & (true - 1e-9 <= ends[:, 1])
-        assert (inside >= opens[:FEW]).all(), "the ends hold the figures that numbers leave open"
-        holds.append(np.mean(opens))
-        halves.append(term.scale * (ends[:, 1] - ends[:, 0]) / 2)
+        inside = np.array([interval.leaves_open(row, 1 - LEVEL, true) for row in rows])
+        ends = {
+            i: interval.ends(row, 1 - LEVEL) for i, row in enumerate(rows) if i < FEW or below_is_small(figure, row)
+        }
+        for i, (low, high) in ends.items():
+            assert inside[i] <= (low <= true + 1e-9 and true - 1e-9 <= high), "ends hold what numbers leave open"
+            inside[i] = low <= true + 1e-9 and true - 1e-9 <= high
+        holds.append(inside.mean())
+        halves.extend(term.scale * (high - low) / 2 for i, (low, high) in ends.items() if i < FEW)
     return Seen(np.array(holds), float(np.median(halves)))
+
+
+def below_is_small(figure: Quotient, row: np.ndarray) -> bool:
+    """Return whether the ends hold more than what the numbers leave open."""
+    return figure.bottom.at(row) < figure.least
 
 
 def released(table: np.ndarray, query: Query) -> np.ndarray:
@@ -162,10 +171,10 @@ def page(rows: list[str]) -> str:
     others = [mean for mean in means if not 95 <= mean <= 98]
     foot = (
         f"\n\nEach alone, they hold in 95 to 98 % of repetitions in {len(rows) - len(others)} of {len(rows)} lines.\n"
-        f"In the others, up to {max(others, default=0):g} %, the number below the line may be 0 beside its noise.\n"
+        f"{f'The others hold in up to {max(others):g} %.' if others else ''}\n"
         "Of 1,000 repetitions, a share of 95 % is known to ± 1.4 %, so that the least and the most of many\n"
-        "cells lie around it. Where counts are hardly above the noise (tiny), totals are often not positive: then the\n"
-        "interval is all that there can be, and holds. The last five kinds are figures of a release, whose intervals\n"
+        "cells lie around it. Where counts are hardly above the noise (tiny), totals are often not positive, and an\n"
+        "interval may be all that there can be. The last five kinds are figures of a release, whose intervals\n"
         "hold at once by an equal share of the misses. ∞: beside a count that may be 0, a ratio has no upper end. "
         "Written by `python benchmarks/derived.py`.\n"
     )

@@ -25,7 +25,7 @@ def test_it_prints_and_writes_figures_and_spends_nothing(stored: Path, capsys) -
     assert run(["derive", "release.json", "--query", "share(SEX) by AREA; change(AREA)", *files]) == 0
     assert "nothing was spent" in capsys.readouterr().out
     assert (stored / "shares.csv").read_text().startswith("SEX,AREA,query,estimate")
-    assert "Share of rows" in (stored / "shares.html").read_text("utf-8")
+    assert "Percentage of rows" in (stored / "shares.html").read_text("utf-8")
     assert run(["derive", "shares.json", "--query", "SEX"]) == 2
     assert "Give that release" in capsys.readouterr().err
 

@@ -123,7 +123,7 @@ def test_figures_are_those_of_the_rows_one_by_one() -> None:
     assert lowest(VALUES, 0.5).value(counts.astype(float)) == pytest.approx(rows[:5].sum() / rows.sum())
     cells = np.array([-300.0, 10, 200, 40])
     assert difference(100).value(cells) == pytest.approx(-35)
-    assert ratio(150, 100).value(cells) == pytest.approx(120 / 155)
+    assert ratio(150, 100, 1).value(cells) == pytest.approx(120 / 155)
 
 
 FIGURES: dict[str, tuple] = {
@@ -131,8 +131,8 @@ FIGURES: dict[str, tuple] = {
     "lowest half": (lowest(VALUES, 0.5), np.array([300.0, 200, 90, 30]), 1.0, 0.97),
     "lowest share at a border": (lowest(VALUES, 0.6), np.array([40.0, 20, 20, 20]), 1.0, 0.97),
     "difference": (difference(50), np.array([2000.0, 3000, -900, 2000]), np.array([50.0, 1, 50, 1]), 0.97),
-    "ratio": (ratio(50, 50), np.array([2000.0, 3000, -900, 2000]), np.array([50.0, 1, 50, 1]), 0.97),
-    "ratio of few": (ratio(50, 50), np.array([20.0, 30, -90, 20]), np.array([50.0, 1, 50, 1]), 0.98),
+    "ratio": (ratio(50, 50, 1), np.array([2000.0, 3000, -900, 2000]), np.array([50.0, 1, 50, 1]), 0.97),
+    "ratio of few": (ratio(50, 50, 1), np.array([20.0, 30, -90, 20]), np.array([50.0, 1, 50, 1]), 0.98),
 }
 
 

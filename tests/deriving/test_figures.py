@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gaugedp.deriving.figures import Linear, Quotient, beyond, difference, gini, lowest
+from gaugedp.deriving.figures import Linear, Quotient, beyond, difference, gini, lowest, ratio
 
 MISSES = 0.05
 VALUES = np.array([5.0, 15, 25, 35])
@@ -62,3 +62,17 @@ def test_the_lowest_rows_are_those_of_the_rows_one_by_one(share) -> None:
         whole = int(share * len(rows))
         total = rows[:whole].sum() + (share * len(rows) - whole) * rows[whole]
         assert lowest(VALUES, share).value(counts.astype(float)) == pytest.approx(total / rows.sum())
+
+
+@pytest.mark.parametrize(
+    ("figure", "numbers"),
+    [(gini(VALUES), -np.ones(4)), (lowest(VALUES, 0.5), np.zeros(4)), (ratio(50, 50, 1), np.array([9.0, 1, -60, 1]))],
+    ids=["gini", "lowest", "ratio"],
+)
+def test_where_the_number_below_the_line_is_not_positive_ends_hold_all_that_is_open(figure, numbers) -> None:
+    interval = figure.under(draws(*4 * [2.0]))
+    low, high = interval.ends(numbers, 0.05)
+    tried = np.linspace(figure.low, min(figure.high, 1000.0), 301)
+    is_open = [interval.leaves_open(numbers, 0.05, value) for value in tried]
+    assert low <= figure.value(numbers) <= high
+    assert all(low - 1e-9 <= value <= high + 1e-9 for value in tried[is_open])

@@ -24,8 +24,8 @@ KINDS = st.sampled_from(COMPARISONS)
 
 
 def expected(kind: str, own: float, other: float) -> float:
-    """By the definition; as many where there is nothing to divide by."""
-    ratio = own / other if other else 1.0
+    """By the definition; where there is nothing to divide by, both are at least 1."""
+    ratio = own / other if other else max(own, 1.0)
     return {"difference": own - other, "ratio": ratio, "index": 100 * ratio, "change": 100 * ratio - 100}[kind]
 
 

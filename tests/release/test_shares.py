@@ -121,8 +121,8 @@ def test_processing_works_on_the_counts(table) -> None:
 
 def test_the_report_calls_them_shares_of_rows(table) -> None:
     (term,) = read_terms(released(table, "share(A) by B"))
-    assert (term.measure, term.names) == ("Share of rows", ("A", "B"))
-    assert term.meaning == "Share of rows by A and B"
+    assert (term.measure, term.names) == ("Percentage of rows", ("A", "B"))
+    assert term.meaning == "Percentage of rows by A and B"
     assert read_terms(released(table, "share(A)"))[0].names == ("A",)
 
 

@@ -487,7 +487,7 @@ def test_rows_have_the_name_that_people_call_them_and_ranges_are_words() -> None
     domain = DOMAIN.with_captions(gd.Captions(rows="persons"))
     shown = text(render(made("AGEP; share(SEX)", domain)))
     assert "Number of persons by AGEP" in shown
-    assert "Share of persons by SEX" in shown
+    assert "Percentage of persons by SEX" in shown
     assert "0 to under 10" in shown
     assert "90 to 100" in shown
     assert "[0,10)" not in shown

@@ -17,6 +17,7 @@ from gaugedp.mechanisms.noise_widths import safe_rank
 _MOMENTS = (2, 4, 6)
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimate to the end of the range
 _HALVINGS = 9
+_PLACES = 33  # of figures that are tried, where the number below the line may be 0
 _STEPS = 4  # towards the numbers nearest to the released ones
 
 
@@ -95,18 +96,17 @@ class Highest:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """The figure h₀(c)/h₁(c) in [low, high], high infinite where it has no bound; `middle` where h₁ is not positive."""
+    """The figure h₀(c)/h₁(c) in [low, high], high infinite where it has no bound; h₁ ≥ least > 0 where it is defined."""
 
     top: Form
     bottom: Form
     low: float
     high: float
-    middle: float
+    least: float
 
     def value(self, numbers: np.ndarray) -> float:
         """Return the figure of released numbers, kept in its range."""
-        bottom = self.bottom.at(numbers)
-        return float(np.clip(self.top.at(numbers) / bottom, self.low, self.high)) if bottom > 0 else self.middle
+        return float(np.clip(self.top.at(numbers) / max(self.bottom.at(numbers), self.least), self.low, self.high))
 
     def gap(self, numbers: np.ndarray, value: float) -> float:
         """Return h(c, θ), 0 for the true numbers and figure."""
@@ -137,19 +137,17 @@ class Interval:
     noise: np.ndarray
 
     def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
-        """Return the least and the largest figure, which hold the estimate too, for released numbers.
-
-        All of the range where the number below the line is not positive.
-        """
+        """Return the least and the largest figure, which hold the estimate too, for released numbers."""
         figure = self.figure
-        if figure.bottom.at(numbers) <= 0:
-            return figure.low, figure.high
         estimate = figure.value(numbers)
         is_open = partial(self.leaves_open, numbers, misses)
-        return _end(is_open, estimate, figure.low), _end(is_open, estimate, figure.high)
+        first = last = estimate
+        if figure.bottom.at(numbers) < figure.least:  # the estimate may not be open
+            first, last = _outermost(is_open, figure.low, figure.high)
+        return min(estimate, _end(is_open, first, figure.low)), max(estimate, _end(is_open, last, figure.high))
 
     def leaves_open(self, numbers: np.ndarray, misses: float, value: float) -> bool:
-        """Return whether released numbers with a positive number below the line leave the figure open."""
+        """Return whether released numbers leave the figure open."""
         near = self.figure.nearest(numbers, value, self._covariance)
         top, bottom = (around(near) for around in self._around)
         noise = np.abs(top - value * bottom - self.figure.gap(near, value))
@@ -194,12 +192,19 @@ def _end(is_open: Callable[[float], bool], start: float, end: float) -> float:
     return far
 
 
+def _outermost(is_open: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Return the least and the largest open figure of some, at equal distances; the ends where none is."""
+    places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, _PLACES)]
+    some = [place for place in places if is_open(place)] or [low, high]
+    return some[0], some[-1]
+
+
 def _rung(start: float, end: float, step: float) -> float:
     """Return what is a `step`, of 1, from start to end; to infinity straight in θ/(1 + θ), and short of its end."""
     if np.isfinite(end):
         return start + step * (end - start)
-    place = (start + min(step, 1 - 1e-9)) / (1 + start)
-    return place / (1 - place)
+    along = min(step, 1 - 1e-9)
+    return (start + along) / (1 - along)
 
 
 def lowest(values: np.ndarray, share: float) -> Quotient:
@@ -210,29 +215,32 @@ def lowest(values: np.ndarray, share: float) -> Quotient:
     """
     below = np.tri(len(values), k=-1)
     totals = below * (values - values[:, None]) + share * values[:, None]
-    return Quotient(Highest(totals), Linear(values), 0.0, share, share)
+    return Quotient(Highest(totals), Linear(values), 0.0, share, values.min())
 
 
 def gini(values: np.ndarray) -> Quotient:
     """Return Gini's coefficient, ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v), where each row of cell i has values[i] ≥ 0."""
     apart = np.abs(values[:, None] - values)
     total = values[:, None] + np.zeros(len(values))
-    return Quotient(Quadratic(apart), Quadratic(total + total.T), 0.0, 1.0, 0.0)
+    return Quotient(Quadratic(apart), Quadratic(total + total.T), 0.0, 1.0, values.min())
 
 
 def difference(half_range: float) -> Quotient:
     """Return m − m′ of numbers (sum, count, sum′, count′), sums centred: |means| ≤ half_range."""
     return Quotient(
-        _products([(0, 3, 1.0), (2, 1, -1.0)]), _products([(1, 3, 1.0)]), -2 * half_range, 2 * half_range, 0.0
+        _products([(0, 3, 1.0), (2, 1, -1.0)]), _products([(1, 3, 1.0)]), -2 * half_range, 2 * half_range, 1.0
     )
 
 
-def ratio(middle: float, half_range: float) -> Quotient:
-    """Return (middle + m)/(middle + m′) of numbers (sum, count, sum′, count′), sums centred; middle ≥ half_range."""
+def ratio(middle: float, half_range: float, step: float) -> Quotient:
+    """Return (middle + m)/(middle + m′) of numbers (sum, count, sum′, count′), sums centred; middle ≥ half_range.
+
+    A sum that is not 0 is at least a step.
+    """
     low, high = middle - half_range, middle + half_range
     tops = _products([(0, 3, 1.0), (1, 3, middle)])
     bottoms = _products([(2, 1, 1.0), (3, 1, middle)])
-    return Quotient(tops, bottoms, low / high, high / low if low > 0 else np.inf, 1.0)
+    return Quotient(tops, bottoms, low / high, high / low if low > 0 else np.inf, max(low, step))
 
 
 def _products(terms: Sequence[tuple[int, int, float]]) -> Quadratic:

@@ -93,12 +93,13 @@ def _of_means(domain: Domain, text: str, kind: str, mean: str, by: str) -> Figur
         (cells[:-1] if kind == CHANGE else np.repeat(cells[:1], shape[0] - 1, axis=0)).ravel(),
     )
     places = np.stack([own, own + cells.size, other, other + cells.size], axis=1)
-    figure = difference(half_range) if kind == DIFFERENCE else ratio(middle, half_range)
+    unit = domain.column(str(term.pieces[0].column)).step
+    figure = difference(half_range) if kind == DIFFERENCE else ratio(middle, half_range, float(unit))
     facts = [domain.attribute(name) for name in names]
     first, *rest = (attribute_axis(name, fact, Listed(fact.labels)) for name, fact in zip(names, facts, strict=True))
     axis = attribute_axis(names[0], facts[0], Listed(facts[0].labels[1:]))
     outline = Outline(text, OF_MEANS[kind], term.pieces[0].column, (axis, *rest), first.texts[0])
-    step = domain.column(str(term.pieces[0].column)).step / _FINE if kind == DIFFERENCE else Fraction(1, _FINE)
+    step = unit / _FINE if kind == DIFFERENCE else Fraction(1, _FINE)
     return FigureTerm(question, outline, [figure] * len(own), places, step, *_SCALES[kind])
 
 

@@ -171,7 +171,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
 
     `kind` is "difference" (less the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio) or
     "change" (from the cell before, in percent of it). Released are the counts of `attribute` crossed with `by`, as
-    `marginals` releases them. As many rows in both stand where the noisy count that is divided by is not positive.
+    `marginals` releases them. Where the noisy count that is divided by is below 1, both are taken as at least 1.
     Refused: another kind; an attribute with one cell.
     """
     parts, names = n_cells(domain, (attribute,)), (attribute, *_names(by))

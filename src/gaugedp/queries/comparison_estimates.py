@@ -17,6 +17,7 @@ _OF_RATIO: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     INDEX: lambda ratio: 100 * ratio,
     CHANGE: lambda ratio: 100 * (ratio - 1),
 }
+_FEWEST = 1.0  # rows that a count is compared with, where a ratio is defined
 _OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, of that which they are compared with
 
 
@@ -28,7 +29,7 @@ def compared(cells: np.ndarray, kind: str, parts: int) -> tuple[np.ndarray, np.n
 
 
 def comparisons(counts: np.ndarray, kind: str, parts: int) -> np.ndarray:
-    """Return the answers, shape ((parts − 1)·groups,); a ratio is at least 0, and 1 where the other is not positive."""
+    """Return the answers, shape ((parts − 1)·groups,); a ratio is at least 0, of counts at least 1 where other < 1."""
     return _answers(kind, *compared(counts, kind, parts))
 
 
@@ -58,8 +59,7 @@ def longest_half_comparison(
 def _answers(kind: str, own: np.ndarray, other: np.ndarray) -> np.ndarray:
     if kind == DIFFERENCE:
         return own - other
-    ratios = np.divide(own, other, out=np.ones(len(own)), where=other > 0)
-    return _OF_RATIO[kind](np.maximum(ratios, 0.0))
+    return _OF_RATIO[kind](np.maximum(own, np.where(other < _FEWEST, _FEWEST, 0.0)) / np.maximum(other, _FEWEST))
 
 
 def _ends(

@@ -7,7 +7,7 @@ from gaugedp.report.answers import chart
 from gaugedp.report.html import warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
-from gaugedp.report.markup import Html, join, listing, tag
+from gaugedp.report.markup import Html, escape, join, listing, tag
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
 from gaugedp.report.tables import finding
@@ -30,8 +30,9 @@ def press(release: "Release") -> str:
     terms = read_terms(release)
     title = release.captions.title or f"Figures from {release.facts['table']}"
     head = tag("header", tag("p", "For the press", class_="kicker"), tag("h1", title))
-    said = [said for term in terms if (said := _said(term))][:_MOST]
-    sentences = tag("section", tag("h2", "In sentences"), listing(said)) if said else Html("")
+    said = [said for term in terms if (said := _said(term))]
+    more = [escape("Further tables are in the full report.")] if len(said) > _MOST else []
+    sentences = tag("section", tag("h2", "In sentences"), listing([*said[:_MOST], *more])) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, "Made from a release; no row was read for it.")
 

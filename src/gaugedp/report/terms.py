@@ -43,7 +43,7 @@ _MEASURES = {
     COUNT: "Number of {rows}",
     SUM: "Sum of {}",
     MEAN: "Mean of {}",
-    SHARE: "Share of {rows}",
+    SHARE: "Percentage of {rows}",
     DEVIATION: "Standard deviation of {}",
     QUANTILE: "Quantiles of {}",
     MATRIX: "Combination of counts",
@@ -56,9 +56,10 @@ _MEASURES = {
     OF_MEANS[INDEX]: "Index of the mean of {}, {} = 100",
     OF_MEANS[CHANGE]: "Change of the mean of {} from the cell before, in %",
     GINI: "Gini coefficient of {}",
-    LORENZ: "Part of the total of {} that the lowest {rows} have",
+    LORENZ: "Percentage of the total of {} that the lowest {rows} have",
 }
 _OF_ONE_UNIT = (SUM, MEAN, DEVIATION, QUANTILE, OF_MEANS[DIFFERENCE])  # measures in the unit of their column
+_AS_PERCENT = (SHARE, LORENZ)
 _FROM_ZERO = (
     COUNT,
     SHARE,
@@ -148,7 +149,8 @@ def read_terms(release: "Release") -> list[Term]:
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
-    estimate, lower, upper, lowest, highest = parts
+    scale = 100 if outline.measure in _AS_PERCENT else 1
+    estimate, lower, upper, lowest, highest = (scale * part for part in parts)
     axes = outline.axes if len(cells) <= MOST_DRAWN else ()
     return Term(
         outline.text,
