@@ -96,7 +96,7 @@ class Highest:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """The figure h₀(c)/h₁(c) in [low, high], high infinite where there is no bound; it is defined where h₁ ≥ least > 0."""
+    """The figure h₀(c)/h₁(c) in [low, high], high infinite where there is no bound; defined where h₁ ≥ least > 0."""
 
     top: Form
     bottom: Form
