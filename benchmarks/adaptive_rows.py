@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from adaptive_rows_settings import settings_section
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -48,7 +49,7 @@ def main(path: str, folder: str, *others: str) -> None:
         made = [one for one in map(read, others) if list(one[0]) == names]
         lines += [line("AIM", made, real, held)] if made else []
         parts.append(section(names, lines, holds(table, names, real)))
-    PAGE.write_text(page(len(real), parts, bool(others)), "utf-8")
+    PAGE.write_text(page(len(real), [*parts, settings_section()], bool(others)), "utf-8")
 
 
 def cells_of(path: str) -> pd.DataFrame:
@@ -195,15 +196,11 @@ normal noise of one size.
 
 """
     aim = """AIM is the program of its authors (private-pgm, with its defaults: 80 MB, 1,000 steps a fit), on the
-same cells, by `python benchmarks/adaptive_rows_aim.py`. It was run once, on 5 attributes, compiled without
-optimisation, and with groups of rows that keep their columns, as in pandas before 3. A run on 8 attributes was
-stopped before its end, so nothing is said of it there. On 5 attributes its error lies within that of our runs.
+same cells, by `python benchmarks/adaptive_rows_aim.py`, with groups of rows that keep their columns, as in pandas
+before 3. Its seconds are of one processor, which other work shared.
 
 """
-    foot = """The first share and the number of steps a fit were chosen with these data in view: elsewhere errors
-may be larger.
-
-## What such rows must not be used for
+    foot = """## What such rows must not be used for
 
 - **No figure of four attributes or more.** Tables of up to three were asked for. Nothing says how wrong others are.
 - **No single small cell.** The errors above are means; a small cell may be off by all of itself. A table that was

@@ -41,7 +41,7 @@ def _said(term: Term) -> Html:
     """Return what a term says, after its title; nothing where it has no short sentence."""
     if len(term.cells) == 1:
         middle, low, high = figures.answer(term.estimate[0], term.lower[0], term.upper[0])
-        said = f"{middle}, between {low} and {high}."
+        said = f"{middle}{term.sign}, between {low} and {high}{term.sign}."
     else:
         said = finding(term)
     return join([tag("strong", f"{term.title or term.meaning}."), f" {said}"]) if said else Html("")

@@ -10,12 +10,14 @@ from gaugedp.report.markup import Html, join, table, tag
 from gaugedp.report.terms import Term, labels
 
 _MOST_COLUMNS, _MOST_LINES = 6, 40
-Numbers = tuple[str, str, str]  # an estimate and the ends of its interval
+Numbers = tuple[str, ...]  # an estimate and the ends of its interval
 
 
 def finding(term: Term) -> str:
     """Return which cells have the largest and the smallest estimate, with their intervals, in a sentence or two."""
-    texts, cells = list(figures.answers(term.estimate, term.lower, term.upper)), list(labels(term))
+    numbers = zip(term.estimate, term.lower, term.upper, strict=True)
+    texts = [tuple(f"{text}{term.sign}" for text in figures.answer(*three)) for three in numbers]
+    cells = list(labels(term))
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term, texts)
     top, bottom = int(np.argmax(term.estimate)), int(np.argmin(term.estimate))

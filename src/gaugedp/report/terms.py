@@ -59,7 +59,7 @@ _MEASURES = {
     LORENZ: "Percentage of the total of {} that the lowest {rows} have",
 }
 _OF_ONE_UNIT = (SUM, MEAN, DEVIATION, QUANTILE, OF_MEANS[DIFFERENCE])  # measures in the unit of their column
-_AS_PERCENT = (SHARE, LORENZ)
+_SHARES_OF_ALL = (SHARE, LORENZ)  # measures that are shown as percentages
 _FROM_ZERO = (
     COUNT,
     SHARE,
@@ -85,6 +85,7 @@ class Term:
     attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
     `areas` are the outlines of the cells of one attribute, where they are known, by their texts in `axes`. `unit` is
     that of the numbers in the cells of one attribute.
+    `sign` comes behind a number in a sentence.
     Where they are `from_zero`, the axis of a chart has 0 on it. `axes` say what the cells of each attribute are, and
     `counts` that rows are counted in them.
     """
@@ -109,6 +110,7 @@ class Term:
     alone: bool = True
     unit: str = ""
     areas: Mapping[str, str] = field(default_factory=dict)
+    sign: str = ""
 
     @property
     def level(self) -> str:
@@ -149,7 +151,7 @@ def read_terms(release: "Release") -> list[Term]:
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
-    scale = 100 if outline.measure in _AS_PERCENT else 1
+    scale = 100 if outline.measure in _SHARES_OF_ALL else 1
     estimate, lower, upper, lowest, highest = (scale * part for part in parts)
     axes = outline.axes if len(cells) <= MOST_DRAWN else ()
     return Term(
@@ -170,6 +172,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         outline.measure in _FROM_ZERO,
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
+        sign="\u00a0%" if outline.measure in (*_SHARES_OF_ALL, CHANGE, OF_MEANS[CHANGE]) else "",
     )
 
 
