@@ -20,7 +20,7 @@ from gaugedp.estimators.trace_regression import TraceRegression
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "trace_rows.md"
 DELTA, WIDTH, OTHERS = 1e-6, 0.2, 40_000
 COUNTS = (4_000, 16_000, 64_000)
-REPEATS = {(10, DELTA): (6, 4, 1), (10, 0.0): (4, 0, 0), (20, DELTA): (4, 3, 0), (50, DELTA): (3, 0, 0)}
+REPEATS = {(10, DELTA): (6, 6, 4), (10, 0.0): (6, 0, 0), (20, DELTA): (4, 4, 3), (50, DELTA): (3, 3, 2)}
 # by d and δ, for each n of COUNTS; none where a fit takes long
 SOLVERS = ("moments", "descent", "frank_wolfe")
 ONE_PASS = ("toeplitz", "oja")  # one repetition, at most 16,000 rows; d = 50: 4,000
