@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.bodies import BoxHull, Ellipsoid, LpBall, Polytope
+from gaugedp.bodies import BoxHull, Ellipsoid, LpBall, Polytope, image
 from gaugedp.entropy import system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import Law, Reals, rounded_draws
 
-ROUNDS = 25
+ROUNDS = 60
 MOST = 1.5
 COUNTS, FINE = 40.0, 2.0**12  # steps to a unit of the noise: of counts, and of real answers for each dimension
 CUBES = [(1, COUNTS), (3, COUNTS), (10, COUNTS), (100, COUNTS), (2000, COUNTS), (100, 100 * FINE), (2000, 2000 * FINE)]
@@ -36,6 +36,10 @@ SHAPES = {
     ),
     "octahedron": LpBall(10, 1),
     "Euclidean ball": LpBall(10, 2),
+    "ball of p = 1.5": LpBall(3, 1.5),
+    "ball of p = 1.5, ten answers": LpBall(10, 1.5),
+    "ball of p = 3": LpBall(10, 3),
+    "ball of p = 4, units of their own": image(LpBall(3, 4), np.diag([1.0, 2.0, 5.0])),
     "sums": BoxHull.of(np.zeros(12), np.ones(12)),
     "ellipsoid": Ellipsoid(np.eye(6) + 0.5),
 }

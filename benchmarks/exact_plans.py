@@ -23,7 +23,7 @@ import numpy as np
 import scipy.stats
 
 import gaugedp as gd
-from gaugedp.bodies import Ellipsoid, LpBall, Polytope
+from gaugedp.bodies import Ellipsoid, LpBall, Polytope, image
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.mechanisms.unit_draws import drawn
@@ -32,7 +32,7 @@ from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
 
 PRECISIONS = (8, 16, 53, 120)
 PLAYED = 10**5  # coordinates of noise in a playback of one mechanism
-ATTACKED, FEW, MANY = 10**6, 10**5, 16  # releases of each of two answers; fewer where there are many answers
+ATTACKED, BATCH = 10**6, 50_000  # releases of each of two answers, and in a call
 TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
 ALARM = 1e-9  # the chance of a false alarm of one event
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_plans.md"
@@ -102,6 +102,8 @@ def bodies() -> dict[str, Any]:
     return {
         "eight sums of reals": gd.KNorm.calibrate(several, pure),
         "an ellipsoid": gd.KNorm.calibrate(ellipsoid, pure),
+        "a ball of p = 1.5": gd.KNorm.calibrate(LpBall(3, 1.5, 2.0), pure),
+        "a ball of p = 4 with units of their own": gd.KNorm.calibrate(image(LpBall(3, 4), np.diag([1.0, 2, 5])), pure),
         "a ball": gd.KNorm.calibrate(LpBall(3, 2, 2.0), pure),
         "an octahedron": gd.KNorm.calibrate(LpBall(3, 1, 2.0), pure),
         "real answers": gd.KNorm.calibrate(long, pure),
@@ -188,13 +190,10 @@ def attacked(mechanism: Any) -> tuple[float, float]:
     """Return what the low-order bits of releases of two neighbours' answers tell, and what they may."""
     step, guarantee = float(mechanism.lattice_step), mechanism.guarantee
     move = np.rint(mechanism.body.argmax(np.eye(mechanism.body.ambient_dim)[:1])[0, :4] / step)
-    size, batch = (ATTACKED if mechanism.body.ambient_dim <= MANY else FEW), 50_000
     samples = [
-        np.concatenate([
-            (mechanism.draw(min(batch, size - start), RNG)[:, :4] + shift) * step for start in range(0, size, batch)
-        ])
+        np.concatenate([(mechanism.draw(BATCH, RNG)[:, :4] + shift) * step for _ in range(ATTACKED // BATCH)])
         for shift in (0 * move, move)
-    ]  # fmt: skip
+    ]
     return told(*samples, guarantee), limit(guarantee)
 
 
@@ -272,7 +271,7 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> int:
         f"Slower: exact draws beside the same noise in floats, the least processor time of {ROUNDS} turns.",
         "Told: the largest",
         f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
-        f"({FEW:,} of more than {MANY} answers)",
+        "(of the first four answers, where there are more)",
         f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
         "Other work on the machine makes the times of short draws vary.",
         "",

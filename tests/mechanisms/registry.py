@@ -160,6 +160,7 @@ SHAPED = {
     "octahedron": LpBall(3, 1, 2.0),
     "cube": LpBall(2, np.inf, 1e-7),
     "between": LpBall(3, 1.5, 1e6),
+    "upright": image(LpBall(3, 4), np.diag([1.0, 30.0, 0.7])),
     "ellipsoid": Ellipsoid(np.diag([1.0, 5.0])),
     "spectral": SchattenBall((2, 3), np.inf, 1.0),
     "few facets": Polytope.symmetric_hull(signs_matrix(3, 9)),
@@ -197,7 +198,6 @@ def _shaped() -> list[Case]:
     ]
     walks = {"KNorm walk"}
     floats = {
-        "KNorm between",
         "KNorm spectral",
         *(f"NIM {name}" for name in LONG),  # more levels than one
     }
@@ -327,6 +327,7 @@ RECIPES = [
     Recipe("KNorm", _on(gd.KNorm, REAL), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("KNorm, walk", _on(gd.KNorm, WIDE), (*APPROX, *PURE), "mixing", "shaped"),
     Recipe("KNorm, ball", _on(gd.KNorm, LpBall(5, 2, 3.0)), (*APPROX, *PURE), "exact", "shaped"),
+    Recipe("KNorm, power", _on(gd.KNorm, LpBall(3, 1.5, 0.7)), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),

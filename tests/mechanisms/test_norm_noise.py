@@ -61,7 +61,7 @@ def test_the_error_of_the_ellipsoid(name: str) -> None:
     assert mechanism.exactness == "exact"
 
 
-IN_FLOATS = ("between", "spectral")
+IN_FLOATS = ("spectral",)
 
 
 @pytest.fixture(params=SHAPED, scope="module")

@@ -20,7 +20,7 @@ class Tape(Reals):
         self.key = key
 
     def _more(self, draw: int, place: int, block: int) -> int:
-        name = f"{self.key},{draw},{place},{block}".encode()
+        name = f"{self.key},{draw},{place},{block - 1}".encode()
         return int.from_bytes(hashlib.blake2b(name, digest_size=WORD // 8).digest(), "little")
 
     def number(self, draw: int, place: int) -> mpmath.mpf:

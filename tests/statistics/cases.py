@@ -93,6 +93,7 @@ CASES = [
     pure("KNorm, marginals", on(gd.KNorm, MARGINALS)),
     pure("KNorm, real", on(gd.KNorm, REAL)),
     pure("KNorm, ball", on(gd.KNorm, LpBall(5, 2, 1.0))),
+    pure("KNorm, power", on(gd.KNorm, LpBall(3, 1.5, 1.0))),
     Case("KNorm, ball, delta", on(gd.KNorm, LpBall(10, 2, 1.0)), gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(1.1, 1e-6)),
     Case("KNorm, walk", on(gd.KNorm, WIDE), gd.ApproxDP(1.0, 1e-9), gd.ApproxDP(1.1, 1e-9), runs=2000),
     pure("KNorm, rejection", on(gd.KNorm, DENSE, False), runs=2000),

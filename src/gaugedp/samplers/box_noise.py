@@ -7,9 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.lp import LpBall
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
@@ -19,7 +16,7 @@ _MULTIPLIED = 16  # integers
 _TERMS = 11
 _ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
 _LOG_2 = 0.6931471805599453  # log 2 to half a unit
-_MANTISSA = 52  # the bits of a float below its exponent
+MANTISSA = 52  # the bits of a float below its exponent
 _ROOT_BITS = np.array(0.7071067811865476).view(np.int64)[()]
 
 
@@ -71,17 +68,6 @@ class BoxNoise(Law):
             bottom, top = (low, high) if side >= 0 else (high, low)
             ends.append((Fraction(bottom * side, 1 << 2 * n_bits - 1), Fraction(top * (side + 1), 1 << 2 * n_bits - 1)))
         return ends
-
-
-def box_sides(body: Body) -> np.ndarray | None:
-    """Return the half sides of a cube, (1,), or of the unit cube's image under a diagonal matrix, (d,); else None."""
-    match body:
-        case LpBall(p=math.inf):
-            return np.array([body.size])
-        case LinearImage(body=LpBall(p=math.inf, size=1.0), matrix=matrix):
-            sides = np.diag(matrix)
-            return sides if (sides > 0).all() and np.array_equal(matrix, np.diag(sides)) else None
-    return None
 
 
 def _signed(word: int, n_bits: int) -> int:
@@ -152,15 +138,15 @@ def _total(numbers: np.ndarray) -> np.ndarray:
 
 
 def minus_log(x: np.ndarray) -> np.ndarray:
-    """Return y with |y + log x| ≤ 4·2^−53·(y + 1) for floats x from 2^−512 to 1; no library function is trusted.
+    """Return y with |y + log x| ≤ 4·2^−53·(|y| + 1) for floats x from 2^−512 to 2^512; no library function is trusted.
 
     x = 2^e·m with m from √½ to √2, and −log m = s·Σ 2·s^{2k}/(2k + 1), s = (1 − m)/(1 + m). The proof is that of
     lemma 2 in docs/theory/reals.md.
     """
     bits = x.view(np.int64)
     exponent = bits - _ROOT_BITS
-    exponent >>= _MANTISSA
-    mantissa = (bits - (exponent << _MANTISSA)).view(float)
+    exponent >>= MANTISSA
+    mantissa = (bits - (exponent << MANTISSA)).view(float)
     share = 1 - mantissa
     mantissa += 1
     share /= mantissa

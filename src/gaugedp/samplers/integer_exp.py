@@ -26,11 +26,11 @@ def multiply(a: Bracket, b: Bracket, n_bits: int) -> Bracket:
 
 def _alternating_series(y: Fraction, n_bits: int) -> Bracket:
     """Bracket 2^n_bits·e^(−y) for 0 ≤ y ≤ 1 by partial sums of Σ (−y)^k/k!, whose terms decrease."""
-    unit = 1 << n_bits
-    total, term, k = Fraction(unit), Fraction(unit), 0
-    while term >= 1:
+    share = (y.numerator << n_bits) // y.denominator
+    total = term = 1 << n_bits
+    k = 0
+    while term:
         k += 1
-        # terms are cut to a few bits below a unit; what is cut is counted in the margin k
-        term = Fraction((term * y / k).numerator * 16 // (term * y / k).denominator, 16)
+        term = (term * share >> n_bits) // k  # off by 1.5 units at most, and what follows the last by as much
         total += -term if k % 2 else term
-    return max(0, int(total) - k - 2), min(unit, int(total) + k + 2)
+    return max(0, total - 2 * k - 4), min(1 << n_bits, total + 2 * k + 4)

@@ -1,19 +1,22 @@
 """Noise of balls and ellipsoids that is drawn from their radius, as a function of real numbers."""
 
+import math
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.schatten import SchattenBall
-from gaugedp.samplers.box_noise import BoxNoise, box_sides
+from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.combined import Alone, Combined
+from gaugedp.samplers.lp_noise import MOST_P, LpNoise
 from gaugedp.samplers.near_inverse import round_gauge
 from gaugedp.samplers.reals import Law
-from gaugedp.samplers.variables import Spherical
+from gaugedp.samplers.variables import Laplace, Spherical
 
 _MOST_WRITTEN = 1024  # rows of an ellipsoid's matrix, each a sum that is written out
 
@@ -27,14 +30,35 @@ class Known(NamedTuple):
 
 
 def known_law(body: Body) -> Known:
-    """Return noise of upright boxes, of Euclidean balls, and of ellipsoids by matrices with independent columns."""
-    if (sides := box_sides(body)) is not None:
-        each = np.resize(sides, body.rank)
-        return Known(BoxNoise(body.rank), sides, sum((1 / Fraction(float(side)) for side in each), Fraction(0)))
+    """Return noise of ℓ_p balls, p ≤ 64 or ∞, also with coordinates in units of their own, and of ellipsoids.
+
+    The columns of an ellipsoid's matrix are independent.
+    """
     match body:
-        case LpBall(p=2) | SchattenBall(p=2):
-            law = Alone(Spherical(body.ambient_dim))
+        case LpBall() | SchattenBall(p=2):
+            law = _of_ball(body.ambient_dim, body.p)
             return Known(law, np.array([body.size]), body.ambient_dim / Fraction(body.size))
+        case LinearImage(body=LpBall(size=1.0) as ball, matrix=matrix) if is_upright(matrix):
+            sides = np.diag(matrix)
+            return Known(
+                _of_ball(ball.d, ball.p), sides, sum((1 / Fraction(float(side)) for side in sides), Fraction(0))
+            )
         case Ellipsoid(matrix=matrix) if body.rank == matrix.shape[1] and len(matrix) <= _MOST_WRITTEN:
             return Known(Combined(np.eye(len(matrix)), matrix, Spherical), cube_gauge=round_gauge(matrix))
     return Known()
+
+
+def _of_ball(d: int, p: float) -> Law | None:
+    """Return the law of density ∝ e^{−‖z‖_p} on ℝ^d."""
+    if p in (1, 2):
+        return Alone(Laplace(d) if p == 1 else Spherical(d))
+    if math.isinf(p):
+        return BoxNoise(d)
+    if d == 1:
+        return Alone(Laplace(1))
+    return LpNoise(d, p) if p <= MOST_P else None
+
+
+def is_upright(matrix: np.ndarray) -> bool:
+    """Whether it is a diagonal matrix with positive entries."""
+    return bool((np.diag(matrix) > 0).all() and np.array_equal(matrix, np.diag(np.diag(matrix))))

@@ -34,14 +34,14 @@ class Reals:
         self._further: dict[tuple[int, int], list[int]] = {}
 
     def bits(self, draw: int, place: int, n_bits: int) -> int:
-        """Return the first `n_bits` bits of one number, as an integer w: it lies in [w, w + 1]·2^−n_bits."""
-        further = self._further.setdefault((draw, place), [])
-        while WORD * (1 + len(further)) < n_bits:
-            further.append(self._more(draw, place, len(further)))
-        value = int(self.words[draw, place])
-        for word in further:
+        """Return the first `n_bits` bits of a number, as an integer w: it is in [w, w + 1]·2^−n_bits. k is no limit."""
+        known = self._further.setdefault((draw, place), self.words[draw, place : place + 1].tolist())
+        while WORD * len(known) < n_bits:
+            known.append(self._more(draw, place, len(known)))
+        value = 0
+        for word in known:
             value = value << WORD | word
-        return value >> (WORD * (1 + len(further)) - n_bits)
+        return value >> (WORD * len(known) - n_bits)
 
     def many(self, draw: int, places: Sequence[int], n_bits: int) -> list[int]:
         """Return the same of several numbers."""

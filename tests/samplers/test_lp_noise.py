@@ -1,0 +1,206 @@
+"""Noise of ℓ_p balls: a function of the bits alone, of the right law. Keys are fixed."""
+
+from itertools import count
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import gaugedp as gd
+from gaugedp.bodies import LpBall, image
+from gaugedp.samplers import lp_noise
+from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.lp_noise import LpNoise
+from gaugedp.samplers.reals import rounded, rounded_draws
+from tests.samplers.tape import MANY, Tape, tape
+
+LAWS = {
+    "half": LpNoise(3, 1.5),
+    "three": LpNoise(2, 3.0),
+    "near one": LpNoise(2, 1 + 2.0**-30),
+    "far": LpNoise(4, 64.0),
+}
+PRECISIONS = (8, 16, 53, 120)
+ALARM = 1e-6
+
+
+def trial(law: LpNoise, reals: Tape, draw: int, place: int) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Signed x and t of a trial."""
+    first, second, third = (reals.number(draw, 3 * place + i) for i in range(3))
+    size = -mpmath.log(first * min(mpmath.mpf(1), law.p * second))
+    width = (law.p - 1 + size) / law.p
+    return (2 * third if third < 0.5 else 1 - 2 * third) * width, size
+
+
+def truth(law: LpNoise, reals: Tape, draw: int) -> list[mpmath.mpf]:
+    """From the definition of the law."""
+    with mpmath.workprec(MANY):
+        kept, further = [], count(law.d)
+        for place in range(law.d):
+            point, size = trial(law, reals, draw, place)
+            while abs(point) ** law.p > size:
+                point, size = trial(law, reals, draw, next(further))
+            kept.append((point, size))
+        power = mpmath.fsum(abs(point) ** law.p for point, _ in kept)
+        radius = mpmath.fsum(size for _, size in kept) - power
+        return [radius * point / power ** (1 / mpmath.mpf(law.p)) for point, _ in kept]
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_every_first_precision_gives_the_integers_of_the_truth(law: LpNoise) -> None:
+    lattice = np.array([30.0])
+    wanted, reals = rounded(law, tape(law, 60, 1), lattice), tape(law, 60, 1)
+    for first_bits in PRECISIONS:
+        assert np.array_equal(rounded(law, tape(law, 60, 1), lattice, first_bits), wanted), first_bits
+    for draw in range(60):
+        assert list(wanted[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(law, reals, draw)]
+    assert np.isinf(law.floats(reals, 8)[1]).all()
+    assert np.isfinite(law.floats(reals, 64)[1]).all()
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_the_truth_is_within_bounds_and_brackets(law: LpNoise) -> None:
+    """Of a bound a share is used: it is not idle."""
+    reals, largest = tape(law, 40, 2), 0.0
+    true = [truth(law, reals, draw) for draw in range(40)]
+    for n_bits in (30, 64):
+        for values, bounds in (law.floats(reals, n_bits), law.closer(reals, n_bits)):
+            each = np.broadcast_to(bounds, values.shape)
+            assert np.isfinite(each).mean() > 0.5 or n_bits < 64
+            for draw in np.flatnonzero(np.isfinite(each).all(axis=1)):
+                for value, bound, x in zip(values[draw], each[draw], true[draw], strict=True):
+                    largest = max(largest, float(abs(mpmath.mpf(float(value)) - x) / bound))
+    assert 1e-3 < largest < 1
+    for draw in range(40):
+        for (low, high), x in zip(law.brackets(reals, draw, range(law.d), 256), true[draw], strict=True):
+            with mpmath.workprec(MANY):
+                assert mpmath.mpf(low.numerator) / low.denominator <= x <= mpmath.mpf(high.numerator) / high.denominator
+            assert high - low < 2.0**-30
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_a_hair_beside_a_border_the_integer_is_right(law: LpNoise) -> None:
+    """The lattice is such that the first coordinate is within a rounding of a half; the control rounds floats."""
+    reals, wrong = tape(law, 60, 3), 0
+    for draw in range(60):
+        true = truth(law, reals, draw)
+        one = Tape((1, law.n_reals), 3)
+        one.words = reals.words[draw : draw + 1]
+        one._more = lambda _, place, block, draw=draw: reals._more(draw, place, block)  # type: ignore[method-assign]
+        half = 1000.5 if true[0] > 0 else -1000.5
+        lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
+        with mpmath.workprec(MANY):
+            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
+        assert list(rounded(law, one, lattice)[0]) == wanted
+        wrong += int(np.rint(law.floats(one, 64)[0][0, 0] * lattice[0])) != wanted[0]
+    assert wrong > 3
+
+
+def test_trials_that_are_not_taken_are_made_again_from_further_numbers() -> None:
+    """First numbers of 2^−64 give no large t; W near 1 is then refused, more often than there are numbers at hand."""
+    law, reals = LAWS["half"], tape(LAWS["half"], 30, 4)
+    reals.words = reals.words.copy()
+    reals.words[:, 0::3] = 2**64 - 2**40  # t near 0 for Q above 1/p
+    reals.words[:, 1::3] = 2**64 - 1
+    reals.words[:, 2::3] |= np.uint64(2**62 + 2**61)
+    assert np.isinf(law.floats(reals, 64)[1]).all()
+    found = rounded(law, reals, np.array([50.0]))
+    assert len(np.unique(found, axis=0)) > 20
+    for draw in range(5):
+        assert list(found[draw]) == [int(mpmath.floor(50 * x + 0.5)) for x in truth(law, reals, draw)]
+
+
+def near_the_edge(law: LpNoise, reals: Tape, places: range, share: float) -> None:
+    """Let |x|^p of these trials of draw 0 be a little less than t."""
+    reals.words = reals.words.copy()
+    with mpmath.workprec(MANY):
+        for place in places:
+            _, size = trial(law, reals, 0, place)
+            edge = size ** (1 / mpmath.mpf(law.p)) / ((law.p - 1 + size) / law.p)
+            reals.words[0, 3 * place + 2] = int(mpmath.floor(edge * (1 - share) * 2**63))
+    reals._further.clear()
+
+
+def test_a_trial_at_the_edge_is_not_known_by_floats() -> None:
+    """|x|^p is t to the last bit of the word of W: integers decide, as the truth does, one way or the other."""
+    law, sides = LAWS["three"], []
+    for draw in range(12):
+        reals = tape(law, 1, 100 + draw)
+        near_the_edge(law, reals, range(1), 0.0)
+        with mpmath.workprec(MANY):
+            point, size = trial(law, reals, 0, 0)
+            sides.append(bool(abs(point) ** law.p <= size))
+        assert np.isinf(law.floats(reals, 64)[1]).all()
+        assert list(rounded(law, reals, np.array([50.0]))[0]) == [
+            int(mpmath.floor(50 * x + 0.5)) for x in truth(law, reals, 0)
+        ]
+    assert len(set(sides)) == 2
+
+
+def test_where_little_is_left_of_the_radius_the_bound_is_wide() -> None:
+    """T − N is a millionth of T: what both are off by is a million times as large a share."""
+    law, ratios = LAWS["three"], []
+    for draw in range(20):
+        reals = tape(law, 1, 200 + draw)
+        near_the_edge(law, reals, range(2), 1e-6)
+        (values, bounds), true = law.closer(reals, 64), truth(law, reals, 0)
+        ratios += [float(abs(mpmath.mpf(float(v)) - x) / b) for v, b, x in zip(values[0], bounds[0], true, strict=True)]
+    assert 1e-3 < max(ratios) < 1
+
+
+def test_the_exponential_of_floats_is_within_its_bound() -> None:
+    rng = np.random.default_rng(8)
+    numbers = np.concatenate(
+        [rng.uniform(-690, 690, 1500), rng.uniform(-1, 1, 1500), [0.0, 0.34657359, -0.34657359, 690]]
+    )
+    with mpmath.workprec(200):
+        found = [mpmath.log(mpmath.mpf(float(y))) for y in lp_noise.exponential(numbers)]
+        units = [float(abs(y - mpmath.mpf(float(x)))) * 2**53 for x, y in zip(numbers, found, strict=True)]
+    assert 0.5 < max(units) < 4
+    assert 0 < lp_noise.exponential(np.array([-1e6]))[0] < 2.0**-900
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", [*LAWS.values(), LpNoise(40, 2.7)], ids=[*LAWS, "many"])
+def test_the_gauge_is_a_gamma_variable_and_moments_are_the_bodys(law: LpNoise) -> None:
+    """‖z‖_p ~ Gamma(d), and E z². False alarms: 10⁻⁶; controls of one more, and a twentieth more."""
+    size, fine = 100_000 // law.d, 2.0**20
+    draws = rounded_draws(law, size, np.array([fine]), gd.research_rng(5)) / fine
+    gauges = np.linalg.norm(draws, law.p, axis=1)
+    assert scipy.stats.kstest(gauges, scipy.stats.gamma(law.d).cdf).pvalue > ALARM
+    assert scipy.stats.kstest(gauges, scipy.stats.gamma(law.d + 1).cdf).pvalue < ALARM
+    square = gauge_noise(LpBall(law.d, law.p)).squares[0] * (law.d + 1) * (law.d + 2)
+    ratios = (draws**2).sum(axis=1) / (law.d * square)
+    error = ratios.std() / size**0.5
+    assert abs(ratios.mean() - 1) < 5 * error
+    assert abs(ratios.mean() - 1.05) > 5 * error or law.d > 3
+    assert abs((draws**3).sum(axis=1).mean()) < 5 * (draws**3).sum(axis=1).std() / size**0.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", [LpNoise(2, 1.5), LpNoise(2, 4.0)], ids=["half", "four"])
+def test_coarse_draws_have_the_chances_of_their_cells(law: LpNoise) -> None:
+    """Cells of the plane by the integral of e^{−‖z‖_p}. Chi-square, false alarm 10⁻⁶; controls of other p and scale."""
+    size = 100_000
+    draws = rounded_draws(law, size, np.array([2.0]), gd.research_rng(6))
+    cells = np.clip(draws, -5, 5) @ [11, 1]
+    counts = np.bincount(cells + 60, minlength=121)
+
+    def p_value(p: float, scale: float) -> float:
+        points = (np.arange(-600, 600) + 0.5) / 20  # in steps, the middle of squares
+        heights = np.exp(-np.linalg.norm(np.stack(np.meshgrid(points, points, indexing="ij")), p, axis=0) / scale)
+        edges = np.clip(np.rint(points), -5, 5).astype(int) + 5
+        chances = np.zeros((11, 11))
+        np.add.at(chances, (edges[:, None], edges[None, :]), heights)
+        return float(scipy.stats.chisquare(counts, chances.ravel() / chances.sum() * size).pvalue)
+
+    assert p_value(law.p, 2.0) > ALARM
+    assert max(p_value(1.4 * law.p, 2.0), p_value(law.p, 2.1)) < ALARM
+
+
+def test_balls_of_any_p_are_exact_and_of_a_huge_one_are_not() -> None:
+    for body in (LpBall(3, 1.5, 0.3), LpBall(2, 40.0), image(LpBall(3, 3), np.diag([1.0, 10.0, 1000.0]))):
+        assert gd.KNorm.calibrate(body, gd.PureDP(1.0)).exactness == "exact"
+    assert gd.KNorm.calibrate(LpBall(1, 80.0), gd.PureDP(1.0)).exactness == "exact"
+    assert gd.KNorm.calibrate(LpBall(2, 80.0), gd.PureDP(1.0)).exactness == "idealized"
