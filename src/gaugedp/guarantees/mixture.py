@@ -59,7 +59,7 @@ class Mixture(Guarantee):
         return ((self, 1),) if len(self.guarantees) > 1 else self.guarantees[0].components()
 
     def renyi(self, order: float) -> float:
-        """Return log Σ p·e^{(a − 1)·D_a} / (a − 1), a = `order`; the mean of D₁ at 1 and the largest D_∞ at infinity."""
+        """Return log Σ p·e^{(a − 1)·D_a} / (a − 1), a = `order`; the mean of D₁ at 1, the largest D_∞ at infinity."""
         check_order(order)
         curves, chances = [part.renyi(order) for part in self.guarantees], list(map(above, self.probabilities))
         if math.isinf(order) or math.isinf(max(curves)):

@@ -42,7 +42,7 @@ def solved(sampled: Profile, start: float, delta: float) -> float:
 
 
 def least_of_profile(profile: Profile, delta: float, largest: float) -> float:
-    """Return the least ε at which a closed `profile` is at most `delta`, rounded up, from a `largest` that is enough."""
+    """Return the least ε at which a closed `profile` is at most `delta`, rounded up; the `largest` is enough."""
     if delta >= profile(0.0):
         return 0.0
     if math.isinf(largest) or delta == 0:
