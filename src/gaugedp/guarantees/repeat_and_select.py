@@ -30,9 +30,9 @@ class RepeatAndSelect(Guarantee):
     logarithmic), or Poisson where `shape` is infinite. What is best is decided by the outputs alone, ties by a fixed
     order or at random.
 
-    Theorem (Papernot and Steinke 2022, theorems 2 and 6). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) +
-    log(E K)/(a − 1) for every b ≥ 1, ζ the curve of a run; for Poisson laws D_a ≤ ζ(a) + E K·δ(ε) + log(E K)/(a − 1)
-    with e^ε = a/(a − 1). docs/theory/private_search.md
+    Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) +
+    log(E K)/(a − 1) for every b ≥ 1, ζ the curve of a run. For Poisson laws e^{(a − 1)·D_a} ≤ 1 +
+    G·(e^{(a − 1)·ζ(a)} − 1), G = E K·e^{(a − 1)·E K·δ(ε)}, e^ε = a/(a − 1). docs/theory/private_search.md
     """
 
     guarantee: Guarantee
@@ -67,18 +67,27 @@ class RepeatAndSelect(Guarantee):
             return up(self._at(math.inf))
         shift = order - 1
         best, values = _least_orders(self)
+        last = up(self._at(math.inf))
         if shift <= best[0]:
-            return best[1]
+            return min(best[1], last)
         above = [value for at, value in zip(_SHIFTS, values, strict=True) if at > shift]
-        return min(up(self._at(shift), relative=2.0**-44), *above, up(self._at(math.inf)))
+        return min(up(self._at(shift), relative=2.0**-44), *above, last)
+
+    def knots(self) -> tuple[float, ...]:
+        """Return the order up to which the curve is level."""
+        return () if self._is_single else (1 + _least_orders(self)[0][0],)
 
     def _at(self, shift: float) -> float:
         """Return the bound of the theorem at the order 1 + `shift`."""
-        runs = math.log(self.mean) / shift
         whole_curve = self.guarantee.renyi(1 + shift)
         if not self._is_poisson:
-            return whole_curve + _selection(self) + runs
-        return whole_curve + self.mean * float(self.guarantee.delta(math.log1p(1 / shift))) + runs
+            return whole_curve + _selection(self) + math.log(self.mean) / shift
+        spent = self.mean * float(self.guarantee.delta(math.log1p(1 / shift)))
+        if math.isinf(shift) or math.isinf(whole_curve) or whole_curve == 0:
+            return whole_curve + (spent if whole_curve else 0.0)
+        grown = shift * whole_curve
+        log_change = grown if grown > 30 else math.log(math.expm1(grown))
+        return float(np.logaddexp(0.0, math.log(self.mean) + shift * spent + log_change)) / shift
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return (2 + η)·ε of ε-DP runs and a negative binomial law."""

@@ -18,8 +18,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.json import from_dict
-from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.poisson_curve import poisson_curve
+from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 

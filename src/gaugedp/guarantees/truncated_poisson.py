@@ -5,12 +5,11 @@ from fractions import Fraction
 import scipy
 
 from gaugedp._validate import decimal, positive, whole
-from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.mixture import Mixture
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 
-_SURE = Fraction(1) - Fraction(1, 2**36)  # relative: more than binomial tails lose
+_LOST, _LEAST = 2.0**-36, 1e-300  # relative: more than binomial tails lose; the least of them that is told apart
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
@@ -26,17 +25,11 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     whole(minimum=1, n_units=n_units, batch_size=batch_size)
     positive(noise_multiplier=noise_multiplier)
     plain = SubsampledGaussian(rate, noise_multiplier)
-    others, n_drawn = scipy.stats.binom(n_units - 1, rate), scipy.stats.binom(n_units, rate)
-    cut, uncut = float(others.sf(batch_size - 1)), float(others.cdf(batch_size - 1))
-    if batch_size >= n_units or cut < 1e-300:
-        if batch_size < n_units:
-            raise InvalidRequest(
-                f"A sample of more than {batch_size} of {n_units} units is next to impossible.",
-                "Give a smaller batch_size, or use SubsampledGaussian and add the chance to delta.",
-            )
+    if batch_size >= n_units:
         return plain
-    chance = min(1.0, float(n_drawn.sf(batch_size)) * batch_size / n_units / cut * (1 + 2.0**-36))
-    halved = noise_multiplier / 2
-    weights = [_SURE * decimal(uncut), _SURE * decimal(cut)]
-    parts = [plain, SubsampledGaussian(min(rate, chance), halved), SubsampledGaussian(rate, halved)]
-    return Mixture([*weights, 1 - sum(weights, Fraction(0))], parts)
+    cut = max(float(scipy.stats.binom.sf(batch_size - 1, n_units - 1, rate)), _LEAST)
+    kept = float(scipy.stats.binom.sf(batch_size, n_units, rate)) * batch_size / n_units / cut
+    chance = min(rate, max(kept * (1 + _LOST), 1e-12)) if cut > _LEAST else rate
+    low, high = decimal(cut) * (1 - Fraction(_LOST)), min(Fraction(1), decimal(cut) * (1 + Fraction(_LOST)))
+    halved = [SubsampledGaussian(q, noise_multiplier / 2) for q in (chance, rate)]
+    return Mixture([1 - high, low, high - low], [plain, *halved])

@@ -61,8 +61,9 @@ class MixedPrivacyLoss(PrivacyLoss):
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the mean of the profiles where there is one release, and each part has a closed form."""
-        profiles = [(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]] if self.times == [1] else [(1.0, None)]
-        return _mean(profiles)
+        if self.times != [1]:
+            return None
+        return _mean([(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]])
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
         """Return the atoms of all parts, where all have some."""
