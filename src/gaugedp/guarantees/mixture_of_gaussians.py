@@ -73,7 +73,7 @@ class MixtureOfGaussians(Guarantee):
         """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, _FIRST)
-        if math.isinf(largest):
+        if math.isinf(largest) or not self.shifts[-1]:
             return largest
         chances, grown = np.array(list(map(above, self.chances))), shift * order / 2 * np.square(self._moves)
         if grown[-1] < 1:
