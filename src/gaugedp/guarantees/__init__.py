@@ -20,7 +20,6 @@ from gaugedp.guarantees.filter import Filter
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped, group_factor
-from gaugedp.guarantees.interval_noise import interval_noise
 from gaugedp.guarantees.json import from_dict, from_json, to_json
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.loss_distribution import LossDistribution
@@ -38,7 +37,8 @@ from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian
-from gaugedp.guarantees.truncated_poisson import truncated_poisson
+from gaugedp.guarantees.truncated_sample import truncated_poisson
+from gaugedp.guarantees.width import interval_noise
 from gaugedp.guarantees.zcdp import ZCDP
 
 __all__ = [

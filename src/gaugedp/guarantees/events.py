@@ -25,7 +25,7 @@ from gaugedp.guarantees.repeat_and_select import RepeatAndSelect
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.subsampled import SubsampledGaussian
-from gaugedp.guarantees.truncated_poisson import truncated_poisson
+from gaugedp.guarantees.truncated_sample import truncated_poisson
 from gaugedp.guarantees.zcdp import ZCDP
 
 
