@@ -132,8 +132,8 @@ class DiscreteGaussianLoss(Guarantee):
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) = (d² + 2dy)/2σ² above ε; None of wide noise."""
-        if self.noise_std > _WIDE:
+        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) = (d² + 2dy)/2σ² above ε; None of wide noise, or far ε."""
+        if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
             return None
         std, size = self.noise_std, self.sensitivity
         first = math.floor(std**2 * epsilon / size - size / 2)
