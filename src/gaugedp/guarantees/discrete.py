@@ -144,7 +144,7 @@ class DiscreteGaussianLoss(Guarantee):
         moved = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
         delta = float(weights @ -np.expm1(-np.maximum(over, 0.0)))
         slack = float(weights[over > -moved].sum()) * moved
-        raised = max(math.ulp(0.0), up(delta + slack, relative=2.0**-40))
+        raised = max(math.ulp(0.0), up(delta + slack, relative=2.0**-42))
         return min(1.0, raised) if slack <= 1e-8 * delta else None
 
     def cost(self, accounting: Accounting) -> Cost | None:
