@@ -110,15 +110,37 @@ def test_a_mixture_is_read_as_a_group_that_is_sampled_no_less(chances: list[floa
 
 
 @pytest.mark.usefixtures("known")
-def test_the_mixture_of_a_group_is_that_group() -> None:
+def test_the_mixture_of_a_group_is_near_that_group() -> None:
     facts = {"standard_deviation": 2.0, "sensitivities": [0, 1, 2], "sampling_probs": [0.81, 0.18, 0.01]}
     read = events.from_event(event("MixtureOfGaussians", **facts))
-    assert isinstance(read, G.SubsampledGaussian)
-    assert (read.size, read.noise_multiplier, read.rate) == (2, 2.0, pytest.approx(0.1, rel=1e-9))
+    group = G.SubsampledGaussian(0.1, 2.0).group(2)
+    assert read == G.MixtureOfGaussians([0, 1, 2], [0.81, 0.18, 0.01], 2.0)
+    assert float(group.delta(0.3)) * (1 - 1e-9) <= float(read.delta(0.3)) <= float(group.delta(0.3)) * (1 + 1e-9)
     assert events.from_event(event("MixtureOfGaussians", **facts | {"sensitivities": [0, 0, 0]})) == gd.PureDP(0.0)
     for wrong in ({"standard_deviation": 0.0}, {"sensitivities": [-1, 1, 2]}):
         with pytest.raises(InvalidRequest):
             events.from_event(event("MixtureOfGaussians", **facts | wrong))
+
+
+@pytest.mark.usefixtures("known")
+def test_what_selects_and_what_is_cut_is_read() -> None:
+    cut = {"dataset_size": 40, "sampling_probability": 0.1, "truncated_batch_size": 5, "noise_multiplier": 1.5}
+    run = event("Gaussian", noise_multiplier=2.0)
+    read = {
+        G.truncated_poisson(40, 0.1, 5, 1.5): event("TruncatedSubsampledGaussian", **cut),
+        gd.ApproxDP(0.5, 1e-6): event("EpsilonDelta", epsilon=0.5, delta=1e-6),
+        gd.PureDP(0.5): event("EpsilonDelta", epsilon=0.5, delta=0.0),
+        G.DiscreteGaussianLoss(3.0, 2): event("DiscreteGaussian", sigma=3.0, sensitivity=2.0, dimension=None),
+        gd.ZCDP(0.125): event("DiscreteGaussian", sigma=3.0, sensitivity=1.5, dimension=4),
+        G.ExponentialLoss(0.5): event("ExponentialMechanism", epsilon=0.5),
+        G.LaplaceLoss(2.0): event("PermuteAndFlip", epsilon=0.5),
+        G.RepeatAndSelect(gd.GaussianDP(0.5), 3.0, 1.0): event("RepeatAndSelect", event=run, mean=3.0, shape=1.0),
+    }
+    for guarantee, written in read.items():
+        assert events.from_event(written) == guarantee
+    assert G.to_event(G.MixtureOfGaussians([0, 2], [0.5, 0.5], 3.0)) == (3.0, [0.0, 2.0], [0.5, 0.5])
+    with pytest.raises(InvalidRequest, match="added or removed"):
+        G.to_event(G.SubsampledGaussian(0.1, 1.0, neighbours="replace"))
 
 
 @pytest.mark.usefixtures("known")

@@ -24,16 +24,21 @@ from gaugedp.guarantees.json import from_dict, from_json, to_json
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.loss_distribution import LossDistribution
 from gaugedp.guarantees.membership import MembershipRisk, MembershipTest
+from gaugedp.guarantees.mixture import Mixture
+from gaugedp.guarantees.mixture_of_gaussians import MixtureOfGaussians
 from gaugedp.guarantees.odometer import Odometer
 from gaugedp.guarantees.offset_zcdp import OffsetZCDP
 from gaugedp.guarantees.probability import probability_range
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
 from gaugedp.guarantees.renyi_budget import RenyiBudget
+from gaugedp.guarantees.repeat_and_select import RepeatAndSelect
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian
+from gaugedp.guarantees.truncated_sample import truncated_poisson
+from gaugedp.guarantees.width import interval_noise
 from gaugedp.guarantees.zcdp import ZCDP
 
 __all__ = [
@@ -54,12 +59,15 @@ __all__ = [
     "LossDistribution",
     "MembershipRisk",
     "MembershipTest",
+    "Mixture",
+    "MixtureOfGaussians",
     "Odometer",
     "OffsetZCDP",
     "PureDP",
     "RandomizedResponseLoss",
     "RenyiBudget",
     "RenyiDP",
+    "RepeatAndSelect",
     "Sampled",
     "SphericalLaplaceLoss",
     "SubsampledGaussian",
@@ -73,9 +81,11 @@ __all__ = [
     "from_pld",
     "gaussian_std",
     "group_factor",
+    "interval_noise",
     "laplace_scale",
     "probability_range",
     "subsampled_noise_multiplier",
     "to_event",
     "to_json",
+    "truncated_poisson",
 ]

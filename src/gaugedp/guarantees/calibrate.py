@@ -26,7 +26,8 @@ _PRECISION = 1e-10  # relative: how near to the least noise the search goes
 class Noise(float):
     """A noise parameter with the `guarantee` of all releases together, and its `slack`.
 
-    At value/(1 + slack) the search found no proof of the guarantee.
+    The search found that value/(1 + slack) is too little for the guarantee; or value·(1 + slack) too much for the
+    interval, where the most noise was looked for.
     """
 
     guarantee: Guarantee

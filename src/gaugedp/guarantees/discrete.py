@@ -19,6 +19,7 @@ from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
+_WIDE, _FAR = 1e4, 39.0  # a deviation up to which all places of noise are summed, and how many deviations are all
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -129,6 +130,22 @@ class DiscreteGaussianLoss(Guarantee):
     def dominating_pair(self, removed: int) -> Pair:  # noqa: ARG002
         """Return the noise and the noise moved by the sensitivity."""
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) = (d² + 2dy)/2σ² above ε; None of wide noise, or far ε."""
+        if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
+            return None
+        std, size = self.noise_std, self.sensitivity
+        first = math.floor(std**2 * epsilon / size - size / 2)
+        y = np.arange(first, max(first, 0) + math.ceil(_FAR * std) + 2, dtype=float)
+        over = (size**2 + 2 * size * y) / (2 * std**2) - epsilon
+        noise = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1, dtype=float)
+        weights = np.exp(-(y**2) / (2 * std**2)) / float(np.exp(-(noise**2) / (2 * std**2)).sum())
+        moved = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
+        delta = float(weights @ -np.expm1(-np.maximum(over, 0.0)))
+        slack = float(weights[over > -moved].sum()) * moved
+        raised = max(math.ulp(0.0), up(delta + slack, relative=2.0**-42))
+        return min(1.0, raised) if slack <= 1e-8 * delta else None
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return d²/(2σ²) in "zcdp"; nothing in the others."""

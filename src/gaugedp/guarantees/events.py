@@ -6,31 +6,35 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-import scipy
-
-from gaugedp._validate import decimal, non_negative, positive
+from gaugedp._validate import decimal, positive
 from gaugedp.accountant.rounding import above, down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, MissingExtra
+from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.composed import Composed, compose
-from gaugedp.guarantees.discrete import DiscreteLaplaceLoss
+from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.loss_distribution import LossDistribution
+from gaugedp.guarantees.mixture_of_gaussians import MixtureOfGaussians
 from gaugedp.guarantees.offset_zcdp import OffsetZCDP
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.repeat_and_select import RepeatAndSelect
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.subsampled import SubsampledGaussian
+from gaugedp.guarantees.truncated_sample import truncated_poisson
 from gaugedp.guarantees.zcdp import ZCDP
 
 
 def from_event(event: Any) -> Guarantee:
     """Return the guarantee of a dp-accounting `event`.
 
-    Gaussian, Laplace, discrete Laplace, randomized response, zCDP with or without an offset, what of these runs on a
-    sample, mixtures of Gaussians, their compositions and nothing are known; InvalidRequest for others. Neighbours are
+    Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism, permute-and-flip, zCDP
+    with or without an offset, (ε, δ), what of these runs on a sample or is repeated, mixtures of Gaussians, truncated
+    samples, their compositions and nothing are known; InvalidRequest for others. Neighbours are
     those the event was written for. Of Poisson samples one record is added or removed; of samples without replacement
     one is replaced: as events speak of values of a norm up to C, and a replaced one moves a sum by 2C, the mechanism on
     the sample is taken with what it keeps for two records, and so is all that is composed with it.
@@ -145,37 +149,17 @@ def _without_replacement(event: Any) -> Guarantee:
 
 
 def _mixture(event: Any) -> Guarantee:
-    """Return what a group on a Poisson sample keeps, of the least rate with which its shifts are no smaller.
-
-    Larger shifts tell more (docs/theory/sampling.md). The k shifts above 0 become multiples of a k-th of the largest.
-    """
-    shifts, chances = list(map(decimal, event.sensitivities)), list(map(decimal, event.sampling_probs))
-    non_negative(sensitivities=min(shifts, default=0))
-    size, largest = sum(shift > 0 for shift in shifts), max(shifts, default=Fraction(0))
-    if largest == 0 or event.standard_deviation == math.inf:
+    if max(event.sensitivities, default=0) == 0 or event.standard_deviation == math.inf:
         return PureDP(0.0)
-    positive(standard_deviation=event.standard_deviation)
-    noise = decimal(event.standard_deviation) * size / largest
-    places = [math.ceil(shift * size / largest) for shift in shifts]
-    pairs = list(zip(chances, places, strict=True))
-    least = [above(sum((p for p, at in pairs if at >= k), Fraction(0))) for k in range(1, size + 1)]
-    rate = max(_rate_of_at_least(k, size, chance) for k, chance in enumerate(least, 1))
-    return SubsampledGaussian(rate, down_decimal(noise)).group(size) if rate else PureDP(0.0)
+    return MixtureOfGaussians(event.sensitivities, event.sampling_probs, event.standard_deviation)
 
 
-def _rate_of_at_least(k: int, size: int, chance: float) -> float:
-    """Return a q, rounded up, with which at least `k` of `size` units are in a sample with the `chance`."""
-    if chance <= 0 or chance >= 1:
-        return min(1.0, max(0.0, chance))
-    rate = float(scipy.special.betaincinv(k, size - k + 1, chance))
-    while _chance_of_at_least(k, size, rate) < Fraction(chance):
-        rate = min(1.0, rate * (1 + 2.0**-40))
-    return rate
-
-
-def _chance_of_at_least(k: int, size: int, rate: float) -> Fraction:
-    exact = decimal(rate)
-    return sum((math.comb(size, i) * exact**i * (1 - exact) ** (size - i) for i in range(k, size + 1)), Fraction(0))
+def _discrete_gaussian(event: Any) -> Guarantee:
+    """Return the loss of one number; of a vector what its zCDP says."""
+    sensitivity, dimension = event.sensitivity, event.dimension
+    if dimension in (None, 1) and sensitivity == int(sensitivity):
+        return DiscreteGaussianLoss(event.sigma, int(sensitivity))
+    return ZCDP(up_decimal((decimal(sensitivity) * _inverse(event.sigma)) ** 2 / 2))
 
 
 def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
@@ -198,6 +182,8 @@ def _to_sampled(events: Any, guarantee: Sampled) -> Any:
 
 def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
     """Return noise on a Poisson sample; to a group a mixture, in which units are sampled a little too often."""
+    if guarantee.neighbours == "replace":
+        raise InvalidRequest(f"{guarantee!r} has no event.", "Export what is kept where a unit is added or removed.")
     rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size
     if size == 1:
         return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))
@@ -220,6 +206,14 @@ _READERS: dict[str, Callable[[Any], Guarantee]] = {
     "PoissonSampledDpEvent": _poisson,
     "MixtureOfGaussiansDpEvent": _mixture,
     "SampledWithoutReplacementDpEvent": _without_replacement,
+    "TruncatedSubsampledGaussianDpEvent": lambda event: truncated_poisson(
+        event.dataset_size, event.sampling_probability, event.truncated_batch_size, event.noise_multiplier
+    ),
+    "EpsilonDeltaDpEvent": lambda event: ApproxDP(event.epsilon, event.delta) if event.delta else PureDP(event.epsilon),
+    "DiscreteGaussianDpEvent": _discrete_gaussian,
+    "ExponentialMechanismDpEvent": lambda event: ExponentialLoss(event.epsilon),
+    "PermuteAndFlipDpEvent": lambda event: LaplaceLoss(down_decimal(_inverse(event.epsilon))),
+    "RepeatAndSelectDpEvent": lambda event: RepeatAndSelect(from_event(event.event), event.mean, event.shape),
     "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
     "ComposedDpEvent": _composed,
 }
@@ -235,5 +229,8 @@ _WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {
         up_decimal(1 / decimal(guarantee.scale)), guarantee.sensitivity
     ),
     SubsampledGaussian: _to_mixture,
+    MixtureOfGaussians: lambda events, guarantee: events.MixtureOfGaussiansDpEvent(
+        guarantee.noise_std, list(guarantee.shifts), list(map(float, guarantee.chances))
+    ),
     Sampled: _to_sampled,
 }

@@ -1,5 +1,6 @@
 """The exact guarantee of a mechanism with finitely many outputs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,7 +9,7 @@ from typing import Any
 from gaugedp._validate import whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
-from gaugedp.accountant.rounding import up
+from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee
@@ -52,6 +53,15 @@ class FiniteLoss(Guarantee):
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),), impossible)
 
+    def exact_delta(self, epsilon: float) -> float:
+        """Return the larger Σ max(p − e^ε·q, 0) of both directions."""
+        factor = Fraction(math.exp(min(epsilon, 700.0))) * (1 - Fraction(1, 2**50))
+        pairs = list(zip(self.p, self.q, strict=True))
+        sums = [
+            sum((max(x - factor * y, Fraction(0)) for x, y in side), Fraction(0)) for side in (pairs, _turned(pairs))
+        ]
+        return min(1.0, above(max(sums)))
+
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
         pairs = [self.dominating_pair(removed) for removed in (1, 0)]
@@ -79,3 +89,7 @@ class FiniteLoss(Guarantee):
     def __repr__(self) -> str:
         shown = [f"[{', '.join(f'{float(x):g}' for x in law)}]" for law in (self.p, self.q)]
         return f"FiniteLoss({', '.join(shown)})"
+
+
+def _turned(pairs: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    return [(y, x) for x, y in pairs]

@@ -39,8 +39,13 @@ def points_above_one(guarantee: Guarantee) -> Points:
     Where all losses have finitely many values, these are all places where the profile bends.
     """
     places = _bends(guarantee) or _grid(guarantee)
-    ratios = [1 + Fraction(up(math.expm1(place))) for place in places]
-    return tuple((ratio, decimal(float(guarantee.delta(place)))) for ratio, place in zip(ratios, places, strict=True))
+    return points_at(places, [float(guarantee.delta(place)) for place in places])
+
+
+def points_at(places: Iterable[float], deltas: Iterable[float]) -> Points:
+    """Return points above the profile that has at most the `deltas` at the ε of `places`, from 0 on."""
+    pairs = zip(places, deltas, strict=True)
+    return tuple((1 + Fraction(up(math.expm1(place))), decimal(float(delta))) for place, delta in pairs)
 
 
 def _bends(guarantee: Guarantee) -> list[float]:

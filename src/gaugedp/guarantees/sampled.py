@@ -18,6 +18,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.json import from_dict
+from gaugedp.guarantees.poisson_curve import poisson_curve
 from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
@@ -66,7 +67,10 @@ class Sampled(Guarantee):
         return ((self, 1),)
 
     def renyi(self, order: float) -> float:
-        """Return the least of log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)) and the pair's curve."""
+        """Return the least of log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)) and the pair's curve.
+
+        Of Poisson samples also what moments of all orders say: docs/theory/sampling.md, theorem 4.
+        """
         check_order(order)
         whole_curve, largest = self.guarantee.renyi(order), self.guarantee.renyi(math.inf)
         if self.rate in (0, 1):
@@ -75,6 +79,8 @@ class Sampled(Guarantee):
         if 1 < order < math.inf:
             grown = (order - 1) * whole_curve
             bounds.append(up(amplified(grown, self.rate) / (order - 1)) if grown < math.inf else math.inf)
+            if self.sampling == "poisson":
+                bounds.append(poisson_curve(self.guarantee, self.rate, order))
         elif order == 1:
             bounds.append(up(self.rate * whole_curve))
         if order < math.inf:

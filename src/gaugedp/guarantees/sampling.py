@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 
 from gaugedp.accountant.rounding import up
 
@@ -38,3 +39,17 @@ def solved(sampled: Profile, start: float, delta: float) -> float:
     while sampled(epsilon) > delta:
         epsilon, gap = epsilon + gap, 2 * gap
     return epsilon
+
+
+def least_of_profile(profile: Profile, delta: float, largest: float) -> float:
+    """Return the least ε at which a closed `profile` is at most `delta`, rounded up; the `largest` is enough."""
+    if delta >= profile(0.0):
+        return 0.0
+    if math.isinf(largest) or delta == 0:
+        return largest
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(profile(epsilon), math.ulp(0.0))) - math.log(delta)
+
+    root = largest if excess(largest) >= 0 else scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-15, rtol=1e-14)
+    return solved(profile, float(root), delta)

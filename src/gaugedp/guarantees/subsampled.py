@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import positive, whole
+from gaugedp._validate import one_of, positive, whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up
@@ -32,16 +32,17 @@ _FAINT = 0.05  # noise below which quadratures need too many nodes, and samples 
 class SubsampledGaussian(Guarantee):
     """Each unit is in the sample with probability q = `rate`, and the sum over the sample, of ℓ₂ sensitivity 1, gets
     Gaussian noise of deviation σ = `noise_multiplier`; neighbours differ by one unit added or removed, groups by
-    `size` of them.
+    `size` of them. With `neighbours` = "replace" they have one unit replaced, which takes two of length 1 at most.
 
     The pair Σ Bin(a, q)(i)·N(i, σ²) against Σ Bin(b, q)(j)·N(−j, σ²) dominates where a units are removed and b added
     (docs/theory/sampling.md; Zhu, Dong and Wang 2022, theorem 11, for one unit). One does for all releases of a
-    composition, and the worst of all a + b = `size` counts.
+    composition, and the worst of all a + b = `size` counts; replaced units are a = b = `size`.
     """
 
     rate: float
     noise_multiplier: float
     size: int = 1
+    neighbours: str = "add_remove"
 
     def __post_init__(self) -> None:
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
@@ -53,7 +54,8 @@ class SubsampledGaussian(Guarantee):
                 "Give a rate of at least 1e-12 and a noise_multiplier from 0.001 to 1e6.",
             )
         whole(minimum=1, size=self.size)
-        if self.size > 1 and (self.size > _MOST_UNITS or self._is_faint):
+        one_of(("add_remove", "replace"), neighbours=self.neighbours)
+        if self._n_moved > 1 and (self._n_moved > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
                 f"Above {_MOST_UNITS} units, or below the noise {_FAINT}, take .group(size) of what one unit has.",
@@ -63,8 +65,17 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def n_units(self) -> int:  # type: ignore[override]
-        """The size of the group."""
-        return self.size
+        """The size of the group; replaced units have one pair for both directions."""
+        return 1 if self._is_replaced else self.size
+
+    @property
+    def _is_replaced(self) -> bool:
+        return self.neighbours == "replace"
+
+    @property
+    def _n_moved(self) -> int:
+        """How many units are in one table only."""
+        return self.size * (2 if self._is_replaced else 1)
 
     @property
     def pair_has_curve(self) -> bool:  # type: ignore[override]
@@ -77,7 +88,7 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _whole(self) -> GaussianDP:
-        return GaussianDP(up(self.size / self.noise_multiplier))
+        return GaussianDP(up(self._n_moved / self.noise_multiplier))
 
     def renyi(self, order: float) -> float:
         """Return the largest curve of all directions, by quadrature, never above the Gaussian's.
@@ -91,13 +102,14 @@ class SubsampledGaussian(Guarantee):
         if self._is_faint:
             return min(self._whole.renyi(order), self._by_norms(float(shift[0])))
         curves = []
-        for removed in range(self.size + 1):
+        for removed in range(self.n_units + 1):
             losses = SubsampledPrivacyLoss([self._row(removed)], [1])
             curves.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
         return min(self._whole.renyi(order), up(max(curves)))
 
     def _row(self, removed: int) -> tuple[float, float, int, int]:
-        return self.rate, self.noise_multiplier, removed, self.size - removed
+        pair = (self.size, self.size) if self._is_replaced else (removed, self.size - removed)
+        return self.rate, self.noise_multiplier, *pair
 
     def _by_norms(self, shift: float) -> float:
         log_norm = amplified(shift / 2 / self.noise_multiplier**2, self.rate)
@@ -116,14 +128,14 @@ class SubsampledGaussian(Guarantee):
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
-        return None if self.size > 1 else self._exact_delta(epsilon)
+        return None if self._n_moved > 1 else self._exact_delta(epsilon)
 
     def _exact_delta(self, epsilon: float) -> float:
         return sampled_delta(self._whole.exact_delta, self.rate, epsilon)
 
     def exact_epsilon(self, delta: float) -> float | None:
         """Return log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
-        if delta == 0 or self.size > 1:
+        if delta == 0 or self._n_moved > 1:
             return math.inf if delta == 0 else None
         if delta >= self._exact_delta(0.0):
             return 0.0
@@ -138,20 +150,22 @@ class SubsampledGaussian(Guarantee):
         """Return the guarantee of the mixtures; along a chain for large groups and faint noise."""
         whole(minimum=1, size=size)
         total = self.size * int(size)
-        if total == 1 or (total <= _MOST_UNITS and not self._is_faint):
+        if size == 1 or (self._n_moved * size <= _MOST_UNITS and not self._is_faint):
             return replace(self, size=total)
         return Grouped(replace(self, size=1), total)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "rate": q, "noise_multiplier": σ}, and the "size" of a group."""
-        facts = super().to_dict()
-        return facts if self.size > 1 else {name: value for name, value in facts.items() if name != "size"}
+        """Return {"kind": …, "rate": q, "noise_multiplier": σ}, the "size" of a group, "neighbours" if replaced."""
+        plain = {"size": 1, "neighbours": "add_remove"}
+        return {name: value for name, value in super().to_dict().items() if plain.get(name) != value}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "SubsampledGaussian":
-        """Return the guarantee, to one unit where no size is told."""
-        return cls(numbers["rate"], numbers["noise_multiplier"], numbers.get("size", 1))
+        """Return the guarantee, to one unit added or removed where nothing else is told."""
+        others = (numbers.get("size", 1), numbers.get("neighbours", "add_remove"))
+        return cls(numbers["rate"], numbers["noise_multiplier"], *others)
 
     def __repr__(self) -> str:
-        single = f"{type(self).__name__}({self.rate:.12g}, {self.noise_multiplier:.12g})"
+        words = ', neighbours="replace"' if self._is_replaced else ""
+        single = f"{type(self).__name__}({self.rate:.12g}, {self.noise_multiplier:.12g}{words})"
         return single if self.size == 1 else f"{single}.group({self.size})"

@@ -189,7 +189,7 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
         places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
     else:
         looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
-        places = _inverse(losses, looked, edges)
+        places = inverse(losses, looked, edges)
     ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
 
@@ -206,7 +206,7 @@ def _place(losses: Array, rate: float, std: float) -> Array:
     return std**2 * (grown - math.log(rate)) + 0.5
 
 
-def _inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:
+def inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:
     """Return where the `losses`, which grow, are at the `edges`: by chords between the places `looked` at, or halving.
 
     Every place is right within 2^−22 of the smallest cell; losses that are nowhere at an edge give an end of `looked`.

@@ -1,0 +1,136 @@
+"""Losses of one of several pairs, drawn with probabilities that are the same under P and Q."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, line_of
+from gaugedp.accountant.rounding import up
+
+Parts = list[tuple[float, PrivacyLoss]]
+
+
+class MixedPrivacyLoss(PrivacyLoss):
+    """Rows (parts, whole) with M(z) = Σ w·M_i(z); `parts` are (w, family, row), and w sum to 1.
+
+    `whole` says that no part has an infinite loss, so that w is the weight under Q too.
+    """
+
+    symmetric: ClassVar[bool] = False
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for parts, _ in rows]
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M, by M − 1 where every log M_i is small."""
+        return np.sum(
+            [n * _log_moment(orders, parts) for parts, n in zip(self.parts, self.counts, strict=True)], axis=0
+        )
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the sum of the lines."""
+        lines = (_line(order, heights, parts).times(n) for parts, n in zip(self.parts, self.counts, strict=True))
+        return Line.sum(lines, heights)
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
+        """Return the sum of bounds on log Σ u_i·|M_i(c + it)/M_i(c)|, u the tilted weights."""
+        tails = [
+            math.log(math.fsum(u * math.exp(loss.log_tail(order, height, until)) for u, loss in _tilted(order, parts)))
+            for parts in self.parts
+        ]
+        return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
+
+    def rounding(self, order: float) -> float:
+        """Return a bound: a mean of the parts' errors, and that of the sum."""
+        errors = [max(loss.rounding(order) for _, loss in parts) for parts in self.parts]
+        return float(self.counts @ np.array(errors)) + super().rounding(order)
+
+    @property
+    def largest_order(self) -> float:
+        """Return the least of the parts."""
+        return min(loss.largest_order for parts in self.parts for _, loss in parts)
+
+    @property
+    def largest(self) -> float:
+        """Return the sum of the largest of each row."""
+        rows = zip(self.parts, self.times, strict=True)
+        return up(math.fsum(n * max(0.0, *(loss.largest for _, loss in parts)) for parts, n in rows))
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the mean of the profiles where there is one release, and each part has a closed form."""
+        if self.times != [1]:
+            return None
+        return _mean([(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]])
+
+    def atoms(self) -> list[tuple[Array, Array, int]] | None:
+        """Return the atoms of all parts, where all have some."""
+        return self._joined(lambda loss: loss.atoms(), _all_atoms)
+
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
+        """Return the means of what the parts have in each cell."""
+        if not all(whole for _, whole in self.rows):
+            return None
+        return self._joined(lambda loss: loss.cells(edges), _mean_cells)
+
+    def _joined(
+        self,
+        ask: Callable[[PrivacyLoss], list[tuple[Array, Array, int]] | None],
+        join: Callable[[list[tuple[float, Array, Array]]], tuple[Array, Array]],
+    ) -> list[tuple[Array, Array, int]] | None:
+        joined = []
+        for parts, n in zip(self.parts, self.times, strict=True):
+            answers = [(w, ask(loss)) for w, loss in parts]
+            if any(answer is None for _, answer in answers):
+                return None
+            joined.append((*join([(w, *answer[0][:2]) for w, answer in answers if answer]), n))
+        return joined
+
+    @property
+    def work(self) -> int:
+        """The numbers of all parts."""
+        return sum(loss.work for parts in self.parts for _, loss in parts)
+
+
+def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
+    known = [(w, value) for w, value in profiles if value is not None]
+    return min(1.0, up(math.fsum(w * value for w, value in known))) if len(known) == len(profiles) else None
+
+
+def _all_atoms(parts: list[tuple[float, Array, Array]]) -> tuple[Array, Array]:
+    values = np.concatenate([each for _, each, _ in parts])
+    order = np.argsort(values, kind="stable")
+    return values[order], np.concatenate([w * weights for w, _, weights in parts])[order]
+
+
+def _mean_cells(parts: list[tuple[float, Array, Array]]) -> tuple[Array, Array]:
+    return np.sum([w * p for w, p, _ in parts], axis=0), np.sum([w * q for w, _, q in parts], axis=0)
+
+
+def _log_moment(orders: Array, parts: Parts) -> Array:
+    weights, logs = np.array([w for w, _ in parts]), np.array([loss.log_moment(orders) for _, loss in parts])
+    near = np.log1p(weights @ np.expm1(np.minimum(logs, 1.0)))
+    return np.where(logs.max(axis=0) < 1, near, np.logaddexp.reduce(logs + np.log(weights)[:, None], axis=0))
+
+
+def _tilted(order: float, parts: Parts) -> Parts:
+    """Return the parts with their weights after tilting: w·M_i(c)/M(c)."""
+    at = np.array([order])
+    total = float(_log_moment(at, parts)[0])
+    return [(w * math.exp(float(loss.log_moment(at)[0]) - total), loss) for w, loss in parts]
+
+
+def _line(order: float, heights: Array, parts: Parts) -> Line:
+    """Return the line of Σ u_i·M_i(c + it)/M_i(c), by the changes from 1."""
+    real, imaginary, relative = np.zeros((3, len(heights)))
+    for u, loss in _tilted(order, parts):
+        line = loss.line(order, heights)
+        size = np.exp(line.real)
+        turned = np.expm1(line.real) * np.cos(line.imaginary) - 2 * np.sin(line.imaginary / 2) ** 2
+        real, imaginary = real + u * turned, imaginary + u * size * np.sin(line.imaginary)
+        change = np.minimum(np.abs(line.real) + np.abs(line.imaginary), 2.0)
+        tilt = 16 + 256 * float(loss.log_moment(np.array([order]))[0]) + loss.rounding(order) / UNIT
+        relative = relative + u * (size * line.rounding / UNIT + (tilt + 16) * change)
+    return line_of(real[None], imaginary[None], 2 * relative[None], np.ones(1))

@@ -1,0 +1,133 @@
+"""The guarantee of one of several mechanisms, drawn at random."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import whole
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above, up
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import divergences
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.json import from_dict
+from gaugedp.guarantees.losses.mixed import MixedPrivacyLoss
+from gaugedp.guarantees.sampling import least_of_profile
+
+
+@dataclass(frozen=True, eq=True)
+class Mixture(Guarantee):
+    """One of several mechanisms is drawn with the `probabilities`, and run; the draw does not look at the rows.
+
+    `guarantees` are those of the mechanisms, for the same neighbours. What was drawn may be published. The profile is
+    the mean of the profiles; where the draw is not published it is an upper bound (docs/theory/sampling.md).
+    `probabilities` within 1e-9 of a sum of 1 are scaled to it; floats mean their decimals.
+    """
+
+    probabilities: tuple[Fraction, ...]
+    guarantees: tuple[Guarantee, ...]
+
+    def __init__(self, probabilities: Sequence[float | Fraction], guarantees: Sequence[Guarantee]) -> None:
+        chances, parts = divergences.law("probabilities", probabilities), tuple(guarantees)
+        if len(chances) != len(parts) or not all(isinstance(part, Guarantee) for part in parts):
+            raise InvalidRequest("There must be one guarantee for each probability.", "Give two lists of equal length.")
+        possible = [(chance, part) for chance, part in zip(chances, parts, strict=True) if chance]
+        object.__setattr__(self, "probabilities", tuple(chance for chance, _ in possible))
+        object.__setattr__(self, "guarantees", tuple(part for _, part in possible))
+
+    @property
+    def _parts(self) -> list[tuple[Fraction, Guarantee]]:
+        return list(zip(self.probabilities, self.guarantees, strict=True))
+
+    @property
+    def n_units(self) -> int:  # type: ignore[override]
+        """The most of the parts."""
+        return max(part.n_units for part in self.guarantees)
+
+    @property
+    def pair_has_curve(self) -> bool:  # type: ignore[override]
+        """Whether each part's pair has its Rényi curve."""
+        return all(part.pair_has_curve for part in self.guarantees)
+
+    def components(self) -> Iterable[tuple[Guarantee, int]]:
+        """Return this guarantee; that of the mechanism where there is one."""
+        return ((self, 1),) if len(self.guarantees) > 1 else self.guarantees[0].components()
+
+    def renyi(self, order: float) -> float:
+        """Return log Σ p·e^{(a − 1)·D_a} / (a − 1), a = `order`; the mean of D₁ at 1, the largest D_∞ at infinity."""
+        check_order(order)
+        curves, chances = [part.renyi(order) for part in self.guarantees], list(map(above, self.probabilities))
+        if math.isinf(order) or math.isinf(max(curves)):
+            return max(curves)
+        if order == 1:
+            return up(math.fsum(p * curve for p, curve in zip(chances, curves, strict=True)))
+        grown = [(order - 1) * curve for curve in curves]
+        if max(grown) < 1:
+            moment = math.log1p(math.fsum(p * math.expm1(x) for p, x in zip(chances, grown, strict=True)))
+        else:
+            moment = float(np.logaddexp.reduce(np.log(chances) + np.array(grown)))
+        return min(max(curves), up(moment / (order - 1), relative=2.0**-44))
+
+    def dominating_pair(self, removed: int) -> Pair | None:
+        """Return the pair of what was drawn and what it showed, with the parts' pairs; None where one has none."""
+        pairs = [(p, part.dominating_pair(min(removed, part.n_units))) for p, part in self._parts]
+        known = [(p, pair) for p, pair in pairs if pair is not None]
+        if len(known) < len(pairs):
+            return None
+        impossible = sum((p * pair.impossible for p, pair in known), Fraction(0))
+        if impossible == 1:
+            return known[0][1]
+        weights = [float(p * (1 - pair.impossible) / (1 - impossible)) for p, pair in known]
+        parts = tuple((w, pair.family, pair.row) for w, (_, pair) in zip(weights, known, strict=True) if w)
+        return Pair(MixedPrivacyLoss, (parts, impossible == 0), impossible)
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the mean of the profiles where each has a closed form."""
+        values = [(p, part.exact_delta(epsilon)) for p, part in self._parts]
+        known = [(p, value) for p, value in values if value is not None]
+        if len(known) < len(values):
+            return None
+        least = math.ulp(0.0) if any(value > 0 for _, value in known) else 0.0
+        return min(1.0, max(least, up(math.fsum(above(p) * value for p, value in known))))
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return the least ε of the mean of closed profiles, at most the largest ε of a part; None where that is ∞."""
+        if self.exact_delta(0.0) is None:
+            return None
+        largest = max(float(part.epsilon(delta)) for part in self.guarantees)
+        least = least_of_profile(lambda at: self.exact_delta(at) or 0.0, delta, largest)
+        return None if math.isinf(least) else least
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return the largest cost of the parts; of (ε, δ) the largest ε and the mean of δ."""
+        costs = [(p, part.cost(accounting)) for p, part in self._parts]
+        known = [(p, cost) for p, cost in costs if cost is not None]
+        if len(known) < len(costs):
+            return None
+        if accounting == "approx":
+            return max(cost[0] for _, cost in known), sum((p * cost[1] for p, cost in known), Fraction(0))
+        return tuple(map(max, zip(*(cost for _, cost in known), strict=True)))
+
+    def group(self, size: int) -> "Mixture":
+        """Return the mixture of what the parts say to a group."""
+        whole(minimum=1, size=size)
+        return Mixture(self.probabilities, [part.group(size) for part in self.guarantees])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "Mixture", "probabilities": […] as text, "guarantees": […]}."""
+        facts = [part.to_dict() for part in self.guarantees]
+        return {"kind": self.kind, "probabilities": list(map(str, self.probabilities)), "guarantees": facts}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Mixture":
+        """Return the guarantee."""
+        return cls([Fraction(p) for p in numbers["probabilities"]], list(map(from_dict, numbers["guarantees"])))
+
+    def __repr__(self) -> str:
+        chances = ", ".join(f"{float(p):.12g}" for p in self.probabilities)
+        return f"Mixture([{chances}], [{', '.join(map(repr, self.guarantees))}])"

@@ -1,0 +1,160 @@
+"""The guarantee of Gaussian noise around a random shift: what a group, or a matrix mechanism, shows on a sample."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import decimal, non_negative, positive, whole
+from gaugedp.accountant.loss import Array, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import LEAST_SURE, above, up, up_decimal
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import divergences
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.losses.subsampled import inverse
+from gaugedp.guarantees.profile_points import START, pair_of, points_at, reversed_points
+from gaugedp.guarantees.sampling import least_of_profile
+
+_CELLS = 1024  # between points of the profile, for compositions
+_BEND = 1.5  # they are nearer to each other at small losses
+_FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which a threshold is looked for
+_FINE = 1e-6  # of a loss: how fine the search for one threshold is
+_TAILS = 2.0**-40  # relative: what normal tails lose
+_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
+_CANCELLED = 1e-8  # relative, of a difference of tails
+_UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
+
+
+@dataclass(frozen=True, eq=True)
+class MixtureOfGaussians(Guarantee):
+    """P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), s_i = `shifts` ≥ 0, p_i = `chances`, σ = `noise_std`, in both
+    directions: a vector of length s_i is added with the chance p_i, and then Gaussian noise.
+
+    Longer vectors tell more, so the lengths are upper bounds (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta
+    2024). A single release has a closed form; compositions use points of it, joined by lines. docs/theory/sampling.md
+    """
+
+    shifts: tuple[float, ...]
+    chances: tuple[Fraction, ...]
+    noise_std: float
+    pair_has_curve = False
+
+    def __init__(self, shifts: Sequence[float], chances: Sequence[float | Fraction], noise_std: float) -> None:
+        positive(noise_std=noise_std)
+        non_negative(**{f"shifts[{i}]": length for i, length in enumerate(shifts)})
+        lengths, laws = list(shifts), divergences.law("chances", chances)
+        if len(lengths) != len(laws):
+            raise InvalidRequest("shifts and chances differ in length.", "Give one chance for each shift.")
+        together: dict[float, Fraction] = {}
+        for length, chance in sorted(zip(lengths, laws, strict=True)):
+            if chance:
+                together[float(length)] = together.get(float(length), Fraction(0)) + chance
+        object.__setattr__(self, "shifts", tuple(together))
+        object.__setattr__(self, "chances", tuple(together.values()))
+        object.__setattr__(self, "noise_std", float(noise_std))
+
+    @property
+    def _whole(self) -> GaussianDP:
+        return GaussianDP(up_decimal(decimal(self.shifts[-1]) / decimal(self.noise_std)))
+
+    def components(self) -> Iterable[tuple[Guarantee, int]]:
+        """Return this guarantee; nothing where nothing is added."""
+        return ((self, 1),) if self.shifts[-1] else ()
+
+    def renyi(self, order: float) -> float:
+        """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
+        check_order(order)
+        largest, shift = self._whole.renyi(order), max(order - 1, _FIRST)
+        if math.isinf(largest) or not self.shifts[-1]:
+            return largest
+        chances, grown = np.array(list(map(above, self.chances))), shift * order / 2 * np.square(self._moves)
+        if grown[-1] < 1:
+            moment = math.log1p(float(chances @ np.expm1(grown)))
+        else:
+            moment = float(np.logaddexp.reduce(np.log(chances) + grown))
+        return min(largest, up(moment / shift, relative=2.0**-40))
+
+    @property
+    def _moves(self) -> Array:
+        return np.array(self.shifts) / self.noise_std
+
+    def dominating_pair(self, removed: int) -> Pair:
+        """Return the pair whose profile joins points of P against Q by lines; of Q against P for an addition."""
+        return _pair(self, removed)
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the larger of both profiles; None where their digits cancel."""
+        value, slack = self._bound(epsilon)
+        return value if slack <= _CANCELLED * value or value < LEAST_SURE else None
+
+    def _bound(self, epsilon: float) -> tuple[float, float]:
+        """Return an upper bound on the profile, and what of it may be rounding."""
+        if not self.shifts[-1]:
+            return 0.0, 0.0
+        edges = np.array([epsilon, epsilon + _FINE])
+        sides = [_profile(self, edges, removed) for removed in (1, 0)]
+        return max((float(values[0]), float(slack[0])) for values, slack in sides)
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return the least ε of the closed profile, raised until it is met; None where its digits cancel."""
+        least = least_of_profile(lambda at: self._bound(at)[0], delta, float(self._whole.epsilon(delta)))
+        return least if math.isinf(least) or self.exact_delta(least) is not None else None
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return what noise to the largest shift costs."""
+        return self._whole.cost(accounting)
+
+    def group(self, size: int) -> Guarantee:
+        """Return what follows along a chain of neighbours."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Grouped(self, int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": …, "shifts": […], "chances": […] as text, "noise_std": σ}."""
+        facts = {"shifts": list(self.shifts), "chances": list(map(str, self.chances)), "noise_std": self.noise_std}
+        return {"kind": self.kind, **facts}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "MixtureOfGaussians":
+        """Return the guarantee."""
+        return cls(numbers["shifts"], [Fraction(p) for p in numbers["chances"]], numbers["noise_std"])
+
+    def __repr__(self) -> str:
+        lists = (", ".join(f"{float(x):.12g}" for x in each) for each in (self.shifts, self.chances))
+        return f"MixtureOfGaussians({', '.join(f'[{each}]' for each in lists)}, {self.noise_std:.12g})"
+
+
+@lru_cache(maxsize=64)
+def _pair(mixture: MixtureOfGaussians, removed: int) -> Pair:
+    places = min(float(mixture._whole.epsilon(_UNSEEN)), _FARTHEST) * np.linspace(0, 1, _CELLS + 1) ** _BEND
+    mine, other = (points_at(places, _profile(mixture, places, way)[0]) for way in (removed, 1 - removed))
+    return pair_of((START, *reversed_points(other), *mine))
+
+
+def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tuple[Array, Array]:
+    """Return upper bounds on P(x > t) − e^ε·Q(x > t), or Q(x < t) − e^ε·P(x < t), t where the loss is ±ε, and slack.
+
+    Both are flat in t, whose rounding moves them less than that of the tails does.
+    """
+    moves, chances = mixture._moves, np.array(list(map(float, mixture.chances)))
+    constants = np.log(chances) - moves**2 / 2
+
+    def losses(x: Array) -> Array:
+        return np.asarray(np.logaddexp.reduce(np.multiply.outer(moves, x) + constants[:, None], axis=0))
+
+    looked = np.linspace(-_FAR, _FAR + moves[-1], _PLACES)
+    sign = 1 if removed else -1
+    x = sign * inverse(losses, looked, epsilons if removed else -epsilons[::-1])[::sign]
+    tails = [scipy.special.ndtr(sign * moves - x[:, None]) @ chances, scipy.special.ndtr(-x)]
+    first, second = tails if removed else tails[::-1]
+    second = second * np.exp(np.minimum(epsilons, 700.0))
+    slack = _TAILS * (first + second)
+    return np.clip(first - second + slack, math.ulp(0.0), 1.0), slack

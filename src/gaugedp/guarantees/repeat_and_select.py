@@ -1,0 +1,163 @@
+"""The guarantee of the best of a random number of runs."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import positive, whole
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up, up_decimal
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.json import from_dict
+from gaugedp.guarantees.pure import PureDP
+
+_SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is looked for
+_MOST_RUNS = 1e12
+
+
+@dataclass(frozen=True, eq=True)
+class RepeatAndSelect(Guarantee):
+    """The best of K runs of a mechanism with `guarantee`, K random, its law public and K not; at K = 0 nothing.
+
+    `mean` is E K. K is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0
+    logarithmic), or Poisson where `shape` is infinite. What is best is decided by the outputs alone, ties by a fixed
+    order or at random.
+
+    Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) +
+    log(E K)/(a − 1) for every b ≥ 1, ζ the curve of a run. For Poisson laws e^{(a − 1)·D_a} ≤ 1 +
+    G·(e^{(a − 1)·ζ(a)} − 1), G = E K·e^{(a − 1)·E K·δ(ε)}, e^ε = a/(a − 1). docs/theory/private_search.md
+    """
+
+    guarantee: Guarantee
+    mean: float
+    shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(mean=self.mean)
+        if not isinstance(self.shape, int | float) or isinstance(self.shape, bool) or not self.shape > -1:
+            raise InvalidRequest(f"shape is {self.shape!r}.", "Give shape as a number above -1, or math.inf.")
+        if self.mean > _MOST_RUNS or (self.mean < 1 and not self._is_poisson):
+            raise InvalidRequest(
+                f"mean is {self.mean!r}.", "Give the mean number of runs, at least 1 (or a Poisson law)."
+            )
+        object.__setattr__(self, "mean", float(self.mean))
+        object.__setattr__(self, "shape", float(self.shape))
+
+    @property
+    def _is_poisson(self) -> bool:
+        return math.isinf(self.shape)
+
+    @property
+    def _is_single(self) -> bool:
+        return self.mean == 1 and not self._is_poisson
+
+    def renyi(self, order: float) -> float:
+        """Return the least bound at this order or above it, as divergences grow with the order."""
+        check_order(order)
+        if self._is_single:
+            return self.guarantee.renyi(order)
+        if math.isinf(order):
+            return up(self._at(math.inf))
+        shift = order - 1
+        best, values = _least_orders(self)
+        last = up(self._at(math.inf))
+        if shift <= best[0]:
+            return min(best[1], last)
+        above = [value for at, value in zip(_SHIFTS, values, strict=True) if at > shift]
+        return min(up(self._at(shift), relative=2.0**-44), *above, last)
+
+    def knots(self) -> tuple[float, ...]:
+        """Return the order up to which the curve is level."""
+        return () if self._is_single else (1 + _least_orders(self)[0][0],)
+
+    def _at(self, shift: float) -> float:
+        """Return the bound of the theorem at the order 1 + `shift`."""
+        whole_curve = self.guarantee.renyi(1 + shift)
+        if not self._is_poisson:
+            return whole_curve + _selection(self) + math.log(self.mean) / shift
+        spent = self.mean * float(self.guarantee.delta(math.log1p(1 / shift)))
+        if math.isinf(shift) or math.isinf(whole_curve) or whole_curve == 0:
+            return whole_curve + (spent if whole_curve else 0.0)
+        grown = shift * whole_curve
+        log_change = grown if grown > 30 else math.log(math.expm1(grown))
+        return float(np.logaddexp(0.0, math.log(self.mean) + shift * spent + log_change)) / shift
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return (2 + η)·ε of ε-DP runs and a negative binomial law."""
+        cost = self.guarantee.cost("pure")
+        if self._is_single:
+            return self.guarantee.cost(accounting)
+        if cost is None or self._is_poisson:
+            return None
+        return PureDP(up((2 + self.shape) * up_decimal(cost[0]))).cost(accounting)
+
+    def group(self, size: int) -> Guarantee:
+        """Return what follows along a chain of neighbours."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Grouped(self, int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "RepeatAndSelect", "guarantee": …, "mean": E K, "shape": η; null for a Poisson law}."""
+        shape = None if self._is_poisson else self.shape
+        return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "mean": self.mean, "shape": shape}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "RepeatAndSelect":
+        """Return the guarantee."""
+        shape = math.inf if numbers["shape"] is None else numbers["shape"]
+        return cls(from_dict(numbers["guarantee"]), numbers["mean"], shape)
+
+    def __repr__(self) -> str:
+        return f"RepeatAndSelect({self.guarantee!r}, {self.mean:.12g}, {self.shape:.12g})"
+
+
+@lru_cache(maxsize=64)
+def _least_orders(repeated: RepeatAndSelect) -> tuple[tuple[float, float], list[float]]:
+    """Return the order minus 1 of the least bound with that bound, and the bounds at `_SHIFTS`, rounded up."""
+    values = [up(repeated._at(float(shift)), relative=2.0**-44) for shift in _SHIFTS]
+    return _least_near(repeated._at, values), values
+
+
+@lru_cache(maxsize=64)
+def _selection(repeated: RepeatAndSelect) -> float:
+    """Return the least of (1 + η)·((1 − 1/b)·ζ(b) + log(1/γ)/b) over orders b, rounded up."""
+    log_gamma = log_stopping(repeated.mean, repeated.shape)
+
+    def bound(shift: float) -> float:
+        return shift / (1 + shift) * repeated.guarantee.renyi(1 + shift) + log_gamma / (1 + shift)
+
+    least = _least_near(bound, [bound(float(shift)) for shift in _SHIFTS])[1]
+    return up((1 + repeated.shape) * min(least, repeated.guarantee.renyi(math.inf), log_gamma), relative=2.0**-44)
+
+
+def _least_near(bound: Callable[[float], float], values: list[float]) -> tuple[float, float]:
+    """Return the place of the least of the `values` at `_SHIFTS`, or of a lesser one near it, and what is there."""
+    at = int(np.argmin(values))
+    ends = np.log(_SHIFTS[[max(at - 1, 0), min(at + 1, len(_SHIFTS) - 1)]])
+    place = scipy.optimize.minimize_scalar(lambda log: bound(math.exp(log)), bounds=tuple(ends), method="bounded").x
+    near = min(float(_SHIFTS[at]), math.exp(place), key=bound)
+    return near, up(bound(near), relative=2.0**-44)
+
+
+def log_stopping(mean: float, shape: float) -> float:
+    """Return log(1/γ), rounded up, of the truncated negative binomial law of the `shape` η with this `mean`.
+
+    E K is η·(1/γ − 1)/(1 − γ^η), and (1/γ − 1)/log(1/γ) at η = 0; it grows with 1/γ.
+    """
+
+    def excess(x: float) -> float:
+        grown = x if abs(shape * x) < 1e-12 else -math.expm1(-shape * x) / shape
+        return math.log(math.expm1(x) / grown) - math.log(mean)
+
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2
+    root = float(scipy.optimize.brentq(excess, 1e-12, high, xtol=1e-16, rtol=1e-14)) if excess(1e-12) < 0 else 1e-12
+    return up(root, relative=1e-12)

@@ -1,0 +1,104 @@
+"""The most noise with which an interval is as narrow as wanted."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.calibrate import Noise
+from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.laplace import LaplaceLoss
+
+_LOGS = (-4.0, 14.0)  # of discrete noise that is looked for
+_MANY = 10**4  # places of discrete Gaussian noise that are summed
+_SLACK = 1e-12  # relative: how far below the most noise the answer is
+
+
+def interval_noise(
+    half_width: float, level: float = 0.95, law: str = "discrete_laplace", sensitivity: int = 1
+) -> Noise:
+    """Return the largest noise, rounded down, that is at most `half_width` in size with probability at least `level`.
+
+    So the answer ± `half_width` covers what it is about with that probability, and no more noise does; the `guarantee`
+    is that of one answer of the `sensitivity`, and its ε the least for this interval. `law` is "laplace" or
+    "discrete_laplace" (scale λ), "gaussian" or "discrete_gaussian" (deviation σ); of discrete noise the whole part of
+    `half_width` counts, and of discrete Gaussian noise beyond 10⁴ it is the most to 1 in 10⁴.
+    """
+    non_negative(half_width=half_width)
+    between(0, 1, level=level)
+    one_of(tuple(_LAWS), law=law)
+    whole(minimum=1, sensitivity=sensitivity)
+    most, guarantee = _LAWS[law]
+    if half_width == 0 and not law.startswith("discrete"):
+        raise InvalidRequest("No continuous noise is 0.", "Give a half_width above 0, or a discrete law.")
+    noise = most(float(half_width), float(level)) * (1 - _SLACK)
+    return Noise(noise, guarantee(noise, int(sensitivity)), 4 * _SLACK)
+
+
+def _laplace(half_width: float, level: float) -> float:
+    return half_width / -math.log1p(-level)
+
+
+def _gaussian(half_width: float, level: float) -> float:
+    return half_width / -float(scipy.special.ndtri((1 - level) / 2))
+
+
+def _discrete_laplace(half_width: float, level: float) -> float:
+    """P(|X| > h) = 2·r^{h + 1}/(1 + r), r = e^{−1/λ}."""
+    places = math.floor(half_width) + 1
+
+    def log_beyond(scale: float) -> float:
+        return math.log(2) - places / scale - math.log1p(math.exp(-1 / scale))
+
+    return _largest(log_beyond, level)
+
+
+def _discrete_gaussian(half_width: float, level: float) -> float:
+    """P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z; beyond `_MANY` places P(|X| > h) ≤ P(|N(0, σ²)| > h) is used.
+
+    (Canonne, Kamath and Steinke 2020, proposition 25.)
+    """
+    place = math.floor(half_width)
+    if place > _MANY:
+        return _gaussian(place, level)
+
+    def log_beyond(std: float) -> float:
+        if level < 0.99:
+            return math.log(max(1 - (1 + 2 * _weights(1, place, std)) / _total(std), 1e-300))
+        return math.log(max(2 * _weights(place + 1, place + 2 + math.ceil(12 * std), std), 1e-300) / _total(std))
+
+    return _largest(log_beyond, level)
+
+
+def _weights(first: int, last: int, std: float) -> float:
+    """Return Σ e^{−k²/2σ²} from k = `first` to `last`."""
+    return float(np.exp(-(np.arange(first, last + 1, dtype=float) ** 2) / (2 * std**2)).sum())
+
+
+def _total(std: float) -> float:
+    """Return Σ_k e^{−k²/2σ²} over all k: by Poisson summation, σ√2π·(1 + 2e^{−2π²σ²} + …), where σ is not small."""
+    if std < 1:
+        return 1 + 2 * _weights(1, 12, std)
+    return std * math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * std) ** 2))
+
+
+def _largest(log_beyond: Callable[[float], float], level: float) -> float:
+    target = math.log1p(-level)
+
+    def excess(log_noise: float) -> float:
+        return max(log_beyond(math.exp(log_noise)), -1e6) - target
+
+    return math.exp(float(scipy.optimize.brentq(excess, *_LOGS, xtol=1e-14, rtol=1e-15)))
+
+
+_LAWS: dict[str, tuple[Callable[[float, float], float], Callable[[float, int], Guarantee]]] = {
+    "laplace": (_laplace, lambda scale, sensitivity: LaplaceLoss(scale / sensitivity)),
+    "discrete_laplace": (_discrete_laplace, DiscreteLaplaceLoss),
+    "gaussian": (_gaussian, lambda std, sensitivity: GaussianDP(sensitivity / std)),
+    "discrete_gaussian": (_discrete_gaussian, DiscreteGaussianLoss),
+}

@@ -1,0 +1,342 @@
+"""Mixtures of mechanisms and of Gaussians, truncated samples, the best of K runs: beside enumerations."""
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.poisson_curve import poisson_curve
+
+G = gd.guarantees
+EPSILONS = (0.0, 0.2, 1.0, 2.5)
+
+
+def made_up(rng: random.Random, n: int = 3) -> tuple[Fraction, ...]:
+    parts = [rng.choice([1, 2, 5, 20]) for _ in range(n)]
+    return tuple(Fraction(part, sum(parts)) for part in parts)
+
+
+def shown(p: np.ndarray, q: np.ndarray, epsilon: float, width: float = 1.0) -> float:
+    """Return the larger Σ max(p − e^ε·q, 0)·width of both directions."""
+    return float(max(np.maximum(x - math.exp(epsilon) * y, 0).sum() for x, y in ((p, q), (q, p))) * width)
+
+
+def powers(law: tuple[Fraction, ...], times: int) -> np.ndarray:
+    return np.array([float(math.prod(each)) for each in itertools.product(law, repeat=times)])
+
+
+# -- one of several mechanisms -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_published_draw_shows_the_mean_and_a_hidden_one_no_more(seed: int, times: int) -> None:
+    rng = random.Random(seed)
+    chance = Fraction(rng.randint(1, 9), 10)
+    laws = [(made_up(rng), made_up(rng)) for _ in range(2)]
+    mixture = G.Mixture([chance, 1 - chance], [G.FiniteLoss(*pair) for pair in laws])
+    weights = (chance, 1 - chance)
+    published = [
+        powers(tuple(w * x for w, pair in zip(weights, laws, strict=True) for x in pair[i]), times) for i in (0, 1)
+    ]
+    hidden = [
+        powers(tuple(weights[0] * x + weights[1] * y for x, y in zip(laws[0][i], laws[1][i], strict=True)), times)
+        for i in (0, 1)
+    ]
+    for epsilon in EPSILONS:
+        bound = (times * mixture).delta(epsilon)
+        exact = shown(*published, epsilon)
+        assert bound.low - 1e-12 <= max(exact, bound.low)
+        assert exact * (1 - 1e-9) <= float(bound)
+        if times > 1:
+            assert float(bound) <= exact * (1 + 1e-9) + 1e-12
+        assert shown(*hidden, epsilon) <= float(bound) + 1e-12
+
+
+@pytest.mark.parametrize("times", [1, 3, 40])
+def test_equal_parts_are_the_mechanism(times: int) -> None:
+    step = G.SubsampledGaussian(0.3, 1.2)
+    mixture = G.Mixture([0.25, 0.75], [step, step])
+    assert float((times * mixture).epsilon(1e-5)) == pytest.approx(float((times * step).epsilon(1e-5)), rel=1e-9)
+    assert mixture.renyi(3.0) == pytest.approx(step.renyi(3.0), rel=1e-12)
+
+
+def test_the_costs_of_a_mixture_are_the_largest_and_the_mean_of_delta() -> None:
+    mixture = G.Mixture([0.25, 0.75], [gd.ApproxDP(0.5, 0.01), gd.ApproxDP(0.25, 0.02)])
+    assert mixture.cost("approx") == (Fraction(1, 2), Fraction(7, 400))
+    assert G.Mixture([0.5, 0.5], [gd.ZCDP(0.1), gd.ZCDP(0.3)]).cost("zcdp") == (Fraction(3, 10),)
+    assert mixture.cost("zcdp") is None
+    assert G.Mixture([0.5, 0.5], [gd.PureDP(1), gd.ZCDP(0.3)]).cost("pure") is None
+    assert mixture.group(3) == G.Mixture(
+        [0.25, 0.75], [gd.ApproxDP(0.5, 0.01).group(3), gd.ApproxDP(0.25, 0.02).group(3)]
+    )
+
+
+def test_a_part_with_a_leak_leaks_as_often_as_it_is_drawn() -> None:
+    mixture = G.Mixture([0.125, 0.875], [G.FiniteLoss([1, 0], [0, 1]), gd.PureDP(0.1)])
+    assert float(mixture.delta(5.0)) == pytest.approx(0.125, rel=1e-9)
+    assert float((2 * mixture).delta(5.0)) == pytest.approx(1 - 0.875**2, rel=1e-9)
+
+
+def test_what_is_no_mixture_is_refused() -> None:
+    for chances, parts in (
+        ([0.5], [gd.PureDP(1)]),
+        ([0.5, 0.5], [gd.PureDP(1)]),
+        ([1], [3]),
+        ([-0.5, 1.5], [gd.PureDP(1)] * 2),
+    ):
+        with pytest.raises(InvalidRequest):
+            G.Mixture(chances, parts)
+
+
+# -- mixtures of Gaussians, and replaced units -------------------------------------------------------------------------
+
+
+def gaussian_mixture(x: np.ndarray, shifts: list[float], chances: list[float], std: float) -> np.ndarray:
+    laws = [p * np.exp(-((x - s) ** 2) / (2 * std**2)) for p, s in zip(chances, shifts, strict=True)]
+    return np.asarray(sum(laws) / (std * math.sqrt(2 * math.pi)))
+
+
+@pytest.mark.parametrize(
+    ("shifts", "chances", "std"),
+    [([0.0, 1.0, 2.0], [0.2, 0.6, 0.2], 1.0), ([1.0, 3.5], [0.9, 0.1], 2.0), ([0.0, 0.5], [0.99, 0.01], 0.7)],
+)
+def test_a_mixture_of_gaussians_shows_what_its_densities_do(
+    shifts: list[float], chances: list[float], std: float
+) -> None:
+    x = np.linspace(-14 * std, 4 + 14 * std, 100_001)
+    within, without = gaussian_mixture(x, shifts, chances, std), gaussian_mixture(x, [0.0], [1.0], std)
+    mixture = G.MixtureOfGaussians(shifts, chances, std)
+    for epsilon in EPSILONS:
+        exact = shown(within, without, epsilon, x[1] - x[0])
+        assert float(mixture.delta(epsilon)) == pytest.approx(exact, rel=1e-6, abs=1e-13)
+        assert mixture.delta(epsilon) >= exact * (1 - 1e-6)
+
+
+def test_compositions_of_a_mixture_that_samples_one_unit_are_those_of_the_sample() -> None:
+    mixture, sample = G.MixtureOfGaussians([0, 1], [0.8, 0.2], 1.0), G.SubsampledGaussian(0.2, 1.0)
+    for times in (2, 20):
+        ours, exact = float((times * mixture).epsilon(1e-5)), float((times * sample).epsilon(1e-5))
+        assert exact * (1 - 1e-9) <= ours <= exact * (1 + 1e-4)
+    for order in (1.5, 2.0, 8.0):
+        assert mixture.renyi(order) >= sample.renyi(order) * (1 - 1e-12)
+
+
+def test_a_shift_without_a_chance_is_none_and_equal_shifts_are_one() -> None:
+    plain = G.MixtureOfGaussians([0, 1], [0.5, 0.5], 2)
+    assert G.MixtureOfGaussians([1, 7, 0, 1], [0.25, 0, 0.5, 0.25], 2) == plain
+    assert float((3 * G.MixtureOfGaussians([0], [1], 2)).epsilon(0)) == 0
+    for wrong in (([0, 1], [1], 2), ([-1, 1], [0.5, 0.5], 2), ([0, 1], [0.5, 0.5], 0)):
+        with pytest.raises(InvalidRequest):
+            G.MixtureOfGaussians(*wrong)
+
+
+@pytest.mark.parametrize(("rate", "std"), [(0.2, 1.0), (0.8, 0.6)])
+def test_one_unit_replaced_moves_both_laws(rate: float, std: float) -> None:
+    x = np.linspace(-2 - 14 * std, 2 + 14 * std, 100_001)
+    laws = [gaussian_mixture(x, [0.0, sign], [1 - rate, rate], std) for sign in (1.0, -1.0)]
+    guarantee = G.SubsampledGaussian(rate, std, neighbours="replace")
+    for epsilon in EPSILONS:
+        exact = shown(*laws, epsilon, x[1] - x[0])
+        assert float(guarantee.delta(epsilon)) == pytest.approx(exact, rel=1e-6)
+    assert float(guarantee.delta(1.0)) > float(G.SubsampledGaussian(rate, std).delta(1.0))
+    assert guarantee.group(2).size == 2
+    whole = float(G.SubsampledGaussian(1, 2.0, neighbours="replace").delta(1))
+    assert whole == pytest.approx(float(gd.GaussianDP(1.0).delta(1)), rel=1e-9)
+    with pytest.raises(InvalidRequest):
+        G.SubsampledGaussian(rate, std, neighbours="add")
+
+
+# -- truncated Poisson samples -----------------------------------------------------------------------------------------
+
+
+def kept_sums(values: list[float], rate: float, most: int) -> dict[float, float]:
+    """Return the sums over the kept units with their chances, all samples and cuts counted."""
+    sums: dict[float, float] = {}
+    for drawn in itertools.product((0, 1), repeat=len(values)):
+        units = [v for v, is_drawn in zip(values, drawn, strict=True) if is_drawn]
+        chance = rate ** len(units) * (1 - rate) ** (len(values) - len(units))
+        kept = list(itertools.combinations(units, min(most, len(units))))
+        for each in kept:
+            sums[sum(each)] = sums.get(sum(each), 0.0) + chance / len(kept)
+    return sums
+
+
+@pytest.mark.parametrize(("rate", "most", "std"), [(0.5, 2, 1.0), (0.5, 1, 0.6), (0.9, 2, 0.5), (0.3, 3, 1.0)])
+@pytest.mark.parametrize("others", [[-1.0, -1.0, -1.0], [-1.0, -1.0], [-1.0, 0.5, 1.0], [0.0, 0.0, 0.0]])
+def test_no_table_shows_more_on_a_truncated_sample(rate: float, most: int, std: float, others: list[float]) -> None:
+    x = np.linspace(-5 - 12 * std, 5 + 12 * std, 40_001)
+    tables = [kept_sums(values, rate, most) for values in ([*others, 1.0], others)]
+    laws = [gaussian_mixture(x, list(sums), list(sums.values()), std) for sums in tables]
+    guarantee = G.truncated_poisson(len(others) + 1, rate, most, std)
+    for epsilon in EPSILONS:
+        assert shown(*laws, epsilon, x[1] - x[0]) <= float(guarantee.delta(epsilon)) * (1 + 1e-6) + 1e-12
+
+
+def test_a_truncated_sample_of_distant_others_shows_all_of_it_but_for_one_part() -> None:
+    """With the others at −1 and one of them kept, a cut is told apart, and u − y is 2."""
+    others, std = [-1.0], 0.02
+    x = np.linspace(-3, 3, 100_001)
+    laws = [
+        gaussian_mixture(x, list(s), list(s.values()), std)
+        for s in (kept_sums([*others, 1.0], 0.5, 1), kept_sums(others, 0.5, 1))
+    ]
+    exact = shown(*laws, 0.5, x[1] - x[0])
+    assert float(G.truncated_poisson(2, 0.5, 1, 1.0).delta(0.5)) < exact
+    assert exact <= float(G.Mixture([0.5, 0.5], [gd.GaussianDP(200), gd.GaussianDP(200)]).delta(0.5))
+
+
+def test_a_sample_that_is_never_cut_is_a_sample_and_one_that_is_rarely_cut_nearly_one() -> None:
+    assert G.truncated_poisson(100, 0.1, 100, 1.0) == G.SubsampledGaussian(0.1, 1.0)
+    plain = G.SubsampledGaussian(0.1, 1.0).delta(1.0)
+    for most in (90, 60, 30):
+        cut = G.truncated_poisson(100, 0.1, most, 1.0).delta(1.0)
+        assert plain * (1 - 1e-12) <= cut <= plain * (1 + 1e-4)
+    for wrong in ((0, 0.1, 1, 1.0), (10, 0.1, 0, 1.0), (10, 1.1, 1, 1.0), (10, 0.1, 1, 0.0)):
+        with pytest.raises(InvalidRequest):
+            G.truncated_poisson(*wrong)
+
+
+# -- Rényi curves of samples, and the best of K runs -------------------------------------------------------------------
+
+
+def divergence(order: float, p: np.ndarray, q: np.ndarray) -> float:
+    return math.log(float((p**order * q ** (1 - order)).sum())) / (order - 1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_made_up_mechanism_on_a_poisson_sample_has_a_larger_curve(seed: int) -> None:
+    rng = random.Random(seed)
+    without, within = (np.array(list(map(float, made_up(rng)))) for _ in range(2))
+    rate = rng.choice([0.01, 0.1, 0.3, 0.7, 0.95])
+    curve = G.FiniteLoss(within, without)
+    mixed = (1 - rate) * without + rate * within
+    for order in (1.05, 1.5, 2.0, 2.4, 2.99, 3.0, 3.6, 5.0, 9.0, 15.5):
+        bound = poisson_curve(curve, rate, order)
+        for pair in ((mixed, without), (without, mixed)):
+            assert divergence(order, *pair) <= bound * (1 + 1e-9) + 1e-15
+
+
+def test_the_curve_of_gaussian_noise_is_met_at_whole_orders() -> None:
+    for order in (2, 3, 7, 40):
+        curve = poisson_curve(gd.GaussianDP(0.5), 0.05, float(order))
+        assert curve == pytest.approx(G.SubsampledGaussian(0.05, 2.0).renyi(order), rel=1e-9)
+    assert poisson_curve(gd.GaussianDP(0.5), 0.05, 300.0) == math.inf
+
+
+def best_of(law: np.ndarray, chances: dict[int, float]) -> np.ndarray:
+    """Return the law of the largest output of K runs; the last entry is that of none."""
+    below = np.concatenate([[0.0], np.cumsum(law)])
+    best = sum(p * np.diff(below**k) for k, p in chances.items() if k)
+    return np.append(best, chances.get(0, 0.0))
+
+
+def negative_binomial(shape: float, gamma: float) -> dict[int, float]:
+    weights, product = {}, 1.0
+    for k in range(1, 700):
+        product *= (k - 1 + shape) / k if k > 1 or shape else 1.0
+        weights[k] = product * (1 - gamma) ** k
+    total = sum(weights.values())
+    return {k: weight / total for k, weight in weights.items()}
+
+
+@pytest.mark.parametrize("shape", [0, 0.5, 1, 3, math.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_of_k_runs_never_has_a_larger_curve(shape: float, seed: int) -> None:
+    rng = random.Random(seed)
+    laws = [np.array(list(map(float, made_up(rng, 4)))) for _ in range(2)]
+    if math.isinf(shape):
+        mean = rng.choice([0.5, 2.0, 5.0])
+        chances = {k: float(mpmath.exp(-mean) * mpmath.mpf(mean) ** k / mpmath.factorial(k)) for k in range(80)}
+    else:
+        chances = negative_binomial(shape, rng.choice([0.05, 0.3, 0.8]))
+        mean = sum(k * p for k, p in chances.items())
+    repeated = G.RepeatAndSelect(G.FiniteLoss(*laws), mean, shape)
+    best = [best_of(law, chances) for law in laws]
+    kept = best[0] > 0
+    for order in (1.1, 2.0, 4.0, 20.0):
+        for p, q in (best, best[::-1]):
+            assert divergence(order, p[kept], q[kept]) <= repeated.renyi(order) * (1 + 1e-9)
+
+
+def test_gaussian_runs_have_the_curve_of_the_corollary() -> None:
+    """Papernot and Steinke 2022, corollary 4, with E K from γ."""
+    gamma, shape, rho = 0.1, 0.5, 1.0
+    mean = shape * (1 / gamma - 1) / (1 - gamma**shape)
+    repeated = G.RepeatAndSelect(gd.ZCDP(rho), mean, shape)
+    fixed = 2 * (1 + shape) * math.sqrt(rho * math.log(1 / gamma)) - shape * rho
+    assert repeated.renyi(1.5) == pytest.approx(2 * math.sqrt(rho * math.log(mean)) + fixed, rel=1e-9)
+    assert repeated.renyi(50) == pytest.approx(49 * rho + math.log(mean) / 49 + fixed, rel=1e-9)
+    assert G.RepeatAndSelect(gd.PureDP(0.5), 100, 1).cost("pure")[0] == pytest.approx(1.5)
+    assert G.RepeatAndSelect(gd.PureDP(0.5), 100, math.inf).cost("pure") is None
+    assert G.RepeatAndSelect(gd.ZCDP(rho), 1, 2).renyi(3) == 3 * rho
+
+
+@pytest.mark.parametrize("wrong", [(0.5, 1), (0, math.inf), (3, -1), (3, math.nan), (3, True), (1e13, 1)])
+def test_what_is_no_law_of_runs_is_refused(wrong: tuple[float, float]) -> None:
+    with pytest.raises(InvalidRequest):
+        G.RepeatAndSelect(gd.PureDP(1), *wrong)
+
+
+# -- noise for an interval ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.9999])
+@pytest.mark.parametrize("half_width", [0, 3.7, 40])
+@pytest.mark.parametrize("law", ["discrete_laplace", "discrete_gaussian", "laplace", "gaussian"])
+def test_the_noise_of_an_interval_stays_in_it_and_a_little_more_does_not(
+    level: float, half_width: float, law: str
+) -> None:
+    if half_width == 0 and not law.startswith("discrete"):
+        with pytest.raises(InvalidRequest):
+            G.interval_noise(half_width, level, law)
+        return
+    noise = G.interval_noise(half_width, level, law)
+    for scale, is_inside in ((noise, True), (noise * (1 + 1e-6), False)):
+        assert (within(law, half_width, mpmath.mpf(float(scale))) >= mpmath.mpf(level)) is is_inside
+    assert float(noise.guarantee.epsilon(1e-6)) > 0
+
+
+def within(law: str, half_width: float, scale: mpmath.mpf) -> mpmath.mpf:
+    with mpmath.workdps(40):
+        h, k = mpmath.mpf(half_width), range(1, math.floor(half_width) + 1)
+        if law == "laplace":
+            return 1 - mpmath.exp(-h / scale)
+        if law == "gaussian":
+            return mpmath.erf(h / scale / mpmath.sqrt(2))
+        if law == "discrete_laplace":
+            return 1 - 2 * mpmath.exp(-(len(k) + 1) / scale) / (1 + mpmath.exp(-1 / scale))
+        total = mpmath.jtheta(3, 0, mpmath.exp(-1 / (2 * scale**2)))
+        return (1 + 2 * mpmath.fsum(mpmath.exp(-(mpmath.mpf(i) ** 2) / (2 * scale**2)) for i in k)) / total
+
+
+def test_wide_discrete_gaussian_noise_is_near_the_most() -> None:
+    assert G.interval_noise(10**6, 0.95, "discrete_gaussian") == G.interval_noise(10**6, 0.95, "gaussian")
+    for wrong in ((-1, 0.9), (3, 1.0), (3, 0.0)):
+        with pytest.raises(InvalidRequest):
+            G.interval_noise(*wrong)
+    with pytest.raises(InvalidRequest):
+        G.interval_noise(3, 0.9, "cauchy")
+
+
+# -- closed profiles ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("std", "size", "epsilon"), [(0.703, 2, 16.0), (1.0, 1, 0.0), (5.0, 7, 1.5), (30.0, 1, 0.01), (1.0, 1, 60.0)]
+)
+def test_one_discrete_gaussian_number_has_a_closed_profile(std: float, size: int, epsilon: float) -> None:
+    with mpmath.workdps(50):
+        s, e = mpmath.mpf(str(std)), mpmath.exp(mpmath.mpf(str(epsilon)))
+        far = int(60 * std) + 200
+        weights = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s * s)) for k in range(-far - size, far + size)}
+        total = mpmath.fsum(weights.values())
+        exact = mpmath.fsum(max(weights[k] - e * weights[k + size], 0) for k in range(-far, far)) / total
+    found = G.DiscreteGaussianLoss(std, size).exact_delta(epsilon)
+    assert exact <= found <= max(exact * (1 + mpmath.mpf(2) ** -36), mpmath.mpf(5e-324))
