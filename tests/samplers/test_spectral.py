@@ -65,7 +65,7 @@ def test_the_oracle_draws_the_law_that_integration_gives(name: str, place: str) 
 class Slanted:
     """⟨slope, x⟩ + 3·Σ|x_i − 1/5|."""
 
-    slope = np.array([1.0, -0.5, 0.0, 2.0])
+    slope, curvature = np.array([1.0, -0.5, 0.0, 2.0]), math.inf
 
     def value(self, points: np.ndarray) -> np.ndarray:
         return points @ self.slope + 3 * np.abs(points - 0.2).sum(axis=1)
