@@ -28,7 +28,7 @@ from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
-_SAMPLER_SHARE = 2.0**-7  # of δ, for the sampler: half for the walk, half for where it may stop
+_SAMPLER_SHARE = 2.0**-4  # of δ, for the sampler: half for the walk, half for where it may stop
 _ROUNDING = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
 _BLOCK = 2**17  # numbers that are worked on together
