@@ -47,7 +47,7 @@ class Gibbs:
 
     Theorem 1 (privacy). The law is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function and
     are λ-strongly convex (Gopi and others 2023, theorem 2; they print c = 1 for replaced rows, and that is not private
-    enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁷). A walk that ends
+    enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁴). A walk that ends
     and the law are 2τ-GDP, so the walk's end is (μ + 4τ)-GDP, and the sample (ε, δ(ε) of that + (1 + e^ε)·`stop`)-DP:
     at most δ.
 

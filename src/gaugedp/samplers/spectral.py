@@ -156,7 +156,8 @@ class SpectralLaw:
         if compiled is None:
             points, logs = self.half.propose(rows, depths, rng)
             return points, waits >= self._exponents(points, rows) - logs
-        points, logs, lengths = compiled(self.half, rows, depths, rng.words(3 * ((cells + 1) // 2)))
+        words = np.stack([rng.words((cells + 1) // 2) for _ in range(3)])  # as `normals` asks for them
+        points, logs, lengths = compiled(self.half, rows, depths, words)
         accepted = lengths <= ball.radius
         if accepted.any():
             accepted[accepted] = waits[accepted] >= self._exponents(points[accepted], rows[accepted]) - logs[accepted]

@@ -13,9 +13,9 @@ _compiled = numba.njit(cache=True, error_model="numpy")
 def proposals(half: Any, rows: np.ndarray, depths: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return what `HalfGaussian.propose` makes of these, up to rounding, and lower bounds on nuclear norms.
 
-    `words` (3·n,) are those of the exponentials and of the angles of 2n normal draws.
+    `words` (3, n) are those of the exponentials and of the angles of 2n normal draws.
     """
-    points = _normals(words.reshape(3, -1), len(rows) * half.means.shape[1]).reshape(len(rows), -1)
+    points = _normals(words, len(rows) * half.means.shape[1]).reshape(len(rows), -1)
     logs = np.empty(len(rows))
     deviation = 1 / math.sqrt(half.precision)
     _propose(deviation, (half.means, half.walls, half.heights), rows, depths, points, logs)
