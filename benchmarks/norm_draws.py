@@ -26,7 +26,7 @@ DRAWS = [  # geometry, whether in the norm's ball, how many steps are run: all, 
     ("ℓ₁, d = 1,000", Geometry((1000,), 1), True, 300),
     ("Schatten 1, 30 × 30, Frobenius ball, q = 2", Geometry((30, 30), 1, q=2), False, None),
     ("Schatten 1, 30 × 30", Geometry((30, 30), 1), True, 1000),
-    ("Schatten 1, 30 × 30, q = 2", Geometry((30, 30), 1, q=2), True, None),
+    ("Schatten 1, 30 × 30, q = 2", Geometry((30, 30), 1, q=2), True, 1000),
 ]
 DIMENSION, SIZES, FORMULA = 10, (10_000, 100_000), 5.5e11  # (kG)²/(kμ)·log² of the source at n = 1e5; it grows as n²
 VALUE_STEPS, TABLE_STEPS = 3000, 300

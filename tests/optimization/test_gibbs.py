@@ -324,7 +324,9 @@ def test_the_samplers_error_is_part_of_the_chance_to_fail() -> None:
     with pytest.raises(InvalidRequest, match="leaves nothing"):
         one.risk_bound(confidence=1 - one.stop / 2)
     failure = scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.05 - one.stop) - 2 * one.total_variation)
-    assert one._deviation(0.95, population=False) == pytest.approx(math.sqrt(-6 * math.log(failure)) - math.log(failure))
+    assert one._deviation(0.95, population=False) == pytest.approx(
+        math.sqrt(-6 * math.log(failure)) - math.log(failure)
+    )
 
 
 @pytest.mark.parametrize("loss", [Hinge(), Absolute()], ids=repr)
