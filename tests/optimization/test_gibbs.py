@@ -14,6 +14,8 @@ from gaugedp.guarantees.gaussian_curve import gaussian_epsilon, gaussian_mu
 from gaugedp.optimization import Absolute, Hinge, Huber, Logistic, Loss
 from gaugedp.optimization.geometry import Geometry, Simplex
 from gaugedp.optimization.gibbs import Gibbs
+from gaugedp.samplers.proximal import least_steps
+from gaugedp.samplers.split import Tangent
 
 pytestmark = pytest.mark.statistical
 ASKED = gd.ApproxDP(1.0, 1e-6)
@@ -61,8 +63,8 @@ def test_the_gaussian_parameter_is_all_that_the_guarantee_allows(purpose: str, n
         purpose=purpose, row_norm=2.0, neighbours=neighbours, **extra,
     )  # fmt: skip
     mu = factor * 2.0 * one.rate / math.sqrt(one.strength)
-    spent = float(gd.GaussianDP(mu).delta(epsilon)) + (1 + math.exp(epsilon)) * one.total_variation
-    assert 0.98e-6 < spent <= 1e-6
+    spent = float(gd.GaussianDP(mu + 4 * one.total_variation).delta(epsilon)) + (1 + math.exp(epsilon)) * one.stop
+    assert 0.999e-6 < spent <= 1e-6
     assert gaussian_mu(epsilon, 1e-6) * 0.995 < mu < gaussian_mu(epsilon, 1e-6)
     if purpose == "erm":
         assert one.strength == pytest.approx(7 / one.geometry.range)
@@ -157,9 +159,34 @@ def test_the_pure_guarantee_carries_the_samplers_share() -> None:
     pure = Gibbs.calibrate(Geometry((3,), 2, 2.0), Logistic(), 50, gd.PureDP(2.0))
     assert pure.guarantee == gd.ApproxDP(2.0, 1e-9)
     assert pure.rate == pytest.approx(2.0 / (2 * 2 * 2 * 1.0))
-    assert (1 + math.exp(2)) * pure.total_variation <= 1e-9
+    assert (1 + math.exp(2)) * (pure.total_variation + pure.stop) <= 1e-9
     ball = Gibbs.calibrate(Geometry((4,), 1, 2.0), Logistic(), 50, gd.PureDP(2.0), in_ball=True)
     assert ball.rate == pytest.approx(2.0 / (2 * 2 * 2))
+
+
+def tells_apart(first: np.ndarray, second: np.ndarray, mu: float) -> bool:
+    """Whether a test tells two laws on one grid apart better than N(0, 1) and N(μ, 1)."""
+    order = np.argsort(-second / first)
+    level, power = np.cumsum(first[order]), np.cumsum(second[order])
+    inner = (level > 1e-9) & (level < 1 - 1e-9)
+    return bool((power[inner] > scipy.stats.norm.cdf(scipy.stats.norm.ppf(level[inner]) + mu) + 1e-12).any())
+
+
+@pytest.mark.parametrize(("gamma", "slope"), [(2.0, 0.0), (0.3, -1.0), (5.0, 3.0)])
+def test_no_test_tells_a_walks_end_from_its_law_better_than_the_theorem_says(gamma: float, slope: float) -> None:
+    """e^{−γx²/2 − slope·x} on [−1, 1], from −1, step by step by integration. Control: after two steps."""
+    step, tau = 0.3, 0.004
+    inside, outside = np.linspace(-1, 1, 401), np.linspace(-5, 5, 1001)
+    noise = np.exp(-((inside[:, None] - outside) ** 2) / (2 * step))
+    back = noise * np.exp(-gamma * inside**2 / 2 - slope * inside)[:, None]
+    kernel = (noise / noise.sum(axis=1, keepdims=True)) @ (back / back.sum(axis=0)).T
+    law = np.exp(-gamma * inside**2 / 2 - slope * inside)
+    law /= law.sum()
+    count = least_steps(step, gamma, 2.0, tau)
+    for steps, is_told in ((count, False), (2, True)):
+        end = np.linalg.matrix_power(kernel, steps)[0]
+        assert (tells_apart(end, law, 2 * tau) or tells_apart(law, end, 2 * tau)) == is_told
+        assert (np.abs(end - law).sum() / 2 > tau) == is_told
 
 
 # -- the law and the risk ----------------------------------------------------------------------------
@@ -209,6 +236,24 @@ def test_it_agrees_with_exact_rejection_and_with_another_walk() -> None:
             one_part, other_part = part(ours), part(other)
             error = math.sqrt(one_part.var() / len(ours) + other_part.var() / len(other))
             assert abs(one_part.mean() - other_part.mean()) < 4.5 * error
+
+
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)], ids=repr)
+def test_no_gap_is_above_what_the_curvature_allows(loss: Loss, n: int) -> None:
+    """The sampler keeps a point without a look at the rows where this bound is below its exponential."""
+    geometry = Geometry((6,), 2, 3.0)
+    one = Gibbs.calibrate(geometry, loss, n, ASKED).posterior(*table(geometry, n, 3))
+    losses, rng = dataclasses.replace(one, strength=0.0), np.random.default_rng(2)
+    centre = np.zeros((1, 6))
+    tangent = Tangent(centre, losses.gradient(centre), losses.value(centre))
+    points = rng.standard_normal((500, 6)) * rng.choice([0.01, 0.3], (500, 1))
+    points[:100] = 0.01 * np.linalg.eigh(losses.rows.T @ losses.rows)[1][:, -1] * rng.uniform(0.5, 1, (100, 1))
+    rows = np.zeros(500, dtype=int)
+    gaps, most = tangent.gaps(losses, points, rows), tangent.most(losses, points, rows)
+    assert (gaps <= most + 1e-12).all()
+    assert (gaps[:100] > 0.3 * most[:100]).all() or isinstance(loss, Huber)
+    assert math.isinf(one.curvature)
 
 
 def test_the_reference_run_has_its_mean_loss() -> None:
@@ -275,9 +320,13 @@ def test_the_bound_with_a_confidence_holds_for_a_cone(d: int, confidence: float)
 
 def test_the_samplers_error_is_part_of_the_chance_to_fail() -> None:
     one = Gibbs.calibrate(Geometry((3,), 2), Logistic(), 100, gd.ApproxDP(0.1, 0.9))
-    assert one.total_variation > 1e-3
+    assert min(one.total_variation, one.stop) > 1e-3
     with pytest.raises(InvalidRequest, match="leaves nothing"):
-        one.risk_bound(confidence=1 - one.total_variation / 2)
+        one.risk_bound(confidence=1 - one.stop / 2)
+    failure = scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.05 - one.stop) - 2 * one.total_variation)
+    assert one._deviation(0.95, population=False) == pytest.approx(
+        math.sqrt(-6 * math.log(failure)) - math.log(failure)
+    )
 
 
 @pytest.mark.parametrize("loss", [Hinge(), Absolute()], ids=repr)
@@ -365,11 +414,12 @@ def test_what_cannot_be_is_refused(wrong) -> None:
 @pytest.mark.parametrize(
     ("geometry", "steps"),
     [
-        (Geometry((10,), 1), 208),
-        (Geometry((50,), 1), 706),
-        (Geometry((100,), 1), 1_124),
-        (Geometry((1000,), 1), 5_146),
-        (Geometry((30, 30), 1), 157_423),
+        (Geometry((10,), 1), 106),
+        (Geometry((50,), 1), 372),
+        (Geometry((100,), 1), 603),
+        (Geometry((1000,), 1), 2_920),
+        (Geometry((30, 30), 1), 127_289),
+        (Geometry((30, 30), 1, q=2), 36_437),
     ],
 )
 def test_corners_of_the_norm_do_not_set_the_number_of_steps(geometry: Geometry, steps: int) -> None:

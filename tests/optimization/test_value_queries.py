@@ -132,8 +132,8 @@ def test_the_samplers_stop_and_its_distance_share_their_allowance() -> None:
     assert (one.rate, one.strength, one.total_variation) == (twin.rate, twin.strength, twin.total_variation)
     step, convexity = one._plan.step, one.strength
     distance = (1 + step * convexity) ** -(one.steps - 1) / (2 * math.sqrt(step))
-    assert distance <= one.total_variation / 2
-    assert one._plan.picks(one.steps, one.total_variation / 2) * 2 == one.query_bound
+    assert distance <= one.total_variation
+    assert one._plan.picks(one.steps, one.stop) * 2 == one.query_bound
     assert one.risk_bound(confidence=0.95) > one.risk_bound() > 0
 
 

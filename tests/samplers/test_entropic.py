@@ -54,7 +54,7 @@ def test_the_oracle_draws_the_law_that_integration_gives(d: int, place: str, str
 class Slanted:
     """⟨slope, x⟩ + 3·‖x − 1/3‖²."""
 
-    slope = np.array([2.0, -1.0, 0.5])
+    slope, curvature = np.array([2.0, -1.0, 0.5]), 6.0
 
     def value(self, points: np.ndarray) -> np.ndarray:
         return points @ self.slope + 3 * ((points - 1 / 3) ** 2).sum(axis=1)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ class Slanted:
     """⟨slope, x⟩ + 4·Σ|x_i − 1/3|."""
 
     slope: np.ndarray
+    curvature: ClassVar[float] = math.inf
 
     def value(self, points: np.ndarray) -> np.ndarray:
         return points @ self.slope + 4 * np.abs(points - 1 / 3).sum(axis=1)

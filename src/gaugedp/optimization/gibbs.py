@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from gaugedp._cells import entries_of, numbers, read_cells
 from gaugedp._progress import Progress, part_of, silent
@@ -27,7 +28,7 @@ from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
-_SAMPLER_SHARE = 2.0**-7  # of δ, for the sampler
+_SAMPLER_SHARE = 2.0**-4  # of δ, for the sampler: half for the walk, half for where it may stop
 _ROUNDING = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
 _BLOCK = 2**17  # numbers that are worked on together
@@ -41,16 +42,18 @@ class Gibbs:
 
     𝒳 is the geometry's ball, the simplex, or the least Euclidean ball where `in_ball` is False. Rows have dual
     norm at most `row_norm`; G = lipschitz·row_norm; c = 2 where rows are replaced, 1 where they are added or removed;
-    τ is `total_variation`. `geometry` gives the norm, the ball, r and Θ; κ is `rate`, λ is `strength`.
+    τ is `total_variation`. `geometry` gives the norm, the ball, r and Θ; κ is `rate`, λ is `strength`. `stop` is the
+    chance that a sampler by values stops early.
 
     Theorem 1 (privacy). The law is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function and
     are λ-strongly convex (Gopi and others 2023, theorem 2; they print c = 1 for replaced rows, and that is not private
-    enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁷); the sampler is
-    within τ = 2⁻⁷·δ/(1 + e^ε) of the law: (ε, δ)-DP.
+    enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁴). A walk that ends
+    and the law are 2τ-GDP, so the walk's end is (μ + 4τ)-GDP, and the sample (ε, δ(ε) of that + (1 + e^ε)·`stop`)-DP:
+    at most δ.
 
     Theorem 2 (PureDP(ε) asked for). κ = ε over the range on 𝒳 of what a row changes in the sum of losses, so the
-    exponents' difference has the range ε: the law is ε-DP, the sample (ε, (1 + e^ε)τ)-DP, and `guarantee` says so, with
-    1e−9 for the second number. The range is 2cGR where 𝒳 is the ball itself.
+    exponents' difference has the range ε: the law is ε-DP, the sample (ε, (1 + e^ε)(τ + `stop`))-DP, and `guarantee`
+    says so, with 1e−9 for the second number. The range is 2cGR where 𝒳 is the ball itself.
 
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
@@ -70,6 +73,7 @@ class Gibbs:
     purpose: str
     bias: float
     total_variation: float
+    stop: float
     queries: Queries = field(default_factory=Queries)
 
     exactness = "mixing"
@@ -118,11 +122,11 @@ class Gibbs:
         problem = Problem(
             walk.geometry, given.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity, mu_side
         )
-        rate, strength, tau, satisfied = problem.solve(guarantee, purpose, in_ball)
+        rate, strength, tau, stop, satisfied = problem.solve(guarantee, purpose, in_ball)
         bias = 0.0
         if isinstance(given, Loss):
             given, bias = smoothed(given, walk.geometry.n_free / (2 * rate * n_rows))
-        return cls(walk, given, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, bias, tau)
+        return cls(walk, given, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, bias, tau, stop)
 
     @property
     def geometry(self) -> NormedSet:
@@ -137,21 +141,20 @@ class Gibbs:
     @cached_property
     def steps(self) -> int:
         """The steps of the sampler, by public numbers."""
-        distance = self.total_variation / 2 if isinstance(self.loss, ValueLoss) else self.total_variation
-        return least_steps(self._pace, self._convexity, self.geometry.length, distance)
+        return least_steps(self._pace, self._convexity, self.geometry.length, self.total_variation)
 
     @cached_property
     def query_bound(self) -> int:
         """The most values of single losses that a sample asks for, by public numbers: for a loss of your own.
 
-        The sampler stops there. The chance of that is half of `total_variation`; the walk's distance is the other half.
+        The sampler stops there, with a chance of at most `stop`.
         """
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
                 "A loss of the library is looked at by slopes, and their number has no bound.",
                 "Give a function of your own with lipschitz, or look at steps.",
             )
-        return 2 * self._plan.picks(self.steps, self.total_variation / 2)
+        return 2 * self._plan.picks(self.steps, self.stop)
 
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
@@ -207,9 +210,9 @@ class Gibbs:
 
         Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population that the rows are
         independent draws of: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. To that comes
-        what a smoothed kink, the sampler's τ and the lattice may add. `population` None: where the purpose is "sco".
+        what a smoothed kink, the sampler and the lattice may add. `population` None: where the purpose is "sco".
 
-        Theorem 4. F the mean loss of the rows, L = log(1/(1 − confidence − τ)): F(w) − min is above
+        Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min is above
         (d + √(2dL) + L + λΘ)/k, and what a kink and the lattice may add, with probability at most 1 − `confidence`.
         """
         population = self.purpose == "sco" if population is None else population
@@ -228,9 +231,8 @@ class Gibbs:
     @property
     def _drift(self) -> float:
         """How far the sampler's error may move the mean, in ℓ₂."""
-        if isinstance(self.loss, ValueLoss):
-            return 2 * self.geometry.length * self.total_variation
-        return 2 * math.sqrt(self._pace) * self.total_variation
+        stopped = 2 * self.geometry.length * self.stop if isinstance(self.loss, ValueLoss) else 0.0
+        return 2 * math.sqrt(self._pace) * self.total_variation + stopped
 
     def _deviation(self, confidence: float, population: bool) -> float:
         """Return √(2dL) + L of theorem 4."""
@@ -240,13 +242,13 @@ class Gibbs:
                 "Give population=False, for the purposes erm and sco; or leave confidence out.",
             )
         between(0, 1, confidence=confidence)
-        failure = 1 - confidence - self.total_variation
+        failure = 1 - confidence - self.stop
         if failure <= 0:
             raise InvalidRequest(
                 f"The confidence {confidence} leaves nothing for the sampler's error.",
                 "Give a smaller confidence, such as 0.95.",
             )
-        log = -math.log(failure)
+        log = -float(scipy.special.log_ndtr(scipy.special.ndtri(failure) - 2 * self.total_variation))
         return math.sqrt(2 * self.geometry.n_free * log) + log
 
     def describe(self) -> str:
@@ -302,21 +304,23 @@ class Problem:
     convexity: float | None
     mu_side: float = 0.0
 
-    def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, ApproxDP]:
-        """Return κ, λ, τ and the guarantee."""
+    def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, float, ApproxDP]:
+        """Return κ, λ, τ, the chance to stop and the guarantee."""
         if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0 and self.mu_side == 0:
-            epsilon, share = guarantee.epsilon_value, ALLOWANCE
+            epsilon, share = guarantee.epsilon_value, ALLOWANCE / 2
             rate, strength = self._pure(epsilon, in_ball)
             satisfied = ApproxDP(epsilon, ALLOWANCE)
+            stop = tau = share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
-            epsilon, share = guarantee.epsilon_value, guarantee.delta_value * _SAMPLER_SHARE
-            rate, strength = self._approximate(
-                self._remaining(gaussian_mu(epsilon, guarantee.delta_value - share)), purpose
-            )
-            satisfied = guarantee
+            epsilon, delta, satisfied = guarantee.epsilon_value, guarantee.delta_value, guarantee
+            share = delta * _SAMPLER_SHARE / 2
+            mu = self._remaining(gaussian_mu(epsilon, delta - 2 * share))
+            rate, strength = self._approximate(mu, purpose)
+            tau = (self._remaining(gaussian_mu(epsilon, delta - share)) - mu) / 4
+            stop = share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING
         else:
             raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Give ApproxDP or PureDP.")
-        return rate, strength, share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING, satisfied
+        return rate, strength, tau, stop, satisfied
 
     def _remaining(self, mu: float) -> float:
         """Return the μ that is left for the sample."""

@@ -77,7 +77,7 @@ class LpWalk:
         if len(self.geometry.shape) == 1:
             return _BOLDNESS / (losses + _usual_slope(self.geometry, strength) ** 2 / 16)
         usual, steepest = _regulariser_pace(self.geometry, strength)
-        return 1 / max(losses / _BOLDNESS + usual, max(steepest, _wall_slope(self.ball)) ** 2 / 8)
+        return 1 / max(losses / _BOLDNESS + usual, max(steepest, _wall_slope(self.ball)) ** 2 / 6)
 
     def oracle(self, strength: float) -> SeparableOracle | SpectralOracle:
         """See Walk."""

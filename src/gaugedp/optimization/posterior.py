@@ -1,6 +1,8 @@
 """The exponent of the Gibbs sampler: losses of rows, and a regulariser."""
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +27,14 @@ class Posterior:
         losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
         total = self.rate * losses.sum(axis=1)
         return total + self.strength * self.geometry.regulariser(points) if self.strength else total
+
+    @cached_property
+    def curvature(self) -> float:
+        """At least the largest eigenvalue of the losses' Hessian: κβ·λ_max(Σ x xᵀ); ∞ with the regulariser."""
+        if self.strength or not len(self.rows):
+            return math.inf
+        wide = self.rows if self.rows.shape[0] < self.rows.shape[1] else self.rows.T
+        return self.rate * self.loss.smoothness * float(np.linalg.eigvalsh(wide @ wide.T)[-1]) * (1 + 1e-9)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """Return its gradient at the points (k, d), shape (k, d)."""

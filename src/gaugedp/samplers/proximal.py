@@ -45,12 +45,13 @@ class Ball(Protocol):
 class ProximalSampler:
     """Draws from the law ∝ e^{−f} on a ball, or on ℝ^d where `ball` is None, up to τ in total variation.
 
-    Hypotheses, which the supplier proves: f is λ-strongly convex in ℓ₂, λ = `convexity`; the root of the law's mean of
-    ‖x‖₂² is at most `distance`. `step` is η > 0.
+    Hypotheses, which the supplier proves: f is λ-strongly convex in ℓ₂, λ = `convexity`; no point of the ball is
+    further from the start than `distance`. `step` is η > 0.
 
     Theorem (docs/theory/gibbs.md). From x = 0 repeat T times: y = x + √η·N(0, I), then x from the density
-    ∝ e^{−f(x) − ‖x − y‖²/(2η)}, exactly, by rejection. Its total variation from the law is at most
-    `distance`·(1 + ηλ)^{−(T−1)}/(2√η). (Lee, Shen and Tian 2021; Chen, Chewi, Salim and Wibisono 2022.)
+    ∝ e^{−f(x) − ‖x − y‖²/(2η)}, exactly, by rejection. With 2τ = `distance`·(1 + ηλ)^{−(T−1)}/√η its law and that of
+    e^{−f} are 2τ-GDP, and so within τ in total variation. (Lee, Shen and Tian 2021; Chen, Chewi, Salim and Wibisono
+    2022.)
 
     The rejection needs neither the smoothness of f nor an exact proximal point: at any point x̂ with a subgradient v,
     strong convexity puts a Gaussian over the density. Both decide only how many trials a step takes, e^{1/2} or so for

@@ -1,18 +1,22 @@
 """The restricted Gaussian oracle of a squared Schatten norm on a Schatten ball: exact, from a tangent."""
 
+import importlib.util
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import Protocol, cast
 
 import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
 
 from gaugedp.entropy import Entropy
-from gaugedp.samplers.continuous import exponentials
-from gaugedp.samplers.proximal import Ball, Envelope
+from gaugedp.samplers.continuous import exponentials, normals
+from gaugedp.samplers.proximal import Ball
 
 _ROUNDS = 8  # of Newton's method towards a proximal point: tangents at any point are exact
 _TINY = 1e-200
-_BLOCK, _CELLS = 8, 16384  # proposals at a time, and entries
+_BLOCK, _CELLS, _PIECE = 16, 16384, 2  # proposals at a time and entries, and proposals of a single chain
 
 
 class SpectralBall(Ball, Protocol):
@@ -32,7 +36,7 @@ class SpectralOracle:
     """Draws from the density ∝ e^{−(c/2)·‖X‖_q² − ‖X − Y‖²/(2η)} on {‖X‖_p ≤ R}, 1 < q ≤ 2, in Schatten norms.
 
     c is `weight`. The first part is `convexity`-strongly convex in the Frobenius norm, so a Gaussian lies over the
-    density, with its tangent near the proximal point of Y: docs/theory/gibbs.md.
+    density, with its tangent near the proximal point of Y, on a half-space that holds the ball: docs/theory/gibbs.md.
     """
 
     weight: float
@@ -45,21 +49,19 @@ class SpectralOracle:
         left, values, right = np.linalg.svd(places.reshape(-1, *self.ball.shape), full_matrices=False)
         sizes = self._proximal(values, step)
         lengths = np.linalg.norm(sizes, self.ball.p, axis=1)
-        is_outside = lengths > self.ball.radius
         sizes *= np.minimum(1, self.ball.radius / np.maximum(lengths, _TINY))[:, None]
-        aside = self.slope(sizes) + (sizes - values) / step
-        points, slopes = (((left * part[:, None, :]) @ right).reshape(places.shape) for part in (sizes, aside))
-        walls = np.zeros_like(points)
-        if is_outside.any():
-            normals = self.ball.normal(points[is_outside])
-            walls[is_outside] = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        normals = self._normal(sizes)
+        rooms = np.maximum(self.ball.radius - lengths, 0) / np.linalg.norm(normals, axis=1)
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
         precision = 1 / step + self.convexity
-        outward = -(slopes * walls).sum(axis=1)
-        pushes = np.where(outward > math.sqrt(precision), outward, 0.0)
-        walls[pushes == 0] = 0.0
+        slopes = self.slope(sizes) + (sizes - values) / step
+        cuts = -((slopes * normals).sum(axis=1) / precision + rooms) * math.sqrt(precision)
         heights = self.value(sizes) + ((sizes - values) ** 2).sum(axis=1) / (2 * step)
-        envelope = Envelope(precision, self.ball.bend, points, slopes, heights, walls, pushes)
-        return SpectralLaw(self, places, step, envelope)
+        heights -= (slopes**2).sum(axis=1) / (2 * precision)
+        parts = (sizes, sizes - slopes / precision, normals)
+        centre, means, walls = (((left * part[:, None, :]) @ right).reshape(places.shape) for part in parts)
+        half = HalfGaussian(precision, means, walls, cuts, heights, (left, sizes, right))
+        return SpectralLaw(self, places, step, centre, half)
 
     def value(self, values: np.ndarray) -> np.ndarray:
         """Return r by the singular values (k, N)."""
@@ -70,6 +72,14 @@ class SpectralOracle:
         q = self.exponent
         lengths = np.maximum(np.linalg.norm(values, q, axis=1, keepdims=True), _TINY)
         return self.weight * lengths * (values / lengths) ** (q - 1)
+
+    def _normal(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the singular values of a subgradient of ‖·‖_p, of dual norm 1, at singular values (k, N)."""
+        largest = sizes.max(axis=1, keepdims=True)
+        if math.isinf(self.ball.p):
+            return (sizes.argmax(axis=1)[:, None] == np.arange(sizes.shape[1])).astype(float)
+        powers = (sizes / largest) ** (self.ball.p - 1)
+        return powers / np.linalg.norm(sizes / largest, self.ball.p, axis=1, keepdims=True) ** (self.ball.p - 1)
 
     def _proximal(self, values: np.ndarray, step: float) -> np.ndarray:
         """Return s near the solution of s + ηc·‖s‖_q^{2−q}·s^{q−1} = values."""
@@ -82,18 +92,40 @@ class SpectralOracle:
 
 
 @dataclass(frozen=True, eq=False)
+class HalfGaussian:
+    """Normal laws of precision A about `means` (k, m·n), cut off to where ⟨x − mean, `walls`⟩·√A ≤ −`cuts` (k,).
+
+    The negative log of the k-th envelope is `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres.
+    """
+
+    precision: float
+    means: np.ndarray
+    walls: np.ndarray
+    cuts: np.ndarray
+    heights: np.ndarray
+    bases: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+    def propose(self, rows: np.ndarray, depths: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
+        """Return one proposal for each of these rows, and the negative log of the envelope there."""
+        noise = normals(len(rows) * self.means.shape[1], rng).reshape(len(rows), -1)
+        walls = self.walls[rows]
+        noise -= ((noise * walls).sum(axis=1) + depths)[:, None] * walls
+        return self.means[rows] + noise / math.sqrt(self.precision), self.heights[rows] + (noise**2).sum(axis=1) / 2
+
+    def depths(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return normal draws that are at least `cuts`, for these rows."""
+        return -ndtri_exp(log_ndtr(-self.cuts[rows]) - exponentials(len(rows), rng))
+
+
+@dataclass(frozen=True, eq=False)
 class SpectralLaw:
-    """The laws of an oracle, and a Gaussian over each of them."""
+    """The laws of an oracle, `centre` nearly their modes, and a Gaussian on a half-space over each of them."""
 
     oracle: SpectralOracle
     places: np.ndarray
     step: float
-    envelope: Envelope
-
-    @property
-    def centre(self) -> np.ndarray:
-        """The modes, nearly."""
-        return self.envelope.points
+    centre: np.ndarray
+    half: HalfGaussian
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return one draw of each of these rows' laws, shape (len(rows), m·n)."""
@@ -101,13 +133,35 @@ class SpectralLaw:
         while len(missing):
             block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
             which = np.repeat(rows[missing], block)
-            points, logs = self.envelope.of(which).propose(rng)
-            accepted = exponentials(len(which), rng) >= self._exponents(points, which) - logs
+            depths, waits = self.half.depths(which, rng), exponentials(len(which), rng)
+            piece = _PIECE if len(missing) == 1 else len(which)
+            points, accepted = np.empty((len(which), self.places.shape[1])), np.zeros(len(which), dtype=bool)
+            for start in range(0, len(which), piece):
+                part = slice(start, start + piece)
+                points[part], accepted[part] = self._proposals(which[part], depths[part], waits[part], rng)
+                if piece < len(which) and accepted[part].any():
+                    break
             accepted = accepted.reshape(-1, block)
             first, found = accepted.argmax(axis=1), accepted.any(axis=1)
             draws[missing[found]] = points.reshape(len(missing), block, -1)[found, first[found]]
             missing = missing[~found]
         return draws
+
+    def _proposals(
+        self, rows: np.ndarray, depths: np.ndarray, waits: np.ndarray, rng: Entropy
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return one proposal a row, and which are kept; singular values only of those that may be in the ball."""
+        ball, cells = self.oracle.ball, len(rows) * self.places.shape[1]
+        compiled = _compiled() if ball.p == 1 and ball.shape[0] == ball.shape[1] else None
+        if compiled is None:
+            points, logs = self.half.propose(rows, depths, rng)
+            return points, waits >= self._exponents(points, rows) - logs
+        words = np.stack([rng.words((cells + 1) // 2) for _ in range(3)])  # as `normals` asks for them
+        points, logs, lengths = compiled(self.half, rows, depths, words)
+        accepted = lengths <= ball.radius
+        if accepted.any():
+            accepted[accepted] = waits[accepted] >= self._exponents(points[accepted], rows[accepted]) - logs[accepted]
+        return points, accepted
 
     def _exponents(self, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return −log of the density at the points, ∞ outside the ball."""
@@ -116,3 +170,12 @@ class SpectralLaw:
         far = ((points - self.places[rows]) ** 2).sum(axis=1) / (2 * self.step)
         is_inside = np.linalg.norm(values, ball.p, axis=1) <= ball.radius
         return np.where(is_inside, self.oracle.value(values) + far, np.inf)
+
+
+@cache
+def _compiled() -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
+    """Return what makes proposals where numba is installed, else None."""
+    if importlib.util.find_spec("numba") is None:
+        return None
+    compiled = importlib.import_module("gaugedp.samplers.spectral_compiled")
+    return cast(Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]], compiled.proposals)

@@ -15,6 +15,14 @@ _MOST_MOVES = 40  # towards a proximal point: one, but where all rows push alike
 _STALE = 0.25  # how far losses are above a tangent where the next step looks for another
 
 
+class Smooth(Potential, Protocol):
+    """A potential with a bound on its second derivative."""
+
+    @property
+    def curvature(self) -> float:
+        """At least the largest eigenvalue of f″ anywhere; ∞ where none is known."""
+
+
 class Law(Protocol):
     """Laws ∝ e^{−r(x) − ‖x − y‖²/(2η)} on a set, one for each of some y."""
 
@@ -35,14 +43,19 @@ class Oracle(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """⟨v, x⟩ + `heights` ≤ ℓ(x), one for each of k chains; v is `slopes` (k, d)."""
+    """⟨v, x⟩ + `heights` ≤ ℓ(x), with equality at `points`, one for each of k chains; v is `slopes` (k, d)."""
 
+    points: np.ndarray
     slopes: np.ndarray
     heights: np.ndarray
 
     def gaps(self, potential: Potential, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return how far ℓ is above the tangents of these chains at the points, shape (k,)."""
         return potential.value(points) - (self.slopes[rows] * points).sum(axis=1) - self.heights[rows]
+
+    def most(self, potential: Smooth, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return upper bounds on those gaps without a look at the rows, shape (k,)."""
+        return potential.curvature / 2 * ((points - self.points[rows]) ** 2).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +64,12 @@ class SplitSampler:
 
     A proposal is a draw of `oracle` for y − ηv, v the slope of ℓ at a point x̂, so that ℓ is replaced by its tangent; it
     is kept with the chance e^{−(ℓ(x) − ℓ(x̂) − ⟨v, x − x̂⟩)}, at any x̂ that was chosen before. The curvature of r, and
-    the set's corners, take no part in that chance. A tangent is kept while losses are near it.
+    the set's corners, take no part in that chance. A tangent is kept while losses are near it. Rows are looked at where
+    ℓ's bound on its second derivative does not decide.
     `boldness` is about the largest eigenvalue of ηℓ″ there may be: x̂ is moved by steps that it allows.
     """
 
-    potential: Potential
+    potential: Smooth
     oracle: Oracle
     convexity: float
     step: float
@@ -89,8 +103,11 @@ class SplitSampler:
         while len(missing):
             points = law.draw(missing, rng)
             count += len(missing)
-            gaps = tangent.gaps(self.potential, points, missing)
-            kept, largest = exponentials(len(missing), rng) >= gaps, max(largest, float(gaps.max()))
+            waits = exponentials(len(missing), rng)
+            kept = waits >= tangent.most(self.potential, points, missing)
+            if not kept.all():
+                gaps = tangent.gaps(self.potential, points, missing)
+                kept, largest = waits >= gaps, max(largest, float(gaps.max()))
             draws[missing[kept]] = points[kept]
             missing = missing[~kept]
         return draws, largest, count / len(places)
@@ -106,4 +123,4 @@ class SplitSampler:
             centre, slopes = moved, steeper
             if change.max() <= (share / (1 - share)) ** 2:
                 break
-        return Tangent(slopes, self.potential.value(centre) - (slopes * centre).sum(axis=1))
+        return Tangent(centre, slopes, self.potential.value(centre) - (slopes * centre).sum(axis=1))
