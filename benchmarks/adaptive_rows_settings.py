@@ -64,8 +64,8 @@ def settings_section() -> str:
         lines.append(f"| 1/{first} | {steps} | {np.mean(seen):.3f} ({min(seen):.3f} to {max(seen):.3f}) |")
         print(lines[-1], flush=True)
     return (
-        f"## Settings\n\nThe share of the price that the attributes alone take, and the steps of a fit, on another table: "
-        f"ACS Massachusetts\n2018, {len(cells):,} rows, {len(sizes)} attributes, ε = {EPSILON:g}. "
+        f"## Settings\n\nThe share of the price that the attributes alone take, and the steps of a fit, on another "
+        f"table: ACS Massachusetts\n2018, {len(cells):,} rows, {len(sizes)} attributes, ε = {EPSILON:g}. "
         f"1/{rounds._ROUNDS} and {model._STEPS} are built in.\n\n| first share | steps | error |\n|---|---|---|\n"
         + "\n".join(lines)
         + "\n\n"

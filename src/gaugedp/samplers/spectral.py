@@ -141,10 +141,10 @@ class SpectralLaw:
                 points[part], accepted[part] = self._proposals(which[part], depths[part], waits[part], rng)
                 if piece < len(which) and accepted[part].any():
                     break
-            accepted = accepted.reshape(-1, block)
-            first, found = accepted.argmax(axis=1), accepted.any(axis=1)
-            draws[missing[found]] = points.reshape(len(missing), block, -1)[found, first[found]]
-            missing = missing[~found]
+            by_row = accepted.reshape(-1, block)
+            first, has_draw = by_row.argmax(axis=1), by_row.any(axis=1)
+            draws[missing[has_draw]] = points.reshape(len(missing), block, -1)[has_draw, first[has_draw]]
+            missing = missing[~has_draw]
         return draws
 
     def _proposals(
