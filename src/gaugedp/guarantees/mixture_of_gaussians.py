@@ -29,6 +29,7 @@ _FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from wh
 _FINE = 1e-6  # of a loss: how fine the search for one threshold is
 _TAILS = 2.0**-40  # relative: what normal tails lose
 _FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
+_LARGEST = 1e100  # an order beyond which the largest shift alone counts
 _CANCELLED = 1e-8  # relative, of a difference of tails
 _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
 
@@ -73,7 +74,7 @@ class MixtureOfGaussians(Guarantee):
         """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, _FIRST)
-        if math.isinf(largest) or not self.shifts[-1]:
+        if order > _LARGEST or math.isinf(largest) or not self.shifts[-1]:
             return largest
         chances, grown = np.array(list(map(above, self.chances))), shift * order / 2 * np.square(self._moves)
         if grown[-1] < 1:

@@ -59,7 +59,7 @@ class RepeatAndSelect(Guarantee):
         return self.mean == 1 and not self._is_poisson
 
     def renyi(self, order: float) -> float:
-        """Return the least bound at this order or above it, as divergences grow with the order."""
+        """Return the least bound at this order or above it, as divergences grow with it, or of the largest loss."""
         check_order(order)
         if self._is_single:
             return self.guarantee.renyi(order)
@@ -67,7 +67,8 @@ class RepeatAndSelect(Guarantee):
             return up(self._at(math.inf))
         shift = order - 1
         best, values = _least_orders(self)
-        last = up(self._at(math.inf))
+        largest = up(self._at(math.inf))
+        last = PureDP(largest).renyi(order) if largest < math.inf else largest
         if shift <= best[0]:
             return min(best[1], last)
         above = [value for at, value in zip(_SHIFTS, values, strict=True) if at > shift]

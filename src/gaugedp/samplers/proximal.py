@@ -43,7 +43,7 @@ class Ball(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ProximalSampler:
-    """Draws from the law ∝ e^{−f} on a ball, or on ℝ^d where `ball` is None, up to τ in total variation.
+    """Draws from the law ∝ e^{−f} on a ball, up to 2τ-GDP; a test may leave the `ball` out.
 
     Hypotheses, which the supplier proves: f is λ-strongly convex in ℓ₂, λ = `convexity`; no point of the ball is
     further from the start than `distance`. `step` is η > 0.

@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from gaugedp.entropy import Entropy
-from gaugedp.samplers.continuous import exponentials, normals
+from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.proximal import Ball
 
 _ROUNDS = 8  # of Newton's method towards a proximal point: tangents at any point are exact
 _TINY = 1e-200
+_FAR_CUT = 5.0  # deviations
 _BLOCK, _CELLS, _PIECE = 16, 16384, 2  # proposals at a time and entries, and proposals of a single chain
 
 
@@ -113,8 +114,15 @@ class HalfGaussian:
         return self.means[rows] + noise / math.sqrt(self.precision), self.heights[rows] + (noise**2).sum(axis=1) / 2
 
     def depths(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return normal draws that are at least `cuts`, for these rows."""
-        return -ndtri_exp(log_ndtr(-self.cuts[rows]) - exponentials(len(rows), rng))
+        """Return normal draws that are at least `cuts`, for these rows: by the inverse, or by rejection far out."""
+        cuts = self.cuts[rows]
+        depths, far = -ndtri_exp(log_ndtr(-cuts) - exponentials(len(rows), rng)), np.flatnonzero(cuts > _FAR_CUT)
+        while len(far):  # Marsaglia 1964: the inverse has too few digits there
+            tried = np.sqrt(cuts[far] ** 2 + 2 * exponentials(len(far), rng))
+            is_taken = uniforms(len(far), rng) * tried <= cuts[far]
+            depths[far[is_taken]] = tried[is_taken]
+            far = far[~is_taken]
+        return depths
 
 
 @dataclass(frozen=True, eq=False)
