@@ -1,12 +1,14 @@
 """Real numbers whose bits are known before anybody asks for them: the same to every precision."""
 
 import hashlib
+from collections.abc import Callable
 
 import mpmath
+import numpy as np
 
 import gaugedp as gd
 from gaugedp.samplers.box_noise import BoxNoise
-from gaugedp.samplers.reals import WORD, Law, Reals
+from gaugedp.samplers.reals import WORD, Law, Reals, rounded
 from gaugedp.samplers.variables import Laplace, Normal, Spherical
 
 MANY = 512  # bits, at which the truth is computed
@@ -73,3 +75,20 @@ _KINDS = {Laplace: _laplace, Normal: _normal, Spherical: _spherical}
 def tape(law: Law, size: int, key: int) -> Tape:
     """Return numbers for `size` draws."""
     return Tape((size, law.n_reals), key)
+
+
+def misses_of_floats(law: Law, reals: Tape, true_values: Callable[[Law, Tape, int], list[mpmath.mpf]]) -> int:
+    """Check that integers are right where the first coordinate is within a rounding of a half; count wrong floats."""
+    wrong = 0
+    for draw in range(len(reals.words)):
+        true = true_values(law, reals, draw)
+        single = Tape((1, law.n_reals), reals.key)
+        single.words = reals.words[draw : draw + 1]
+        single._more = lambda _, place, block, draw=draw: reals._more(draw, place, block)  # type: ignore[method-assign]
+        half = 1000.5 if true[0] > 0 else -1000.5
+        lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
+        with mpmath.workprec(MANY):
+            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
+        assert list(rounded(law, single, lattice)[0]) == wanted
+        wrong += int(np.rint(law.floats(single, 64)[0][0, 0] * lattice[0])) != wanted[0]
+    return wrong

@@ -13,7 +13,7 @@ from gaugedp.samplers import lp_noise
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.lp_noise import LpNoise
 from gaugedp.samplers.reals import rounded, rounded_draws
-from tests.samplers.tape import MANY, Tape, tape
+from tests.samplers.tape import MANY, Tape, misses_of_floats, tape
 
 LAWS = {
     "half": LpNoise(3, 1.5),
@@ -81,20 +81,8 @@ def test_the_truth_is_within_bounds_and_brackets(law: LpNoise) -> None:
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_a_hair_beside_a_border_the_integer_is_right(law: LpNoise) -> None:
-    """The lattice is such that the first coordinate is within a rounding of a half; the control rounds floats."""
-    reals, wrong = tape(law, 60, 3), 0
-    for draw in range(60):
-        true = truth(law, reals, draw)
-        one = Tape((1, law.n_reals), 3)
-        one.words = reals.words[draw : draw + 1]
-        one._more = lambda _, place, block, draw=draw: reals._more(draw, place, block)  # type: ignore[method-assign]
-        half = 1000.5 if true[0] > 0 else -1000.5
-        lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
-        with mpmath.workprec(MANY):
-            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
-        assert list(rounded(law, one, lattice)[0]) == wanted
-        wrong += int(np.rint(law.floats(one, 64)[0][0, 0] * lattice[0])) != wanted[0]
-    assert wrong > 3
+    """The control rounds floats."""
+    assert misses_of_floats(law, tape(law, 60, 3), truth) > 3
 
 
 def test_trials_that_are_not_taken_are_made_again_from_further_numbers() -> None:

@@ -18,7 +18,7 @@ from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.integer_log import log_bracket
 from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
 from gaugedp.samplers.variables import Laplace, Normal, Spherical, Variables
-from tests.samplers.tape import MANY, Tape, tape, truth
+from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth
 
 COUNTS = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, -2.0]])
 UNLIKE = np.random.default_rng(0).normal(size=(3, 4))
@@ -70,20 +70,8 @@ def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_a_hair_beside_a_border_the_integer_is_right(law: Law) -> None:
-    """The lattice is such that the first coordinate lies within a rounding of a half: floats cannot tell the side."""
-    reals, wrong = tape(law, 80, 3), 0
-    for draw in range(len(reals.words)):
-        true = truth(law, reals, draw)
-        one = Tape((1, law.n_reals), 3)
-        one.words = reals.words[draw : draw + 1]
-        one._more = lambda _, place, block, draw=draw: reals._more(draw, place, block)  # type: ignore[method-assign]
-        half = 1000.5 if true[0] > 0 else -1000.5
-        lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
-        with mpmath.workprec(MANY):
-            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
-        assert list(rounded(law, one, lattice)[0]) == wanted
-        wrong += int(np.rint(law.floats(one, 64)[0][0, 0] * lattice[0])) != wanted[0]
-    assert wrong > 4  # the control: without the bound, floats round many of these to the other side
+    """The control rounds floats, without the bound: many of these go to the other side."""
+    assert misses_of_floats(law, tape(law, 80, 3), truth) > 4
 
 
 def test_one_number_has_the_same_bits_for_every_decision() -> None:
