@@ -1,14 +1,14 @@
 """How well do private linear classifiers do, beside the same models without privacy?
 
-Accuracies: medians over 15 stratified 70/30 splits, each with 20 draws of the noise for breast_cancer, 4 for digits and
-one for Adult and for diffprivlib; once where rows are added or removed, and once where they are replaced, which takes
-twice the noise. Scaling: the pixel range of digits; each
+Accuracies: medians over 15 stratified 70/30 splits, each with 20 draws of the noise, and one for Adult and for
+diffprivlib; once where rows are added or removed, and once where they are replaced, which takes twice the noise.
+Scaling: the pixel range of digits; each
 column's range for breast_cancer, taken from the data, whose description prints it; or a mean (and deviation), taken
 from all rows AS IF they were public: an assumption, not a private fit; one-hot columns of listed categories and round
 bounds for Adult. diffprivlib gets the same rows scaled, and their norm; it is pure ε-DP, a stronger guarantee. The
 estimators' constants (caps, paths, ridge, intercept, centre) were chosen while looking at these four sources of rows,
 so the numbers flatter them. Excess risks: rows uniform on the sphere, ‖w*‖ = 4, δ = 1e-6, radius = 5, else defaults.
-Writes docs/benchmarks/models.md; takes some fifteen minutes.
+Writes docs/benchmarks/models.md; takes half an hour.
 
     python benchmarks/models.py [adult.csv]
 """
@@ -70,7 +70,7 @@ def scores(model, X: np.ndarray, y: np.ndarray, draws: int = 1) -> np.ndarray:
 
 def draws(kind: type, X: np.ndarray) -> int:
     """How often each split is fitted: the fewer rows, the more a fit moves, and the less it takes."""
-    return 1 if kind in PEERS or len(X) > 2000 else 4 if len(X) > 1000 else 20
+    return 1 if kind in PEERS or len(X) > 2000 else 20
 
 
 def loud(neighbours: str) -> str:
