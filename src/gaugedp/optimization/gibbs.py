@@ -23,6 +23,7 @@ from gaugedp.optimization.losses import Hinge, Logistic, Loss
 from gaugedp.optimization.posterior import Posterior, clean
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
 from gaugedp.optimization.value_loss import Function, PairedValues, ValueLoss, loss_of
+from gaugedp.optimization.weight_maps import WeightMap, set_and_map
 from gaugedp.samplers.proximal import least_steps
 from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
@@ -74,6 +75,7 @@ class Gibbs:
     bias: float
     total_variation: float
     stop: float
+    map: WeightMap = field(default_factory=WeightMap)
     queries: Queries = field(default_factory=Queries)
 
     exactness = "mixing"
@@ -96,9 +98,10 @@ class Gibbs:
     ) -> "Gibbs":
         """Return the mechanism for ApproxDP(ε, δ), or PureDP(ε), for `n_rows` rows (a public guess under add_remove).
 
-        geometry : a Geometry, the Simplex, or the body LpBall or SchattenBall. loss : one of the library's, or with
-            `lipschitz` a function f(W, rows, targets) of your own (see `ValueLoss`), for rows that are replaced and
-            weights in_ball.
+        geometry : a Geometry, the Simplex, or a body: LpBall, SchattenBall, Polytope.symmetric_hull, or an image of
+            one. Weights of a polytope are F·x, x in the ℓ₁ ball of its generators (see `WeightMap`): `geometry` is
+            that ball. loss : one of the library's, or with `lipschitz` a function f(W, rows, targets) of your own (see
+            `ValueLoss`), for rows that are replaced and weights in_ball.
 
         purpose : "erm" makes the bound on the mean loss of the rows least (λ = d/Θ, whatever n, ε and δ are), "sco"
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
@@ -109,7 +112,8 @@ class Gibbs:
 
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
         """
-        walk = walk_of(geometry, in_ball)
+        inner, weight_map = set_and_map(geometry)
+        walk = walk_of(inner, in_ball)
         given = loss_of(loss, lipschitz, neighbours == "replace" and in_ball and row_norm == 1)
         whole(minimum=1, n_rows=n_rows)
         positive(row_norm=row_norm)
@@ -126,7 +130,8 @@ class Gibbs:
         bias = 0.0
         if isinstance(given, Loss):
             given, bias = smoothed(given, walk.geometry.n_free / (2 * rate * n_rows))
-        return cls(walk, given, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, bias, tau, stop)
+        law = (rate, strength, row_norm, neighbours, purpose, bias, tau, stop)
+        return cls(walk, given, n_rows, satisfied, *law, weight_map)
 
     @property
     def geometry(self) -> NormedSet:
@@ -134,8 +139,13 @@ class Gibbs:
         return self.walk.geometry
 
     @property
+    def weight_shape(self) -> tuple[int, ...]:
+        """The shape of the weights: the geometry's, or of as many numbers as an image has."""
+        return self.map.shape(self.geometry.shape)
+
+    @property
     def lattice_step(self) -> Fraction:
-        """What released weights are multiples of: a power of two, by the radius alone."""
+        """What released points of 𝒳 are multiples of: a power of two, by the radius alone."""
         return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - _LATTICE_BITS)
 
     @cached_property
@@ -159,15 +169,14 @@ class Gibbs:
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
-        """Return weights of the geometry's shape for rows (n, …) and targets (n,): pay first."""
-        return self.draw(rows, targets, 1, system_rng() if rng is None else rng, progress)[0].reshape(
-            self.geometry.shape
-        )
+        """Return weights of `weight_shape` for rows (n, …) and targets (n,): pay first."""
+        rng = system_rng() if rng is None else rng
+        return self.draw(rows, targets, 1, rng, progress)[0].reshape(self.weight_shape)
 
     def draw(
         self, rows: np.ndarray, targets: np.ndarray, size: int, rng: Entropy, progress: Progress = silent
     ) -> np.ndarray:
-        """Return `size` independent samples, shape (size, d); each of them costs the guarantee.
+        """Return `size` independent samples, one a row; each of them costs the guarantee.
 
         Rows beyond `row_norm` are pulled back to it; one that is not finite, or whose target is not, counts as 0.
         """
@@ -175,7 +184,7 @@ class Gibbs:
         if isinstance(self.loss, ValueLoss):
             unit, chain = float(self.lattice_step), self._query_sampler(rows, targets, self.loss)
             points = [chain.draw(self.walk.start, self.steps, rng, progress) for _ in range(size)]
-            return np.rint(np.array(points) / unit) * unit
+            return self.map.weights(np.rint(np.array(points) / unit) * unit)
         posterior = self.posterior(rows, targets)
         sampler, parts = self.walk.sampler(posterior, self._pace), []
         batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
@@ -184,7 +193,7 @@ class Gibbs:
             shown = part_of(progress, start / size, (start + count) / size)
             parts.append(sampler.draw((count, self.geometry.ambient_dim), self.steps, rng, shown))
         unit = float(self.lattice_step)
-        return np.rint(np.concatenate(parts) / unit) * unit
+        return self.map.weights(np.rint(np.concatenate(parts) / unit) * unit)
 
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
         """Return the exponent for these rows, as they count, for a loss of the library."""
@@ -193,14 +202,15 @@ class Gibbs:
         table, goal = read_cells(rows), numbers(entries_of(targets))
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
-        if table.shape != (n_rows, self.geometry.ambient_dim) or goal.shape != (n_rows,):
+        n_weights = math.prod(self.weight_shape)
+        if table.shape != (n_rows, n_weights) or goal.shape != (n_rows,):
             expected = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
             raise InvalidRequest(
                 "The rows have another shape than the mechanism is for.",
-                f"Give {expected} with {self.geometry.ambient_dim} numbers each, and a target for each.",
+                f"Give {expected} with {n_weights} numbers each, and a target for each.",
                 STAYS_SPENT,
             )
-        clipped, goal = clean(table, goal, self.geometry, self.row_norm)
+        clipped, goal = clean(self.map.features(table), goal, self.geometry, self.row_norm)
         signed = isinstance(self.loss, Logistic | Hinge | SmoothHinge)
         largest = 1.0 if signed else _FARTHEST * self.row_norm * self.geometry.radius
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
@@ -288,7 +298,7 @@ class Gibbs:
                 f"Give {self.n_rows} rows, and a target for each.",
                 STAYS_SPENT,
             )
-        values = PairedValues(loss, table, goal, self.geometry.shape)
+        values = PairedValues(loss, table, goal, self.weight_shape, self.map)
         oracle, picks = self.walk.oracle(self.strength), self.query_bound // 2
         return QuerySampler(values, self.rate, self.n_rows, self._plan, oracle, picks, self.queries)
 

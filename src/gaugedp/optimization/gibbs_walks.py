@@ -140,7 +140,8 @@ def walk_of(given: object, in_ball: bool) -> Walk:
     kind = "body that is no ball of an ℓ_p or a Schatten norm" if isinstance(given, Body) else type(given).__name__
     raise InvalidRequest(
         f"The geometry is of type {kind}.",
-        "Give gaugedp.optimization.Geometry(shape, p, radius) or Simplex(d), or the body LpBall or SchattenBall.",
+        "Give gaugedp.optimization.Geometry(shape, p, radius) or Simplex(d), or the body LpBall, SchattenBall or "
+        "Polytope.symmetric_hull, or an image of one.",
     )
 
 

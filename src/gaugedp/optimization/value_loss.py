@@ -1,13 +1,14 @@
 """A convex loss of one's own, known by its values, for the Gibbs sampler."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.optimization.losses import Loss, check_loss
+from gaugedp.optimization.weight_maps import WeightMap
 
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -38,16 +39,17 @@ class ValueLoss:
 
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """The values of a loss for pairs of weights and rows, shape (k,)."""
+    """The values of a loss for pairs of points and rows, shape (k,); `shape` is that of weights."""
 
     loss: ValueLoss
     rows: np.ndarray
     targets: np.ndarray
     shape: tuple[int, ...]
+    map: WeightMap = field(default_factory=WeightMap)
 
     def __call__(self, points: np.ndarray, picked: np.ndarray) -> np.ndarray:
         """Return the values of the points (k, d) for the picked rows (k,)."""
-        weights = points.reshape(len(points), *self.shape)
+        weights = self.map.weights(points).reshape(len(points), *self.shape)
         values = np.asarray(self.loss.function(weights, self.rows[picked], self.targets[picked]), dtype=float)
         if values.shape != (len(points),):
             raise InvalidRequest(
