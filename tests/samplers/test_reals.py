@@ -15,7 +15,7 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.samplers import box_noise, known_laws, variables
 from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.combined import Combined
-from gaugedp.samplers.integer_log import log_bracket
+from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
 from gaugedp.samplers.variables import Laplace, Normal, Spherical, Variables
 from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth
@@ -204,6 +204,15 @@ def test_logarithms_are_bracketed() -> None:
             with mpmath.workprec(MANY):
                 assert low <= mpmath.ldexp(mpmath.log(x), n_bits) <= high, (x, n_bits)
             assert high - low <= 2
+
+
+def test_logarithms_of_all_that_lies_between_are_bracketed() -> None:
+    for first, last in ((1, 1), (1, 2), (3, 700), (2**64 - 2, 2**64 - 1), (10**30, 10**30 + 10**12)):
+        for n_bits in (8, 64, 200):
+            low, high = logs_bracket(first, last, n_bits)
+            with mpmath.workprec(MANY):
+                assert low <= mpmath.ldexp(mpmath.log(first), n_bits)
+                assert mpmath.ldexp(mpmath.log(last), n_bits) <= high
 
 
 def test_the_logarithm_of_floats_is_within_its_bound() -> None:
