@@ -383,6 +383,8 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
     if basis.rank in (1, count):
         longest = float(np.abs(basis.coordinates).max())  # the basis of a line is the longest generator to 1e−6
         columns = basis.columns if basis.rank == count else None
+        if body.ambient_dim == 1:
+            columns = np.abs(basis.columns).max(keepdims=True)
         return ByCoordinates(body.factor * longest * basis.frame.columns, columns, body.factor)
     if count <= MOST_HULL_POINTS.get(basis.rank, 0):
         with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot tell apart are walked

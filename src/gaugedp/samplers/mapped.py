@@ -1,6 +1,6 @@
-"""M·x, x noise of a law that is known, as a function of real numbers with proved bounds."""
+"""M·x, x noise of a law that is known, and sums of such, as functions of real numbers with proved bounds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -66,3 +66,48 @@ class Mapped(Law):
     def _exact_row(self, place: int) -> dict[int, Fraction]:
         row = self.matrix[place]
         return {int(at): Fraction(float(row[at])) for at in np.flatnonzero(row)}
+
+
+@dataclass(frozen=True, eq=False)
+class Summed(Law):
+    """The sum of independent M·x, each made of numbers of its own."""
+
+    parts: tuple[Mapped, ...]
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """That of each part."""
+        return self.parts[0].d
+
+    @cached_property
+    def n_reals(self) -> int:
+        """Those of all parts."""
+        return sum(part.n_reals for part in self.parts)
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums, with the sums of the bounds."""
+        return self._summed([part.floats(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same with the nearer bounds of the parts."""
+        return self._summed([part.closer(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the sums of the ends."""
+        rows = list(places)
+        ends = [part.brackets(numbers, draw, rows, n_bits) for part, numbers in self._with_numbers(reals)]
+        return [
+            (sum((low for low, _ in pairs), Fraction(0)), sum((high for _, high in pairs), Fraction(0)))
+            for pairs in zip(*ends, strict=True)
+        ]
+
+    def _summed(self, known: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        values, sizes = sum(value for value, _ in known), sum(np.abs(value) for value, _ in known)
+        bounds = sum(bound for _, bound in known) + (len(known) + 8) * UNIT * sizes
+        return np.asarray(values), np.asarray(bounds * (1 + 2.0**-30))
+
+    def _with_numbers(self, reals: Reals) -> Iterator[tuple[Mapped, Reals]]:
+        stop = 0
+        for part in self.parts:
+            start, stop = stop, stop + part.n_reals
+            yield part, reals.columns(start, stop)
