@@ -25,10 +25,10 @@ def log_bracket(x: int, n_bits: int) -> Bracket:
 def logs_bracket(first: int, last: int, n_bits: int) -> Bracket:
     """Return integers (low, high) with low ≤ 2^n_bits·log x ≤ high for all real x, 1 ≤ first ≤ x ≤ last.
 
-    log(last/first) ≤ last/first − 1, so that one logarithm will do.
+    log t ≤ sinh(log t) = (t − 1/t)/2 for t = last/first, so that one logarithm will do.
     """
     low, high = log_bracket(first, n_bits)
-    return low, high - ((first - last << n_bits) // first)
+    return low, high - (((first - last) * (first + last) << n_bits) // (2 * first * last))
 
 
 @lru_cache(maxsize=256)
