@@ -1,10 +1,10 @@
 """How exact are the mechanisms that plans weigh, and does anything of it show?
 
 The README's plans and more, and for each additive mechanism in them: whether its draws are exact; whether first
-precisions of 8, 16, 53 and 120 bits give the same integers in 10^5 coordinates of noise; how often a draw is decided
-again; what an exact draw costs beside the same noise in floats; and what low-order bits of 10^6 releases tell of two
-neighbours' answers, with numpy's normal noise as control. Fails where a number differs, a release tells more than its
-guarantee, or the control is not caught. Writes docs/benchmarks/exact_plans.md.
+precisions of 8, 16, 53 and 120 bits give the same integers in 10^5 draws (of long ones, 10^5 coordinates of draws);
+how often a draw is decided again; what an exact draw costs beside the same noise in floats; and what low-order bits of
+10^6 releases tell of two neighbours' answers, with numpy's normal noise as control. Fails where a number differs, a
+release tells more than its guarantee, or the control is not caught. Writes docs/benchmarks/exact_plans.md, row by row.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py
 """
@@ -24,15 +24,15 @@ import scipy.stats
 
 import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope, image
-from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.continuous import rounded as rounded_floats
 from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
 
 PRECISIONS = (8, 16, 53, 120)
-PLAYED = 10**5  # coordinates of noise in a playback of one mechanism
-ATTACKED, BATCH = 10**6, 50_000  # releases of each of two answers, and in a call
+PLAYED, SHORT = 10**5, 5  # draws in a playback of one mechanism with so many answers, or coordinates with more
+TOGETHER = 10**4  # draws whose further bits are held at a time
+ATTACKED, BATCH, CELLS = 10**6, 50_000, 200  # releases of each of two answers, in a call, and cells with noise at most
 TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
 ALARM = 1e-9  # the chance of a false alarm of one event
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_plans.md"
@@ -96,18 +96,17 @@ def kind_of(mechanism: Any) -> str:
 def bodies() -> dict[str, Any]:
     """Return mechanisms that these plans do not weigh."""
     long = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
-    pure = gd.PureDP(1.0)
-    several = BoxHull.of(-np.arange(1.0, 9), np.arange(1.0, 9) ** 2)
+    pure, units = gd.PureDP(1.0), np.arange(1.0, 7)
     ellipsoid = Ellipsoid(np.array([[1.0, 0.5, 0.0], [0.0, 2.0, 0.3], [0.2, 0.0, 5.0]]))
     return {
-        "eight sums of reals": gd.KNorm.calibrate(several, pure),
         "an ellipsoid": gd.KNorm.calibrate(ellipsoid, pure),
         "a ball of p = 1.5": gd.KNorm.calibrate(LpBall(3, 1.5, 2.0), pure),
-        "a ball of p = 4 with units of their own": gd.KNorm.calibrate(image(LpBall(3, 4), np.diag([1.0, 2, 5])), pure),
+        "a ball of p = 4 with units of their own": gd.KNorm.calibrate(image(LpBall(6, 4), np.diag(units)), pure),
         "a ball": gd.KNorm.calibrate(LpBall(3, 2, 2.0), pure),
         "an octahedron": gd.KNorm.calibrate(LpBall(3, 1, 2.0), pure),
         "real answers": gd.KNorm.calibrate(long, pure),
         "a long body": gd.EllipsoidNoise.calibrate(long, pure),
+        "one level": gd.NIM.calibrate(long, pure, depth=1),
     }
 
 
@@ -123,14 +122,16 @@ def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
 
 def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
     """Return the draws, whether all precisions agree, and the shares decided again at 8 bits and at 64."""
-    size = -(-PLAYED // law.d)
-
-    def reals() -> Played:
-        return Played((size, law.n_reals), research_rng(1))
-
-    wanted = rounded(law, reals(), lattice)
-    same = all(np.array_equal(rounded(law, reals(), lattice, bits), wanted) for bits in PRECISIONS)
-    return size, same, again(law, reals(), lattice, 8), again(law, reals(), lattice, 64)
+    size, same = PLAYED if law.d <= SHORT else -(-PLAYED // law.d), True
+    for key, start in enumerate(range(0, size, TOGETHER)):
+        shape = min(TOGETHER, size - start), law.n_reals
+        wanted = rounded(law, Played(shape, research_rng(key)), lattice)
+        same &= all(
+            np.array_equal(rounded(law, Played(shape, research_rng(key)), lattice, n_bits), wanted)
+            for n_bits in PRECISIONS
+        )
+    reals = Played((min(size, TOGETHER), law.n_reals), research_rng(0))
+    return size, same, again(law, reals, lattice, 8), again(law, reals, lattice, 64)
 
 
 def again(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
@@ -166,16 +167,23 @@ def told(first: np.ndarray, second: np.ndarray, guarantee: Any) -> float:
     """Return a lower bound, true but for ALARM, on ε (or μ) that the low-order bits of two samples (n, d) show."""
     found = 0.0
     for place in range(first.shape[1]):
-        one, two = lowest_bits(first[:, place]), lowest_bits(second[:, place])
-        for bit in np.unique(np.concatenate([one, two])):
-            for a, b in ((one, two), (two, one)):
-                low = scipy.stats.beta.ppf(ALARM / 2, max(1, (a <= bit).sum()), len(a) - (a <= bit).sum() + 1)
-                high = scipy.stats.beta.ppf(1 - ALARM / 2, (b <= bit).sum() + 1, max(1, len(b) - (b <= bit).sum()))
-                if isinstance(guarantee, gd.PureDP):
-                    found = max(found, math.log(low / high) if (a <= bit).any() else 0.0)
-                else:
-                    found = max(found, float(scipy.stats.norm.ppf(low) - scipy.stats.norm.ppf(high)))
+        pair = [np.sort(lowest_bits(sample[:, place])) for sample in (first, second)]
+        bits = np.unique(np.concatenate(pair))
+        counts = [np.searchsorted(sample, bits, side="right") for sample in pair]
+        for one, two in (counts, counts[::-1]):
+            low = np.where(one, scipy.stats.beta.ppf(ALARM / 2, np.maximum(one, 1), len(first) - one + 1), 0)
+            rest = len(second) - two
+            high = np.where(rest, scipy.stats.beta.ppf(1 - ALARM / 2, two + 1, np.maximum(rest, 1)), 1)
+            found = max(found, float(loss(low, high, guarantee).max()))
     return found
+
+
+def loss(low: np.ndarray, high: np.ndarray, guarantee: Any) -> np.ndarray:
+    """Return ε (or μ) of events that have at least the chance `low` of one answer, and at most `high` of the other."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if isinstance(guarantee, gd.PureDP):
+            return np.log(low / high)
+        return np.nan_to_num(scipy.stats.norm.ppf(low) - scipy.stats.norm.ppf(high), nan=0.0)
 
 
 def lowest_bits(values: np.ndarray) -> np.ndarray:
@@ -210,20 +218,26 @@ def control() -> tuple[float, float]:
     return told(draws[0], draws[1] + 1.0, gd.GaussianDP(1.0)), 1.0
 
 
-def planned() -> tuple[list[str], dict[tuple[str, str], tuple[str, Any]], list[str]]:
-    """Return a line for each plan, a mechanism of each kind with its question, and what is not exact."""
-    plans, cases, broken = [], {}, []
+def planned() -> tuple[list[str], list[tuple[str, Any]], list[str]]:
+    """Return a line for each plan, the shortest and longest mechanism of each kind, and what is not exact."""
+    plans, kinds, broken = [], dict[tuple[str, str], list[tuple[str, Any]]](), []
     for text, unit, asked, *domain in PLANS:
         plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **asked)
         mechanisms = list(additive(plan))
         inexact = [m.name for m in mechanisms if m.exactness != "exact"]
-        kinds = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)
-        plans.append(f"| `{text}` | {UNITS[unit]} | {plan.asked!r} | {plan.mechanism.name} | {kinds} |")
+        names = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)
+        plans.append(f"| `{text}` | {UNITS[unit]} | {plan.asked!r} | {plan.mechanism.name} | {names} |")
         broken += [f"{name} of {text} is not exact" for name in inexact]
-        for m in mechanisms:
-            cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
-        print(plans[-1], flush=True)
-    return plans, cases | {(m.name, text): (text, m) for text, m in bodies().items()}, broken
+        for m in (m for m in mechanisms if getattr(m, "_n_cells", 0) <= CELLS):
+            kinds.setdefault((m.name, kind_of(m)), []).append((f"`{text}`, {UNITS[unit]}", m))
+    ends = [end for cases in kinds.values() for end in ends_of(cases)]
+    return plans, ends + list(bodies().items()), broken
+
+
+def ends_of(cases: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return the cases with the fewest and the most answers; one where these are as many."""
+    cases = sorted(cases, key=lambda case: case[1].body.ambient_dim)
+    return [cases[0], cases[-1]] if cases[0][1].body.ambient_dim < cases[-1][1].body.ambient_dim else cases[:1]
 
 
 def line_of(text: str, mechanism: Any) -> tuple[str, list[str]]:
@@ -239,19 +253,21 @@ def line_of(text: str, mechanism: Any) -> tuple[str, list[str]]:
 
 def main() -> int:
     plans, cases, broken = planned()
-    lines = []
-    for text, mechanism in cases.values():
+    seen, most = control()
+    broken += [] if seen > most else ["the control is not caught"]
+    last = f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |"
+    lines = list[str]()
+    for text, mechanism in cases:
         line, faults = line_of(text, mechanism)
         lines.append(line)
         broken += faults
-    return write(plans, lines, broken)
+        missing = [f"rows are missing: {len(cases) - len(lines)}"] if len(lines) < len(cases) else []
+        write(plans, [*lines, last], [*broken, *missing])
+    return 1 if broken else 0
 
 
-def write(plans: list[str], lines: list[str], broken: list[str]) -> int:
-    """Write the page with the control; return 1 where something is broken."""
-    seen, most = control()
-    broken = [*broken, *([] if seen > most else ["the control is not caught"])]
-    lines = [*lines, f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |"]
+def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
+    """Write the page with the rows so far."""
     text = [
         "# Exact noise in plans",
         "",
@@ -263,10 +279,12 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> int:
         "|---|---|---|---|---|",
         *plans,
         "",
-        "The README's two plans are the first. Below are these mechanisms, one of each kind, and some more.",
-        f"Played: draws, {PLAYED:,} coordinates of noise or more, made from the same bits with first precisions of",
-        f"{', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same. These columns are",
-        "empty for noise that is made of whole numbers alone.",
+        "The README's two plans are the first. Below are these mechanisms, of each kind that with the fewest and that",
+        "with the most answers, and some more.",
+        f"(Identity of at most {CELLS} cells: a release of more takes long.)",
+        f"Played: draws made from the same bits with first precisions of {', '.join(map(str, PRECISIONS))} and 64",
+        f"bits, and whether all integers are the same: {PLAYED:,} draws of up to {SHORT} answers, and of longer ones",
+        f"draws with {PLAYED:,} coordinates. These columns are empty for noise that is made of whole numbers alone.",
         "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
         f"Slower: exact draws beside the same noise in floats, the least processor time of {ROUNDS} turns.",
         "Told: the largest",
@@ -285,8 +303,6 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> int:
         "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py`.",
     ]  # fmt: skip
     PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
-    print(text[-3])
-    return 1 if broken else 0
 
 
 if __name__ == "__main__":

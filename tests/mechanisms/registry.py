@@ -197,10 +197,7 @@ def _shaped() -> list[Case]:
         ("NIM between", LONG["between"], gd.NIM.calibrate),
     ]
     walks = {"KNorm walk"}
-    floats = {
-        "KNorm spectral",
-        *(f"NIM {name}" for name in LONG),  # more levels than one
-    }
+    floats = {"KNorm spectral", "NIM ellipsoid"}
     return [
         Case(
             name,
@@ -330,7 +327,7 @@ RECIPES = [
     Recipe("KNorm, power", _on(gd.KNorm, LpBall(3, 1.5, 0.7)), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "exact", "shaped"),
-    Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("NIM, ellipsoid", _on(gd.NIM, LONG["ellipsoid"], 2), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("Exponential", _on(gd.Exponential, SCORES), (*RANGES, gd.ZCDP(0.3), *APPROX), "exact", "choice", **CHOICE),
     Recipe("PermuteAndFlip", _on(gd.PermuteAndFlip, SCORES), PURE, "exact", "choice", **CHOICE),

@@ -15,7 +15,8 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.samplers import box_noise, known_laws, variables
 from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.combined import Combined
-from gaugedp.samplers.integer_log import log_bracket
+from gaugedp.samplers.integer_log import log_bracket, logs_bracket
+from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
 from gaugedp.samplers.variables import Laplace, Normal, Spherical, Variables
 from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth
@@ -167,17 +168,27 @@ def test_a_radius_is_within_its_own_bound() -> None:
         assert bound < 2.0**-45
 
 
-def test_only_balls_with_coordinates_in_units_of_their_own_have_a_law() -> None:
-    slanted, upright = np.array([[1.0, 0.5], [0.0, 1.0]]), np.diag([1.0, 3.0])
+def test_balls_with_coordinates_in_units_of_their_own_have_the_law_of_the_ball() -> None:
+    upright = np.diag([1.0, 3.0])
     for p in (1.0, 1.5, 2.0, np.inf):
         known = known_laws.known_law(LinearImage(LpBall(2, p), upright))
         assert type(known.law) is type(known_laws.known_law(LpBall(2, p)).law)
         assert known.sides == pytest.approx([1.0, 3.0])
         assert known.cube_gauge == Fraction(4, 3)
         assert known_laws.known_law(LpBall(2, p, 3.0))[1:] == (pytest.approx([3.0]), Fraction(2, 3))
-        for matrix in (slanted, -upright, np.diag([1.0, 0.0]), np.ones((1, 2))):
+
+
+def test_other_images_of_balls_are_mapped_where_the_matrix_is_one_to_one() -> None:
+    upright = np.diag([1.0, 3.0])
+    for p in (1.0, 1.5, 2.0, np.inf):
+        for matrix in (np.array([[1.0, 0.5], [0.0, 1.0]]), -upright):
+            known = known_laws.known_law(LinearImage(LpBall(2, p, 3.0), matrix))
+            assert isinstance(known.law, Mapped)
+            assert (known.law.matrix == matrix).all()
+            assert known.sides == pytest.approx([3.0])
+        assert isinstance(known_laws.known_law(LinearImage(LpBall(2, p, 3.0), upright)).law, Mapped)
+        for matrix in (np.diag([1.0, 0.0]), np.ones((1, 2)), np.ones((2, 2))):
             assert known_laws.known_law(LinearImage(LpBall(2, p), matrix)).law is None
-        assert known_laws.known_law(LinearImage(LpBall(2, p, 3.0), upright)).law is None
 
 
 @pytest.mark.parametrize("n_bits", [64, 128, 192])
@@ -204,6 +215,15 @@ def test_logarithms_are_bracketed() -> None:
             with mpmath.workprec(MANY):
                 assert low <= mpmath.ldexp(mpmath.log(x), n_bits) <= high, (x, n_bits)
             assert high - low <= 2
+
+
+def test_logarithms_of_all_that_lies_between_are_bracketed() -> None:
+    for first, last in ((1, 1), (1, 2), (3, 700), (2**64 - 2, 2**64 - 1), (10**30, 10**30 + 10**12)):
+        for n_bits in (8, 64, 200):
+            low, high = logs_bracket(first, last, n_bits)
+            with mpmath.workprec(MANY):
+                assert low <= mpmath.ldexp(mpmath.log(first), n_bits)
+                assert mpmath.ldexp(mpmath.log(last), n_bits) <= high
 
 
 def test_the_logarithm_of_floats_is_within_its_bound() -> None:

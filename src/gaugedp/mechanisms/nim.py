@@ -14,28 +14,13 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
+from gaugedp.mechanisms.nested_law import Level, nested_law
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.moments import moments
 
 _THINNEST = 1e-12  # of mean squares: a million times in length
 _SPLITS = 1 + 1e-6  # covers the rounding of the splits at such lengths
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """K-norm noise of the body projected on the columns of `basis` (d, k), with all of ε.
-
-    The columns of `short` (k, ·) are what is kept of it for good, those of `long` (k, ·) what the next level answers
-    anew; `short_square` and `long_square` are the mean squares of the noise on both.
-    """
-
-    basis: np.ndarray
-    noise: GaugeNoise
-    short: np.ndarray
-    long: np.ndarray
-    short_square: float
-    long_square: float
 
 
 class Nested(GaugeNoise):
@@ -49,6 +34,20 @@ class Nested(GaugeNoise):
         self.levels, self.shares = levels, shares
         self.rank, self.walks = levels[0].basis.shape[1], any(level.noise.walks for level in levels)
         self.square, self.weights = _mixed(levels, shares)
+
+    @property
+    def maps(self) -> list[np.ndarray]:
+        """What each level's noise adds to the answers, (d, k): its own part, and what later answers leave of rest."""
+        before = np.cumprod([1.0, *self.weights[:-1]])
+        return [
+            level.kept(weight) * (factor / share)
+            for level, weight, factor, share in zip(self.levels, self.weights, before, self.shares, strict=True)
+        ]
+
+    def proved(self, body: Body) -> "Nested":
+        """Return the same with its law, where that is proved for the body whose shadows the levels have."""
+        self.law, self.sides, self.cube_gauge = nested_law(body, self.levels, self.maps, self.shares, _SPLITS)
+        return self
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws, of the quality of the levels'."""
@@ -73,14 +72,7 @@ class Nested(GaugeNoise):
         return joined.reshape(trials[0].shape[0], size, -1)
 
     def _joined(self, noises: list[np.ndarray]) -> np.ndarray:
-        total = np.zeros(1)
-        for level, share, weight, noise in reversed(
-            list(zip(self.levels, self.shares, self.weights, noises, strict=True))
-        ):
-            short = noise @ level.short @ level.short.T
-            long = noise @ level.long @ level.long.T
-            total = (short + (1 - weight) * long) @ level.basis.T / share + weight * total
-        return total
+        return np.asarray(sum(noise @ matrix.T for noise, matrix in zip(noises, self.maps, strict=True)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +104,7 @@ class NIM(NormNoise):
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
         nested_noise = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
         is_split = len(nested_noise.levels) > 1
-        noise: GaugeNoise = nested_noise if is_split else gauge_noise(body)  # of one level: as KNorm's, to the last bit
+        noise: GaugeNoise = nested_noise.proved(body) if is_split else gauge_noise(body)  # one level: as KNorm's
         epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
         step, scale_factor = lattice_of(body, body, _SPLITS if is_split else 1.0, noise.cube_gauge)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
@@ -130,7 +122,7 @@ class NIM(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """As of KNorm; noise of several levels has no law in any case."""
+        """As of KNorm, with the scale of the splits."""
         return is_own_scale_proved(self.body, self.noise)
 
     @property

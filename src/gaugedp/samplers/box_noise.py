@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.integer_log import log_bracket
+from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
 
 _LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
@@ -106,7 +106,7 @@ def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
         low, high = low * math.prod(part), high * math.prod([word + 1 for word in part])
         excess = max(0, low.bit_length() - 2 * n_bits)
         low, high, dropped = low >> excess, -(-high >> excess), dropped + excess
-    smallest, largest = log_bracket(low, n_bits)[0], log_bracket(high, n_bits)[1]
+    smallest, largest = logs_bracket(low, high, n_bits)
     two_low, two_high = log_bracket(1 << -dropped, n_bits)
     return max(0, two_low - largest), two_high - smallest
 

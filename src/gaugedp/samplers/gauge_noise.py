@@ -209,7 +209,8 @@ class ByFacets(GaugeNoise):
     law: ConeNoise | None
 
     def __init__(self, prepared_body: Prepared, factor: float) -> None:
-        self.rank, (self.facets, self.law) = prepared_body.rank, _listed(prepared_body)
+        self.rank, self.facets = prepared_body.rank, ListedFacets(prepared_body.coordinates)
+        self.law = cone_noise(prepared_body.columns, self.facets.basis, self.facets.signs)
         self.sides = np.array([factor])
         self.frame = factor * prepared_body.frame.columns
         if self.law is not None and self.rank == len(self.frame):
@@ -371,18 +372,14 @@ def _basis(body: Polytope) -> Prepared:
     return prepared(body.symmetric_columns()) if body.differences else body.prepared
 
 
-def _listed(basis: Prepared) -> tuple[ListedFacets, ConeNoise | None]:
-    """Return the facets of the hull, and its noise where these are proved."""
-    facets = ListedFacets(basis.coordinates)
-    return facets, cone_noise(basis.columns, facets.basis, facets.signs)
-
-
 def _of_polytope(body: Polytope) -> GaugeNoise:
     basis = _basis(body)
     count = basis.coordinates.shape[1]
     if basis.rank in (1, count):
         longest = float(np.abs(basis.coordinates).max())  # the basis of a line is the longest generator to 1e−6
         columns = basis.columns if basis.rank == count else None
+        if columns is None and body.ambient_dim == 1:
+            columns = np.abs(basis.columns).max(keepdims=True)
         return ByCoordinates(body.factor * longest * basis.frame.columns, columns, body.factor)
     if count <= MOST_HULL_POINTS.get(basis.rank, 0):
         with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot tell apart are walked

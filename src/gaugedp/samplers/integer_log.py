@@ -10,14 +10,25 @@ _GUARD_BITS = 32
 def log_bracket(x: int, n_bits: int) -> Bracket:
     """Return integers (low, high) with low ≤ 2^n_bits·log x ≤ high for a whole number x ≥ 1, high − low small.
 
-    With x = 2^e·m, 1 ≤ m < 2: log x = e·log 2 + 2·artanh((m − 1)/(m + 1)), and log 2 = 2·artanh(1/3).
+    With x = 2^e·m, 3/4 ≤ m < 3/2: log x = e·log 2 + 2·artanh((m − 1)/(m + 1)), and log 2 = 2·artanh(1/3).
     """
-    exponent = x.bit_length() - 1
+    exponent = (2 * x // 3).bit_length()
     work = n_bits + _GUARD_BITS + exponent.bit_length()
     two_low, two_high = _log_of_two(work)
-    low, high = _twice_artanh(x - (1 << exponent), x + (1 << exponent), work)
+    low, high = _twice_artanh(abs(x - (1 << exponent)), x + (1 << exponent), work)
+    if x < 1 << exponent:
+        low, high = -high, -low
     cut = work - n_bits
     return (exponent * two_low + low) >> cut, -(-(exponent * two_high + high) >> cut)
+
+
+def logs_bracket(first: int, last: int, n_bits: int) -> Bracket:
+    """Return integers (low, high) with low ≤ 2^n_bits·log x ≤ high for all real x, 1 ≤ first ≤ x ≤ last.
+
+    log t ≤ sinh(log t) = (t − 1/t)/2 for t = last/first, so that one logarithm will do.
+    """
+    low, high = log_bracket(first, n_bits)
+    return low, high - (((first - last) * (first + last) << n_bits) // (2 * first * last))
 
 
 @lru_cache(maxsize=256)
@@ -28,13 +39,12 @@ def _log_of_two(n_bits: int) -> Bracket:
 def _twice_artanh(numerator: int, denominator: int, n_bits: int) -> Bracket:
     """Bracket 2^n_bits·2·artanh(t), t = numerator/denominator in [0, 1/3], by its series Σ 2·t^(2k+1)/(2k+1).
 
-    Every lower product is rounded down and every upper one up. The upper sum ends with a power of one unit at most:
-    what follows is below Σ 9^(−k) units, so that 4 units cover twice that.
+    Powers are rounded down and are at most 2 units below the true ones (2/9 + 5/9 + 1 < 2, where 5/9 comes from the
+    square), so terms at most 3, and what follows the last is below 3 together.
     """
-    low, high = (numerator << n_bits) // denominator, -(-(numerator << n_bits) // denominator)
-    square_low, square_high = low * low >> n_bits, -(-high * high >> n_bits)
-    below, above, k = 0, 4, 1
-    while high > 1:
-        below, above = below + low // k, above - (-high // k)
-        low, high, k = low * square_low >> n_bits, -(-high * square_high >> n_bits), k + 2
-    return 2 * below, 2 * above
+    total = power = (numerator << n_bits) // denominator
+    square, k = power * power >> n_bits, 1
+    while power:
+        power, k = power * square >> n_bits, k + 2
+        total += power // k
+    return 2 * total, 2 * (total + 3 * k)

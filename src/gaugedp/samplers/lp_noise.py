@@ -14,7 +14,7 @@ import numpy as np
 
 from gaugedp.samplers.box_noise import MANTISSA, minus_log, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket, exp_negative
-from gaugedp.samplers.integer_log import log_bracket
+from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
 from gaugedp.samplers.variables import first_bits
 
@@ -218,8 +218,7 @@ def exponential(x: np.ndarray) -> np.ndarray:
 
 def _log(ends: Bracket, n_bits: int) -> Bracket:
     """Bracket 2^n_bits·log x from a bracket of 2^n_bits·x whose ends are above 0."""
-    outer = log_bracket(ends[0], n_bits)[0], log_bracket(ends[1], n_bits)[1]
-    return _minus(outer, log_bracket(1 << n_bits, n_bits))
+    return _minus(logs_bracket(*ends, n_bits), log_bracket(1 << n_bits, n_bits))
 
 
 def _minus(first: Bracket, second: Bracket) -> Bracket:

@@ -52,24 +52,23 @@ class Inverse:
         return float(lengths.sum() + len(lengths) * self.steep * self.missed) * _UP
 
 
-def cross_gauge(columns: np.ndarray, factor: float) -> Fraction | None:
+def cross_gauge(columns: np.ndarray, factor: float = 1.0) -> Fraction | None:
     """Return at least Σ‖e_i‖_K over the unit vectors, K = factor·conv{±b_j}, columns b_j; None where it is not proved.
 
     ‖z‖_K = ‖B⁻¹·z‖₁/factor where B is square.
     """
-    cube = _cube(columns, 1)
-    return None if cube is None else cube / Fraction(factor)
+    return _cube(columns, 1, factor)
 
 
-def round_gauge(matrix: np.ndarray) -> Fraction | None:
-    """Return the same for K = A·B₂: ‖z‖_K = ‖A⁻¹·z‖₂ where A is square."""
-    return _cube(matrix, 2)
+def round_gauge(matrix: np.ndarray, factor: float = 1.0) -> Fraction | None:
+    """Return the same for K = factor·A·B₂: ‖z‖_K = ‖A⁻¹·z‖₂/factor where A is square."""
+    return _cube(matrix, 2, factor)
 
 
-def _cube(columns: np.ndarray, p: int) -> Fraction | None:
+def _cube(columns: np.ndarray, p: int, factor: float) -> Fraction | None:
     inverse = Inverse.of(columns, p) if columns.shape[0] == columns.shape[1] else None
     cube = math.inf if inverse is None else inverse.cube
-    return Fraction(cube) if math.isfinite(cube) else None
+    return Fraction(cube) / Fraction(factor) if math.isfinite(cube) else None
 
 
 def _residual(points: np.ndarray, left: np.ndarray, solutions: np.ndarray) -> np.ndarray:

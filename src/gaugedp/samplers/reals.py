@@ -32,6 +32,7 @@ class Reals:
         self.words = rng.words(shape[0] * shape[1]).reshape(shape[::-1]).T  # one number of all draws lies together
         self._rng = rng
         self._further: dict[tuple[int, int], list[int]] = {}
+        self._views: dict[int, Reals] = {}
 
     def bits(self, draw: int, place: int, n_bits: int) -> int:
         """Return the first `n_bits` bits of a number, as an integer w: it is in [w, w + 1]·2^−n_bits. k is no limit."""
@@ -54,6 +55,15 @@ class Reals:
         """Return the first words of these draws alone, for floats to look at."""
         reals = copy(self)
         reals.words = self.words[draws]
+        return reals
+
+    def columns(self, start: int, stop: int) -> "Reals":
+        """Return some numbers of each draw; what a law draws beyond them is theirs alone."""
+        if start not in self._views:
+            view = self._views[start] = copy(self)
+            view._further, view._views = {}, {}
+        reals = copy(self._views[start])
+        reals.words = self.words[:, start:stop]
         return reals
 
     def _more(self, draw: int, place: int, block: int) -> int:  # noqa: ARG002 - a test names each word by its place

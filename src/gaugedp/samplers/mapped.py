@@ -1,0 +1,113 @@
+"""M·x, x noise of a law that is known, and sums of such, as functions of real numbers with proved bounds."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.samplers.reals import UNIT, Ends, Law, Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Law):
+    """M·x for floats M (d, k), taken as the rational numbers that they are, and x of a law on ℝ^k, k ≤ 2^20.
+
+    Where x has the density ∝ e^{−‖x‖_K} and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M
+    (docs/theory/reals.md, theorem 13).
+    """
+
+    matrix: np.ndarray
+    law: Law
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """The rows of M."""
+        return len(self.matrix)
+
+    @property
+    def n_reals(self) -> int:
+        """Those of x."""
+        return self.law.n_reals
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the products, with bounds from those of x."""
+        return self._mapped(*self.law.floats(reals, n_bits))
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same, with the nearer bounds of x."""
+        return self._mapped(*self.law.closer(reals, n_bits))
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the sums of the outer products of the ends of those coordinates that the rows have."""
+        rows = [self._exact_row(place) for place in places]
+        columns = sorted(set().union(*rows))
+        known = dict(zip(columns, self.law.brackets(reals, draw, columns, n_bits), strict=True))
+        return [
+            (
+                sum((factor * known[at][factor < 0] for at, factor in row.items()), Fraction(0)),
+                sum((factor * known[at][factor > 0] for at, factor in row.items()), Fraction(0)),
+            )
+            for row in rows
+        ]
+
+    def _mapped(self, values: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Nothing is known of a draw in which nothing is known of a coordinate: ∞·0 would be no number."""
+        is_known = np.isfinite(bounds).all(axis=1, keepdims=True)
+        errors = np.where(is_known, bounds, 0.0) + (self.matrix.shape[1] + 8) * UNIT * np.abs(values)
+        errors = errors @ self._sizes.T * (1 + 2.0**-30)
+        return values @ self.matrix.T, np.where(is_known, errors, np.inf)
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return np.abs(self.matrix)
+
+    def _exact_row(self, place: int) -> dict[int, Fraction]:
+        row = self.matrix[place]
+        return {int(at): Fraction(float(row[at])) for at in np.flatnonzero(row)}
+
+
+@dataclass(frozen=True, eq=False)
+class Summed(Law):
+    """The sum of independent M·x, each made of numbers of its own."""
+
+    parts: tuple[Mapped, ...]
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """That of each part."""
+        return self.parts[0].d
+
+    @cached_property
+    def n_reals(self) -> int:
+        """Those of all parts."""
+        return sum(part.n_reals for part in self.parts)
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums, with the sums of the bounds."""
+        return self._summed([part.floats(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same with the nearer bounds of the parts."""
+        return self._summed([part.closer(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the sums of the ends."""
+        rows = list(places)
+        ends = [part.brackets(numbers, draw, rows, n_bits) for part, numbers in self._with_numbers(reals)]
+        return [
+            (sum((low for low, _ in pairs), Fraction(0)), sum((high for _, high in pairs), Fraction(0)))
+            for pairs in zip(*ends, strict=True)
+        ]
+
+    def _summed(self, known: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        values, sizes = sum(value for value, _ in known), sum(np.abs(value) for value, _ in known)
+        bounds = sum(bound for _, bound in known) + (len(known) + 8) * UNIT * sizes
+        return np.asarray(values), np.asarray(bounds * (1 + 2.0**-30))
+
+    def _with_numbers(self, reals: Reals) -> Iterator[tuple[Mapped, Reals]]:
+        stop = 0
+        for part in self.parts:
+            start, stop = stop, stop + part.n_reals
+            yield part, reals.columns(start, stop)
