@@ -377,6 +377,7 @@ def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeyp
     labels = np.where(rng.random(50_000) < 1 / (1 + np.exp(-4 * rows[:, 0])), 1.0, -1.0)
     order = np.argsort(labels)
     problem = Binary(loss, (rows[order], labels[order]), 2.0, rng.standard_normal(3))
+    monkeypatch.setattr(certified, "_CHEAP", 0)  # as of many columns
     assert len(problem.thinned().rows) < 20_000
     found = minimise(problem, 1e-7)
     assert np.linalg.norm(problem.at(found)[1]) <= 2.0 * 1e-7

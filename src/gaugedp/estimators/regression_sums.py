@@ -42,11 +42,12 @@ class Frame:
         """Return the features (n, d or d + 1) in units where rows have length 1."""
         scaled = np.empty((len(rows), self.n_features))
         if self.reading.box is not None:
-            scaled[:, : self.n_columns] = self.reading.in_cube(rows) / (math.sqrt(self.n_columns) * self._length)
+            scaled[:, : self.n_columns] = self.reading.in_cube(rows) / math.sqrt(self.n_columns)
         else:
             assert self.row_norm is not None
-            scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm) / self._length
-        scaled[:, self.n_columns :] = self.constant / self._length
+            scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm)
+        scaled[:, self.n_columns :] = self.constant
+        scaled *= 1 / self._length
         return scaled
 
     def goal(self, target: np.ndarray) -> np.ndarray:

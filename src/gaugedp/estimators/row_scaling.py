@@ -110,8 +110,8 @@ class ScaledRows:
         n_columns, start = len(self.shift), 0
         rows = np.empty((len(X), n_columns + (self.constant > 0)))
         for block in self.scaling.unit(X):
-            inside = into_ball(block - self.shift, 2, self.reach) / self.size
-            rows[start : start + len(block), :n_columns] = inside
+            inside = into_ball(block - self.shift, 2, self.reach)
+            np.multiply(inside, 1 / self.size, out=rows[start : start + len(block), :n_columns])
             start += len(block)
         rows[:, n_columns:] = self.last
         rows[~labelled] = 0.0
@@ -198,5 +198,5 @@ def _sums(units: Blocks, size: int) -> np.ndarray:
     for block in units:
         steps = ball_steps(block)
         total[:-1] += steps.sum(axis=0)
-        total[-1] += np.trunc((steps * steps).sum(axis=1) * 2.0**-SUM_BITS).sum()
+        total[-1] += np.trunc(np.einsum("ij,ij->i", steps, steps) * 2.0**-SUM_BITS).sum()
     return total * 2.0**-SUM_BITS

@@ -186,9 +186,22 @@ def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """Return the rows `as_read` over `row_norm`, those outside the unit ball of ℓ_p pulled back to it."""
     positive(row_norm=row_norm)
-    finite = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
-    largest = np.maximum(np.abs(finite).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
-    shrunk = finite / largest
+    with np.errstate(over="ignore", invalid="ignore"):
+        inside = np.ascontiguousarray(rows) * (
+            1 / row_norm
+        )  # so that a norm is summed in one order, whatever is beside it
+        lengths = np.sqrt(np.square(inside).sum(axis=1)) if p == 2 else np.linalg.norm(inside, p, axis=1)
+        inside *= (1 / np.maximum(lengths, 1.0))[:, None]
+    odd = ~np.isfinite(lengths)
+    if odd.any():
+        inside[odd] = _far_into_ball(as_read(rows[odd]), p, row_norm)
+    return inside
+
+
+def _far_into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
+    """Return the same for rows whose powers overflow: the largest number of each is divided out."""
+    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), row_norm)
+    shrunk = rows / largest
     return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
 
 

@@ -11,7 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, released, shared
-from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.row_blocks import PRODUCTS, slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.symmetric import coordinates, square_of
 from gaugedp.optimization.trace_designs import BITS, Full, TraceProblem, cut
@@ -150,7 +150,7 @@ def grams(designs: Full, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     """Return Σ AAᵀ, Σ AᵀA and Σ t·A, t whole multiples of 2^−12: exact in any order of the rows, up to 2^28 of them."""
     rows, columns = designs.shape
     left, right, first = np.zeros((rows, rows)), np.zeros((columns, columns)), np.zeros((rows, columns))
-    for part in slices(designs.rows):
+    for part in slices(designs.rows, PRODUCTS):
         matrices = designs.rows[part].reshape(-1, rows, columns)
         beside = matrices.transpose(1, 0, 2).reshape(rows, -1)
         below = matrices.reshape(-1, columns)

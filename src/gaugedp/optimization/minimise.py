@@ -2,6 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -10,14 +11,18 @@ import numpy as np
 import scipy
 
 from gaugedp.optimization.losses import Loss, Softmax
+from gaugedp.optimization.row_blocks import slices
 
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
 
 NEWTON_STEPS, USUAL_STEPS = 400, 10  # no more than these, and no fewer: all that most data need
-_FRESH_STEPS = 7  # that make a rough matrix anew
-_ENOUGH_ROWS = 16  # a coordinate, and at least 2^14: their matrix is near that of all
+_ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # a coordinate, and in all: their matrix is near that of all rows
+_CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
+_SLOW, _STUCK = 0.25, 0.5  # what a step leaves of the gradient where its matrix is made anew, and from all rows
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
+_CACHED = 2**17  # numbers that are read once for predictions and gradients
+_PAIRS = 20  # of steps and changes of the gradient that correct a matrix
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
 _HALVINGS = 40
@@ -39,11 +44,12 @@ class Regularised(ABC, Generic[L]):
 
     def thinned(self) -> "Regularised[L]":
         """Return the problem of every k-th row, which counts k times in a step's matrix: itself for few rows."""
-        repeats = len(self.rows) // max(_ENOUGH_ROWS * len(self.linear), 2**14)
+        n_rows, size = len(self.rows), len(self.linear)
+        repeats = n_rows // max(_ENOUGH_ROWS * size, _FEWEST_ROWS, _CHEAP * n_rows // size)
         if repeats < 2:
             return self
         sample = copy.copy(self)
-        sample.rows, sample.target = np.ascontiguousarray(self.rows[::repeats]), self.target[::repeats]
+        sample.rows, sample.target = self.rows[::repeats], self.target[::repeats]
         sample.weights, sample.repeats = self.weights[::repeats], repeats
         return sample
 
@@ -55,10 +61,14 @@ class Regularised(ABC, Generic[L]):
         """Return the sum of the losses and its gradient, Σuφ and Σuφ′xᵀ."""
         matrix = self.shaped(weights)
         total, gradient = 0.0, np.zeros_like(matrix)
-        for part in self.blocks():
-            z = self.rows[part] @ matrix.T
-            total += float((self.loss.value(z, self.target[part]) * self.weights[part]).sum())
-            gradient += (self.loss.derivative(z, self.target[part]).T * self.weights[part]) @ self.rows[part]
+        for block in self.blocks():
+            rows, target, shares = self.rows[block], self.target[block], self.weights[block]
+            of_block = np.zeros_like(matrix)
+            for part in slices(rows, _CACHED):
+                z = rows[part] @ matrix.T
+                total += float((self.loss.value(z, target[part]) * shares[part]).sum())
+                of_block += (self.loss.derivative(z, target[part]).T * shares[part]) @ rows[part]
+            gradient += of_block
         return total, gradient.ravel()
 
     @abstractmethod
@@ -86,7 +96,7 @@ class Regularised(ABC, Generic[L]):
             return partial(_conjugate, lambda v: self.repeats * self.product(curvatures, v) + self.strength * v)
         matrix = self.repeats * self.matrix(curvatures)
         matrix[np.diag_indices(len(matrix))] += self.strength
-        return partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(matrix, overwrite_a=True))
+        return partial(scipy.linalg.cho_solve, (np.linalg.cholesky(matrix), True))
 
     def blocks(self) -> Iterator[slice]:
         """Yield slices that cover the rows."""
@@ -154,23 +164,60 @@ def minimise(problem: Regularised[Any], distance: float) -> np.ndarray:
 
     Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the point returned is a certificate. Newton steps,
     each halved until F falls as Armijo asks, are taken until it is met, and `USUAL_STEPS` whatever the data. Of many
-    rows some serve for a step's matrix, as long as every step halves the gradient. Should `NEWTON_STEPS` not do, steps
-    of 1/(nβ + λ) along the gradient come nearer by a fixed factor each. Half of the bound is left to the rounding of
-    the gradient. docs/theory/objective_perturbation.md
+    rows some make a step's matrix, which serves for many steps, each of which corrects it (`Secants`). It is made anew
+    where a step leaves more than a quarter of the gradient, from all rows where it was new and left half, and at every
+    step where that is cheap. Should `NEWTON_STEPS` not do, steps of 1/(nβ + λ) along the gradient come nearer by a
+    fixed factor each. Half of the bound is left to the rounding of the gradient. docs/theory/objective_perturbation.md
     """
     weights, enough = np.zeros_like(problem.linear), problem.strength * distance / 2
     value, gradient = problem.at(weights)
-    model, size, solve = problem.thinned(), float(np.linalg.norm(gradient)), None
+    model, size = problem.thinned(), float(np.linalg.norm(gradient))
+    secants = Secants(model.newton(weights), problem.strength)
     for count in range(NEWTON_STEPS):
         if count >= USUAL_STEPS and size <= enough:
             break
-        if solve is None or model is problem or count < _FRESH_STEPS:
-            solve = model.newton(weights)
-        weights, value, gradient = _step(problem, weights, (value, gradient), solve(gradient))
-        before, size = size, float(np.linalg.norm(gradient))
-        if model is not problem and size > max(enough, before / 2):
-            model, solve = problem, None
+        before, here = weights, (value, gradient)
+        weights, value, gradient = _step(problem, before, here, secants(gradient))
+        secants.learn(weights - before, gradient - here[1])
+        left, size = np.linalg.norm(gradient) / max(size, 1e-300), float(np.linalg.norm(gradient))
+        if size > enough and (left > _SLOW or (model is problem and len(weights) <= _CHEAP)):
+            model = problem if secants.is_new and left > _STUCK else model
+            secants = Secants(model.newton(weights), problem.strength)
     return _descended(problem, weights, (gradient, enough))
+
+
+class Secants:
+    """The inverse of a matrix, corrected by steps and the changes of the gradient along them (limited-memory BFGS).
+
+    Every change y of a step s has ⟨s, y⟩ ≥ λ‖s‖²; what rounding leaves of it where it is less is not learned, so the
+    map stays positive definite and directions are those of descent (Nocedal 1980).
+    """
+
+    def __init__(self, solve: Newton, strength: float) -> None:
+        self._solve, self._strength = solve, strength
+        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_PAIRS)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether at most one step was taken since it was made."""
+        return len(self._pairs) <= 1
+
+    def learn(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Take in a step and the change of the gradient along it."""
+        bent = float(step @ change)
+        if bent > self._strength / 2 * float(step @ step):
+            self._pairs.append((step, change, bent))
+
+    def __call__(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the inverse times a gradient."""
+        right, shares = gradient, []
+        for step, change, bent in reversed(self._pairs):
+            shares.append(float(step @ right) / bent)
+            right = right - shares[-1] * change
+        direction = self._solve(right)
+        for (step, change, bent), share in zip(self._pairs, reversed(shares), strict=True):
+            direction = direction + (share - float(change @ direction) / bent) * step
+        return direction
 
 
 def _descended(problem: Regularised[Any], weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:

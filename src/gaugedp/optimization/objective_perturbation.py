@@ -60,7 +60,7 @@ class CappedLogistic(Loss):
         """The loss, without overflow."""
         wrong = -y * z
         inside = np.minimum(wrong, self._bend)
-        return np.logaddexp(0, inside) + self.cap * (wrong - inside)
+        return np.maximum(inside, 0) + np.log1p(np.exp(-np.abs(inside))) + self.cap * (wrong - inside)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """−y·min(1/(1 + e^{yz}), cap)."""

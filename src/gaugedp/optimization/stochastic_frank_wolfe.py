@@ -8,7 +8,7 @@ import numpy as np
 from gaugedp._validate import positive
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.row_blocks import PRODUCTS, slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.streams import MOST_NUMBERS
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
@@ -137,7 +137,7 @@ class StochasticFrankWolfe:
 
     def _added(self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return what the rows of a slot add, block by block."""
-        parts = slices(problem.designs.rows[: len(places)])
+        parts = slices(problem.designs.rows[: len(places)], PRODUCTS)
         return sum(
             (problem.designs.combine(*self._weights(problem, places[part], points)) for part in parts),
             start=np.zeros(self.region.shape),

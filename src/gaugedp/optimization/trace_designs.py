@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
-from gaugedp.optimization.row_blocks import blocks, slices
+from gaugedp.optimization.row_blocks import PRODUCTS, blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
 from gaugedp.optimization.symmetric import stretch
 
@@ -82,11 +82,13 @@ class RankOne(Designs):
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
         grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
-        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows)])
+        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows, PRODUCTS)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
-        total = sum(cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows))
+        total = sum(
+            cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows, PRODUCTS)
+        )
         return (total + total.T) / 2
 
     def traces(self) -> np.ndarray:
@@ -135,11 +137,11 @@ class Full(Designs):
         """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""
         bits = _POINT_BITS + BITS
         grid = np.rint(point.ravel() * 2.0**bits) * 2.0**-bits
-        return np.concatenate([part @ grid for part in blocks(self.rows)])
+        return np.concatenate([part @ grid for part in blocks(self.rows, PRODUCTS)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return Σ slope·A, slopes cut towards 0."""
-        total = sum(cut(slopes[part]) @ self.rows[part] for part in slices(self.rows))
+        total = sum(cut(slopes[part]) @ self.rows[part] for part in slices(self.rows, PRODUCTS))
         return np.reshape(total, self.shape)
 
     def traces(self) -> np.ndarray:
