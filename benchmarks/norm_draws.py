@@ -1,7 +1,7 @@
 """How long does a draw of the Gibbs sampler take, and how often does it look at a loss?
 
 Logistic loss, 1,000 rows of random signs in the dual ball, ε = 1, δ = 1e-6. Then the hinge loss in ℓ₂ with 10 weights,
-by values of single losses and by looks at whole tables. Writes docs/benchmarks/norm_draws.md; some six minutes.
+by values of single losses and by looks at whole tables. Writes docs/benchmarks/norm_draws.md; some eight minutes.
 
     python benchmarks/norm_draws.py
 """
@@ -25,7 +25,8 @@ DRAWS = [  # geometry, whether in the norm's ball, how many steps are run: all, 
     ("ℓ₁, d = 100", Geometry((100,), 1), True, None),
     ("ℓ₁, d = 1,000", Geometry((1000,), 1), True, None),
     ("Schatten 1, 30 × 30, Frobenius ball, q = 2", Geometry((30, 30), 1, q=2), False, None),
-    ("Schatten 1, 30 × 30", Geometry((30, 30), 1), True, 1000),
+    ("Schatten 1, 30 × 30, the default", Geometry((30, 30), 1), True, None),
+    ("Schatten 1, 30 × 30, q of the least bound", Geometry((30, 30), 1, q=Geometry((30, 30), 1).exponent), True, 1000),
     ("Schatten 1, 30 × 30, q = 2", Geometry((30, 30), 1, q=2), True, None),
 ]
 DIMENSION, SIZES, FORMULA = 10, (10_000, 100_000), 5.5e11  # (kG)²/(kμ)·log² of the source at n = 1e5; it grows as n²

@@ -131,8 +131,9 @@ def test_the_samplers_stop_and_its_distance_share_their_allowance() -> None:
     twin = Gibbs.calibrate(Geometry((2,), 2), Huber(), 30, ASKED)
     assert (one.rate, one.strength, one.total_variation) == (twin.rate, twin.strength, twin.total_variation)
     step, convexity = one._plan.step, one.strength
-    distance = (1 + step * convexity) ** -(one.steps - 1) / (2 * math.sqrt(step))
-    assert distance <= one.total_variation
+    growth = (1 + step * convexity) ** 2
+    distance = math.sqrt((growth - 1) / (growth**one.steps - 1) / step) / 2
+    assert 0.99 * one.total_variation < distance <= one.total_variation
     assert one._plan.picks(one.steps, one.stop) * 2 == one.query_bound
     assert one.risk_bound(confidence=0.95) > one.risk_bound() > 0
 

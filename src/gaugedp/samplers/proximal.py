@@ -49,9 +49,9 @@ class ProximalSampler:
     further from the start than `distance`. `step` is η > 0.
 
     Theorem (docs/theory/gibbs.md). From x = 0 repeat T times: y = x + √η·N(0, I), then x from the density
-    ∝ e^{−f(x) − ‖x − y‖²/(2η)}, exactly, by rejection. With 2τ = `distance`·(1 + ηλ)^{−(T−1)}/√η its law and that of
-    e^{−f} are 2τ-GDP, and so within τ in total variation. (Lee, Shen and Tian 2021; Chen, Chewi, Salim and Wibisono
-    2022.)
+    ∝ e^{−f(x) − ‖x − y‖²/(2η)}, exactly, by rejection. With a = (1 + ηλ)² and 2τ = `distance`·√((a − 1)/(a^T − 1)/η)
+    its law and that of e^{−f} are 2τ-GDP, and so within τ in total variation. (The sampler: Lee, Shen and Tian 2021;
+    Chen, Chewi, Salim and Wibisono 2022. The distance: Bok, Su and Altschuler 2024.)
 
     The rejection needs neither the smoothness of f nor an exact proximal point: at any point x̂ with a subgradient v,
     strong convexity puts a Gaussian over the density. Both decide only how many trials a step takes, e^{1/2} or so for
@@ -118,8 +118,9 @@ class ProximalSampler:
 
 def least_steps(step: float, convexity: float, distance: float, total_variation: float) -> int:
     """Return the least T of the theorem above."""
-    excess = math.log(distance / (2 * math.sqrt(step) * total_variation)) + 1e-9
-    return 1 + max(0, math.ceil(excess / math.log1p(step * convexity * (1 - 1e-12))))
+    growth = 2 * math.log1p(step * convexity * (1 - 1e-12))
+    ratio = 2 * math.log(distance / (2 * math.sqrt(step) * total_variation)) + math.log(math.expm1(growth))
+    return max(1, math.ceil(float(np.logaddexp(0, ratio + 1e-9)) / growth))
 
 
 @dataclass(frozen=True, eq=False)

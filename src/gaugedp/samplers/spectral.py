@@ -4,7 +4,7 @@ import importlib.util
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Protocol, cast
 
 import numpy as np
@@ -14,10 +14,10 @@ from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.proximal import Ball
 
-_ROUNDS = 8  # of Newton's method towards a proximal point: tangents at any point are exact
+_ROUNDS = 4  # of Newton's method towards a proximal point: tangents at any point are exact
 _TINY = 1e-200
 _FAR_CUT = 5.0  # deviations
-_BLOCK, _CELLS, _PIECE = 16, 16384, 2  # proposals at a time and entries, and proposals of a single chain
+_BLOCK, _CELLS = 16, 16384  # proposals of a chain at a time, and entries of all
 
 
 class SpectralBall(Ball, Protocol):
@@ -52,17 +52,16 @@ class SpectralOracle:
         lengths = np.linalg.norm(sizes, self.ball.p, axis=1)
         sizes *= np.minimum(1, self.ball.radius / np.maximum(lengths, _TINY))[:, None]
         normals = self._normal(sizes)
-        rooms = np.maximum(self.ball.radius - lengths, 0) / np.linalg.norm(normals, axis=1)
-        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        widths = np.sqrt((normals**2).sum(axis=1))
+        rooms = np.maximum(self.ball.radius - lengths, 0) / widths
+        normals /= widths[:, None]
         precision = 1 / step + self.convexity
         slopes = self.slope(sizes) + (sizes - values) / step
         cuts = -((slopes * normals).sum(axis=1) / precision + rooms) * math.sqrt(precision)
         heights = self.value(sizes) + ((sizes - values) ** 2).sum(axis=1) / (2 * step)
         heights -= (slopes**2).sum(axis=1) / (2 * precision)
-        parts = (sizes, sizes - slopes / precision, normals)
-        centre, means, walls = (((left * part[:, None, :]) @ right).reshape(places.shape) for part in parts)
-        half = HalfGaussian(precision, means, walls, cuts, heights, (left, sizes, right))
-        return SpectralLaw(self, places, step, centre, half)
+        half = HalfGaussian(precision, sizes - slopes / precision, normals, cuts, heights, (left, sizes, right))
+        return SpectralLaw(self, places, values, step, half)
 
     def value(self, values: np.ndarray) -> np.ndarray:
         """Return r by the singular values (k, N)."""
@@ -76,9 +75,11 @@ class SpectralOracle:
 
     def _normal(self, sizes: np.ndarray) -> np.ndarray:
         """Return the singular values of a subgradient of ‖·‖_p, of dual norm 1, at singular values (k, N)."""
-        largest = sizes.max(axis=1, keepdims=True)
+        if self.ball.p == 1:
+            return np.ones_like(sizes)
         if math.isinf(self.ball.p):
             return (sizes.argmax(axis=1)[:, None] == np.arange(sizes.shape[1])).astype(float)
+        largest = sizes.max(axis=1, keepdims=True)
         powers = (sizes / largest) ** (self.ball.p - 1)
         return powers / np.linalg.norm(sizes / largest, self.ball.p, axis=1, keepdims=True) ** (self.ball.p - 1)
 
@@ -86,8 +87,8 @@ class SpectralOracle:
         """Return s near the solution of s + ηc·‖s‖_q^{2−q}·s^{q−1} = values."""
         q, sizes = self.exponent, np.maximum(values / (1 + step * self.weight), _TINY)
         for _ in range(_ROUNDS if q < 2 else 0):
-            rate = step * self.weight * np.linalg.norm(sizes, q, axis=1, keepdims=True) ** (2 - q)
-            powers = rate * sizes ** (q - 1)
+            powers = sizes**q
+            powers *= step * self.weight * powers.sum(axis=1, keepdims=True) ** (2 / q - 1) / sizes
             sizes = np.maximum((values + (q - 2) * powers) / (1 + (q - 1) * powers / sizes), sizes / 8)
         return np.maximum(sizes, _TINY)
 
@@ -96,27 +97,42 @@ class SpectralOracle:
 class HalfGaussian:
     """Normal laws of precision A about `means` (k, m·n), cut off to where ⟨x − mean, `walls`⟩·√A ≤ −`cuts` (k,).
 
-    The negative log of the k-th envelope is `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres.
+    The negative log of the k-th envelope is `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres;
+    means and walls have the same singular vectors.
     """
 
     precision: float
-    means: np.ndarray
-    walls: np.ndarray
+    mean_values: np.ndarray
+    wall_values: np.ndarray
     cuts: np.ndarray
     heights: np.ndarray
     bases: tuple[np.ndarray, np.ndarray, np.ndarray]
 
+    @cached_property
+    def means(self) -> np.ndarray:
+        """The means."""
+        return self.turned(self.mean_values)
+
+    @cached_property
+    def walls(self) -> np.ndarray:
+        """The unit normals of the half-spaces."""
+        return self.turned(self.wall_values)
+
+    def turned(self, values: np.ndarray) -> np.ndarray:
+        """Return the matrices of these singular values (k, N) between U and Vᵀ, as rows (k, m·n)."""
+        return ((self.bases[0] * values[:, None, :]) @ self.bases[2]).reshape(len(values), -1)
+
     def propose(self, rows: np.ndarray, depths: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return one proposal for each of these rows, and the negative log of the envelope there."""
-        noise = normals(len(rows) * self.means.shape[1], rng).reshape(len(rows), -1)
         walls = self.walls[rows]
+        noise = normals(walls.size, rng).reshape(walls.shape)
         noise -= ((noise * walls).sum(axis=1) + depths)[:, None] * walls
         return self.means[rows] + noise / math.sqrt(self.precision), self.heights[rows] + (noise**2).sum(axis=1) / 2
 
-    def depths(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return normal draws that are at least `cuts`, for these rows: by the inverse, or by rejection far out."""
+    def depths(self, rows: np.ndarray, waits: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return normal draws that are at least `cuts`: by the inverse at exponentials, or by rejection far out."""
         cuts = self.cuts[rows]
-        depths, far = -ndtri_exp(log_ndtr(-cuts) - exponentials(len(rows), rng)), np.flatnonzero(cuts > _FAR_CUT)
+        depths, far = -ndtri_exp(log_ndtr(-cuts) - waits), np.flatnonzero(cuts > _FAR_CUT)
         while len(far):  # Marsaglia 1964: the inverse has too few digits there
             tried = np.sqrt(cuts[far] ** 2 + 2 * exponentials(len(far), rng))
             is_taken = uniforms(len(far), rng) * tried <= cuts[far]
@@ -127,55 +143,62 @@ class HalfGaussian:
 
 @dataclass(frozen=True, eq=False)
 class SpectralLaw:
-    """The laws of an oracle, `centre` nearly their modes, and a Gaussian on a half-space over each of them."""
+    """The laws of an oracle, and a Gaussian on a half-space over each of them.
+
+    `values` (k, N) are the singular values of the places.
+    """
 
     oracle: SpectralOracle
     places: np.ndarray
+    values: np.ndarray
     step: float
-    centre: np.ndarray
     half: HalfGaussian
+
+    @property
+    def centre(self) -> np.ndarray:
+        """Nearly the modes."""
+        return self.half.turned(self.half.bases[1])
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return one draw of each of these rows' laws, shape (len(rows), m·n)."""
         draws, missing = np.empty((len(rows), self.places.shape[1])), np.arange(len(rows))
         while len(missing):
             block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
-            which = np.repeat(rows[missing], block)
-            depths, waits = self.half.depths(which, rng), exponentials(len(which), rng)
-            piece = _PIECE if len(missing) == 1 else len(which)
-            points, accepted = np.empty((len(which), self.places.shape[1])), np.zeros(len(which), dtype=bool)
-            for start in range(0, len(which), piece):
-                part = slice(start, start + piece)
-                points[part], accepted[part] = self._proposals(which[part], depths[part], waits[part], rng)
-                if piece < len(which) and accepted[part].any():
-                    break
+            points, accepted = self._proposals(np.repeat(rows[missing], block), rng)
             by_row = accepted.reshape(-1, block)
             first, has_draw = by_row.argmax(axis=1), by_row.any(axis=1)
             draws[missing[has_draw]] = points.reshape(len(missing), block, -1)[has_draw, first[has_draw]]
             missing = missing[~has_draw]
         return draws
 
-    def _proposals(
-        self, rows: np.ndarray, depths: np.ndarray, waits: np.ndarray, rng: Entropy
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return one proposal a row, and which are kept; singular values only of those that may be in the ball."""
-        ball, cells = self.oracle.ball, len(rows) * self.places.shape[1]
+    def _proposals(self, rows: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
+        """Return one proposal a row, and which are kept; some of those that are not kept may be anything."""
+        waits, others = exponentials(2 * len(rows), rng).reshape(2, -1)
+        depths, ball = self.half.depths(rows, others, rng), self.oracle.ball
         compiled = _compiled() if ball.p == 1 and ball.shape[0] == ball.shape[1] else None
         if compiled is None:
             points, logs = self.half.propose(rows, depths, rng)
-            return points, waits >= self._exponents(points, rows) - logs
-        words = np.stack([rng.words((cells + 1) // 2) for _ in range(3)])  # as `normals` asks for them
-        points, logs, lengths = compiled(self.half, rows, depths, words)
-        accepted = lengths <= ball.radius
-        if accepted.any():
-            accepted[accepted] = waits[accepted] >= self._exponents(points[accepted], rows[accepted]) - logs[accepted]
+            matrices, places = (part.reshape(-1, *ball.shape) for part in (points, self.places[rows]))
+            return points, waits >= self._exponents(matrices, matrices - places) - logs
+        near, matrices, logs = compiled(self, rows, depths, waits, rng)
+        is_kept, points, accepted = (
+            np.isinf(logs),
+            np.zeros((len(rows), self.places.shape[1])),
+            np.zeros(len(rows), bool),
+        )
+        if not is_kept.all():
+            aside = matrices - self.values[rows[near]][:, None] * np.eye(matrices.shape[1])
+            is_kept |= waits[near] >= self._exponents(matrices, aside) - logs
+        kept = np.flatnonzero(is_kept)
+        left, _, right = (part[rows[near[kept]]] for part in self.half.bases)
+        accepted[near[kept]] = True
+        points[near[kept]] = (left @ matrices[kept] @ right).reshape(len(kept), points.shape[1])
         return points, accepted
 
-    def _exponents(self, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return −log of the density at the points, ∞ outside the ball."""
-        ball = self.oracle.ball
-        values = np.linalg.svd(points.reshape(-1, *ball.shape), compute_uv=False)
-        far = ((points - self.places[rows]) ** 2).sum(axis=1) / (2 * self.step)
+    def _exponents(self, matrices: np.ndarray, aside: np.ndarray) -> np.ndarray:
+        """Return −log of the density at the points, ∞ outside the ball; `aside` is how far they are from the places."""
+        ball, far = self.oracle.ball, (aside**2).sum(axis=(1, 2)) / (2 * self.step)
+        values = np.linalg.svd(matrices, compute_uv=False)
         is_inside = np.linalg.norm(values, ball.p, axis=1) <= ball.radius
         return np.where(is_inside, self.oracle.value(values) + far, np.inf)
 

@@ -7,32 +7,62 @@ import numba
 import numpy as np
 
 _FLOOR = 16.0  # deviations of an entry: what is added to singular values that may be near 0; any is exact
+_PIECE = 4  # proposals of a chain by itself at a time
 _compiled = numba.njit(cache=True, error_model="numpy")
 
 
-def proposals(half: Any, rows: np.ndarray, depths: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return what `HalfGaussian.propose` makes of these, up to rounding, and lower bounds on nuclear norms.
+def proposals(
+    law: Any, rows: np.ndarray, depths: np.ndarray, waits: np.ndarray, rng: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return proposals for these rows of a SpectralLaw, but for those that bounds on singular values refuse already.
 
-    `words` (3, n) are those of the exponentials and of the angles of 2n normal draws.
+    Values: which of `rows` they are for; UᵀXV for each such proposal X; the negative log of the envelope there, less
+    ∞ where bounds say that X is kept. Where all rows are one chain's, nothing comes after the first of them.
     """
-    points = _normals(words, len(rows) * half.means.shape[1]).reshape(len(rows), -1)
-    logs = np.empty(len(rows))
-    deviation = 1 / math.sqrt(half.precision)
-    _propose(deviation, (half.means, half.walls, half.heights), rows, depths, points, logs)
-    return points, logs, _nuclear(points, half.bases, rows, _FLOOR * deviation)
+    half, ball, size = law.half, law.oracle.ball, law.values.shape[1]
+    deviation, is_alone = 1 / math.sqrt(half.precision), bool(rows[0] == rows[-1])
+    laws = (half.mean_values, half.bases[1] + _FLOOR * deviation / 2, half.heights, law.values)
+    numbers = (deviation, ball.radius, law.oracle.weight, law.oracle.exponent, 1 / (2 * law.step))
+    piece = _PIECE if is_alone else len(rows)
+    for start in range(0, len(rows), piece):
+        part = slice(start, start + piece)
+        first, second = (rng.words(3 * len(rows[part]) * n).reshape(-1, 3, n) for n in _pairs(size))
+        draws = (depths[part], waits[part])
+        near, matrices, logs = _propose((first, second), rows[part], draws, laws, numbers, is_alone)
+        if len(near):
+            break
+    return near + start, matrices, logs
+
+
+def _pairs(size: int) -> tuple[int, int]:
+    """Return how many pairs of normal draws the skew part and one more number take, and how many the rest."""
+    return (size * (size - 1) // 2 + 2) // 2, (size * (size + 1) // 2 + 1) // 2
 
 
 @_compiled
-def _normals(words, size):
-    drawn, half = np.empty(size), words.shape[1]
+def _normals(words):
+    half = words.shape[1]
+    drawn = np.empty(2 * half)
     for i in range(half):
         fraction = 1.0 - (words[1, i] >> np.uint64(11)) * 2.0**-53 / 2
         length = math.sqrt(2 * (_zeros(words[0, i], words[1, i]) * math.log(2.0) - math.log(fraction)))
-        angle = 2 * math.pi * ((words[2, i] >> np.uint64(11)) * 2.0**-53)
-        drawn[i] = length * math.cos(angle)
-        if half + i < size:
-            drawn[half + i] = length * math.sin(angle)
+        near, far = _direction(words[2, i])
+        drawn[i], drawn[half + i] = length * near, length * far
     return drawn
+
+
+@_compiled
+def _direction(word):
+    """Return a uniform point of the circle: Taylor's sums, to 1e-16, in the eighth that three bits choose."""
+    angle = (word >> np.uint64(11)) * 2.0**-53 * (math.pi / 4)
+    square, cosine, sine = angle * angle, 0.0, 0.0
+    for k in range(8, 0, -1):
+        cosine = (1 + cosine) * (-square / (2 * k * (2 * k - 1)))
+        sine = (1 + sine) * (-square / (2 * k * (2 * k + 1)))
+    near, far = 1 + cosine, angle * (1 + sine)
+    if word & np.uint64(1):
+        near, far = far, near
+    return (-near if word & np.uint64(2) else near), (-far if word & np.uint64(4) else far)
 
 
 @_compiled
@@ -48,39 +78,107 @@ def _zeros(word, other):
 
 
 @_compiled
-def _propose(deviation, laws, rows, depths, noise, logs):
-    """Put the proposals in the place of the noise."""
-    means, walls, heights = laws
-    for k in range(len(rows)):
-        row, along, spread = rows[k], depths[k], 0.0
-        for i in range(noise.shape[1]):
-            along += noise[k, i] * walls[row, i]
-        for i in range(noise.shape[1]):
-            move = noise[k, i] - along * walls[row, i]
-            spread += move * move
-            noise[k, i] = means[row, i] + move * deviation
-        logs[k] = heights[row] + spread / 2
+def _propose(words, rows, draws, laws, numbers, is_alone):
+    (first, second), (depths, waits), (means, sizes, heights, values) = words, draws, laws
+    deviation, radius = numbers[0], numbers[1]
+    count, n = len(rows), means.shape[1]
+    which, matrices, logs, near = np.empty(count, np.int64), np.empty((count, n, n)), np.empty(count), 0
+    for k in range(count):
+        row, depth, matrix = rows[k], depths[k], matrices[near]
+        middle = means[row] - deviation * depth / math.sqrt(n)
+        noise = _normals(first[k])
+        along = noise[n * (n - 1) // 2]
+        skew, spread = _skew(noise, sizes[row], deviation, matrix)
+        least, aside = _least(matrix, skew, skew @ skew, middle, deviation * along)
+        if least > radius:
+            continue
+        spread += depth * depth + _symmetric(_normals(second[k]), along, aside, middle, deviation, matrix)
+        which[near], logs[near] = k, heights[row] + spread / 2
+        may_be, must_be = _kept(matrix, values[row], logs[near] + waits[k], numbers)
+        if may_be:
+            logs[near] += np.inf if must_be else 0.0
+            near += 1
+            if is_alone:
+                break
+    return which[:near], matrices[:near], logs[:near]
 
 
 @_compiled
-def _nuclear(points, bases, rows, floor):
-    """Return at most tr(QᵀM)/‖Q‖, M = UᵀXV, Q = I + K + K²/2, K skew: QᵀQ = I + K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2."""
-    left, values, right = bases
-    least, n_values = np.empty(len(points)), values.shape[1]
-    skew = np.zeros((n_values, n_values))
-    for k in range(len(points)):
-        row, size = rows[k], values[rows[k]]
-        turned = left[row].T @ (points[k].reshape(n_values, n_values) @ right[row].T)
-        for i in range(n_values):
-            for j in range(i):
-                skew[i, j] = (turned[i, j] - turned[j, i]) / (size[i] + size[j] + floor)
-                skew[j, i] = -skew[i, j]
-        square = skew @ skew
-        total = fourth = 0.0
-        for i in range(n_values):
-            total += turned[i, i]
-            for j in range(n_values):
-                total += (skew[i, j] + square[i, j] / 2) * turned[i, j]
-                fourth += square[i, j] * square[i, j]
-        least[k] = total / math.sqrt(1 + fourth / 8) * (1 - 1e-12)
-    return least
+def _kept(matrix, values, most, numbers):
+    """Whether the matrix may be, and must be, in the ball with an exponent of at most `most`, by its Gram matrix."""
+    gram, far, weight = matrix @ matrix.T, 0.0, numbers[2]
+    square, n = np.trace(gram), len(values)
+    for i in range(n):
+        far += values[i] * (values[i] - 2 * matrix[i, i])
+    far = numbers[4] * (far + square)
+    roots = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0.0))
+    error = math.sqrt(4 * n * 2.0**-52 * square)  # n·2^−52·tr is more than the eigenvalues are off
+    slack = 1e-9 * (1 + abs(most))
+    totals, powers = np.zeros(2), np.zeros(2)
+    for i in range(n):
+        for k in range(2):
+            size = max(0.0, roots[i] + (2 * k - 1) * error)
+            totals[k] += size
+            powers[k] += size ** numbers[3]
+    exponents = weight / 2 * powers ** (2 / numbers[3]) + far
+    may_be = totals[0] <= numbers[1] and exponents[0] <= most + slack
+    return may_be, totals[1] <= numbers[1] and exponents[1] <= most - slack
+
+
+@_compiled
+def _skew(noise, sizes, deviation, matrix):
+    """Put the skew part in the matrix; return K, and the square of the noise."""
+    n, at, spread = len(sizes), 0, 0.0
+    skew = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            part = deviation * noise[at] / math.sqrt(2.0)
+            matrix[i, j], matrix[j, i] = part, -part
+            skew[i, j] = 2 * part / (sizes[i] + sizes[j])
+            skew[j, i] = -skew[i, j]
+            spread += noise[at] * noise[at]
+            at += 1
+    return skew, spread
+
+
+@_compiled
+def _least(matrix, skew, square, middle, along):
+    """Return at most tr(QᵀM)/‖Q‖, Q = I + K + K²/2, by M's diagonal, skew part and symmetric noise along K² ⊥ I.
+
+    QᵀQ = I + K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2. The second value is that direction, a unit matrix in the place of K².
+    """
+    n, trace, fourth, total = len(middle), 0.0, 0.0, 0.0
+    for i in range(n):
+        trace += square[i, i]
+        total += middle[i] + square[i, i] * middle[i] / 2
+        for j in range(n):
+            fourth += square[i, j] * square[i, j]
+        for j in range(i):
+            total += 2 * skew[i, j] * matrix[i, j]
+    for i in range(n):
+        square[i, i] -= trace / n
+    length = math.sqrt((square * square).sum())
+    if length > 0:
+        square /= length
+    return (total + length * along / 2) / math.sqrt(1 + fourth / 8) * (1 - 1e-12), square
+
+
+@_compiled
+def _symmetric(noise, along, aside, middle, deviation, matrix):
+    """Add normal noise, symmetric and of trace 0, whose part along `aside` is given; return its square."""
+    n, mean, square = len(middle), noise[: len(middle)].mean(), 0.0
+    sym = np.empty((n, n))
+    for i in range(n):
+        sym[i, i] = noise[i] - mean
+    at = n
+    for i in range(n):
+        for j in range(i):
+            sym[i, j] = sym[j, i] = noise[at] / math.sqrt(2.0)
+            at += 1
+    part = along - (sym * aside).sum()
+    for i in range(n):
+        for j in range(n):
+            move = sym[i, j] + part * aside[i, j]
+            square += move * move
+            matrix[i, j] = (middle[i] if i == j else matrix[i, j]) + deviation * move
+    return square

@@ -13,6 +13,7 @@ from gaugedp.samplers.proximal import Potential, least_steps
 
 _MOST_MOVES = 40  # towards a proximal point: one, but where all rows push alike
 _STALE = 0.25  # how far losses are above a tangent where the next step looks for another
+_DRIFT = 4.0  # or how far it is from a proposal that was looked at, ‖x − x̂‖²/(dη)
 
 
 class Smooth(Potential, Protocol):
@@ -82,12 +83,12 @@ class SplitSampler:
 
     def draw(self, shape: tuple[int, int], steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
         """Return independent points after `steps` steps each, `shape` = (how many, d)."""
-        points, tangent, gap = np.zeros(shape), None, math.inf
+        points, tangent, is_stale = np.zeros(shape), None, True
         for t in range(steps):
             places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(shape)
-            if tangent is None or gap > _STALE:
+            if tangent is None or is_stale:
                 tangent = self.tangent(places)
-            points, gap, _ = self._move(places, tangent, rng)
+            points, is_stale, _ = self._move(places, tangent, rng)
             progress((t + 1) / steps)
         return points
 
@@ -96,21 +97,26 @@ class SplitSampler:
         places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(points.shape)
         return self._move(places, self.tangent(places), rng)[2]
 
-    def _move(self, places: np.ndarray, tangent: Tangent, rng: Entropy) -> tuple[np.ndarray, float, float]:
-        """Return the next points, the largest gap of a proposal, and the mean number of proposals."""
+    def _move(self, places: np.ndarray, tangent: Tangent, rng: Entropy) -> tuple[np.ndarray, bool, float]:
+        """Return the next points, whether the next step needs another tangent, and the mean number of proposals.
+
+        A tangent that no proposal needed a look beyond is kept, however far the losses are above it.
+        """
         law = self.oracle.around(places - self.step * tangent.slopes, self.step)
-        draws, missing, count, largest = np.empty_like(places), np.arange(len(places)), 0, 0.0
+        draws, missing, count, is_stale = np.empty_like(places), np.arange(len(places)), 0, False
+        far = _DRIFT * self.potential.curvature / 2 * self.step * places.shape[1]
         while len(missing):
             points = law.draw(missing, rng)
             count += len(missing)
             waits = exponentials(len(missing), rng)
-            kept = waits >= tangent.most(self.potential, points, missing)
+            most = tangent.most(self.potential, points, missing)
+            kept = waits >= most
             if not kept.all():
                 gaps = tangent.gaps(self.potential, points, missing)
-                kept, largest = waits >= gaps, max(largest, float(gaps.max()))
+                kept, is_stale = waits >= gaps, is_stale or gaps.max() > _STALE or most.max() > far
             draws[missing[kept]] = points[kept]
             missing = missing[~kept]
-        return draws, largest, count / len(places)
+        return draws, bool(is_stale), count / len(places)
 
     def tangent(self, places: np.ndarray) -> Tangent:
         """Return tangents at points near the proposals: until what is left to move changes them by little."""
