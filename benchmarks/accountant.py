@@ -149,7 +149,7 @@ def pld_in_pairs(drawn: list[Mechanism], delta: float) -> float:
     """Compose neighbours, then what comes of them, and so on: quicker, and written by hand."""
     left = build(drawn, LOSSES)
     while len(left) > 1:
-        pairs = [one.compose(other) for one, other in zip(left[::2], left[1::2], strict=False)]
+        pairs = [first.compose(other) for first, other in zip(left[::2], left[1::2], strict=False)]
         left = pairs + left[2 * len(pairs) :]
     return left[0].get_epsilon_for_delta(delta)
 
@@ -192,9 +192,9 @@ def different() -> Section:
         "200, scaled": {OURS: lambda: ours_epsilon(few, delta), PLD: lambda: pld_in_a_row(few, delta)},
         "100,000, scaled": {OURS: lambda: ours_epsilon(many, delta), building: lambda: ours_guarantee(many)},
     }
-    found = {task: take_turns(ways) for task, ways in tasks.items()}
-    small, large = found["1,000"], found["100,000, scaled"][OURS]
-    longer = Timed(500 * found["200, scaled"][PLD].seconds, 0, None)
+    results = {task: take_turns(ways) for task, ways in tasks.items()}
+    small, large = results["1,000"], results["100,000, scaled"][OURS]
+    longer = Timed(500 * results["200, scaled"][PLD].seconds, 0, None)
     lines = [
         "## Many different mechanisms",
         "",
@@ -207,7 +207,7 @@ def different() -> Section:
         "|---:|---|---:|---:|---:|---|",
         *(
             row(task, name, each, timed[OURS], epsilon_text(each.answer))
-            for task, timed in found.items()
+            for task, timed in results.items()
             for name, each in timed.items()
         ),
         row("100,000, scaled", f"{PLD}, EXTRAPOLATED: 500 times the 200", longer, large, ""),
@@ -294,15 +294,15 @@ def training(rate: float, noise: float, steps: int, delta: float) -> tuple[list[
         "prv-accountant, error 0.1": lambda: sgd_prv(*setting, delta, 0.1),
         RDP: lambda: RdpAccountant().compose(sgd_event(*setting)).get_epsilon(delta),
     }
-    found = take_turns(ways)
+    result = take_turns(ways)
     optimistic = sgd_pld(*setting, delta, pessimistic_estimate=False, use_connect_dots=False)
-    mine = found[OURS].answer
+    mine = result[OURS].answer
     ends = {
         OURS: (mine.low, float(mine)),
-        PLD: (optimistic, found[PLD].answer),
+        PLD: (optimistic, result[PLD].answer),
         f"{PLD}, composed without rounding": (None, sgd_pld_tilted(*setting, delta, float(mine))),
-        **{name: found[name].answer for name in found if name.startswith("prv")},
-        RDP: (None, found[RDP].answer),
+        **{name: result[name].answer for name in result if name.startswith("prv")},
+        RDP: (None, result[RDP].answer),
     }
     lines, all_overlap = [], True
     for name, (low, high) in ends.items():
@@ -311,16 +311,16 @@ def training(rate: float, noise: float, steps: int, delta: float) -> tuple[list[
         beside = "" if name == OURS else "yes" if overlap else "NO"
         ends_text = ("" if low is None else f"{low:.12f}", f"{high:.12f}", beside)
         task = f"{rate:.5g}, {noise:g}, {steps:,}, {power(delta)}"
-        timed = found.get(name, Timed(math.nan, 0, None))
-        lines.append(row(task, name, timed, found[OURS], *ends_text))
-    return lines, found, all_overlap
+        timed = result.get(name, Timed(math.nan, 0, None))
+        lines.append(row(task, name, timed, result[OURS], *ends_text))
+    return lines, result, all_overlap
 
 
 def sgd() -> Section:
     settings = [(*each, delta) for each in TRAININGS for delta in DELTAS]
-    found = [training(*setting) for setting in settings]
+    results = [training(*setting) for setting in settings]
     least = {
-        name: min(each[name].seconds / each[OURS].seconds for _, each, _ in found)
+        name: min(each[name].seconds / each[OURS].seconds for _, each, _ in results)
         for name in (PLD, "prv-accountant, error 0.01", "prv-accountant, error 0.1")
     }
     lines = [
@@ -333,9 +333,9 @@ def sgd() -> Section:
         "",
         "| rate, noise multiplier, steps, δ | way | seconds | runs | times gaugedp's | ε from | to | overlaps ours |",
         "|---|---|---:|---:|---:|---:|---:|---|",
-        *(line for each, _, _ in found for line in each),
+        *(line for each, _, _ in results for line in each),
         "",
-        "All brackets overlap." if all(each for _, _, each in found) else "NOT all brackets overlap.",
+        "All brackets overlap." if all(each for _, _, each in results) else "NOT all brackets overlap.",
         "The row without rounding composes PLD's own step for removing, with weights tilted towards its ε. Where PLD's",
         "answer lies below that row, `self_compose` lost what is small beside the largest probability; see Small δ.",
         "",
@@ -372,7 +372,7 @@ def calibration() -> Section:
             RDP: lambda: calibrated(RdpAccountant, sampled),
         },
     }
-    found = {task: take_turns(ways) for task, ways in tasks.items()}
+    results = {task: take_turns(ways) for task, ways in tasks.items()}
     lines = [
         "## The noise for ε = 1, δ = 1e-6",
         "",
@@ -383,12 +383,12 @@ def calibration() -> Section:
         "|---|---|---:|---:|---:|---:|",
         *(
             row(task, name, each, timed[OURS], f"{each.answer:.9f}")
-            for task, timed in found.items()
+            for task, timed in results.items()
             for name, each in timed.items()
         ),
         "",
     ]
-    ratios = {task: timed[PLD].seconds / timed[OURS].seconds for task, timed in found.items()}
+    ratios = {task: timed[PLD].seconds / timed[OURS].seconds for task, timed in results.items()}
     targets = [
         Target(f"noise for {task}", "at least 50 times faster than PLD", f"{times(ratio)} times", ratio >= 50)
         for task, ratio in ratios.items()
@@ -420,9 +420,9 @@ def mixed_profile(mu: Any, responses: int, each: Any, epsilon: Any) -> Any:
 
 def exact_epsilon(profile: Callable[[Any], Any], delta: float, near: float) -> Any:
     """Return the ε of a falling profile to 40 digits; `near` is where the search starts."""
-    wanted = mpmath.log(mpmath.mpf(delta))
+    expected = mpmath.log(mpmath.mpf(delta))
     start = mpmath.mpf(near)
-    return mpmath.findroot(lambda epsilon: mpmath.log(profile(epsilon)) - wanted, (start, start * 1.001))
+    return mpmath.findroot(lambda epsilon: mpmath.log(profile(epsilon)) - expected, (start, start * 1.001))
 
 
 def relative(found: float, exact: Any) -> float:
@@ -448,8 +448,8 @@ def accuracy_table(
             "infinite" if math.isinf(each) else f"{each:.6f} ({100 * relative(each, exact):+.3g} %)" for each in answers
         )
         lines.append(f"| {power(delta)} | {mpmath.nstr(exact, 16)} | {float(mine):.13f} | {gap:.1e} | {cells} |")
-    found = f"{worst:.1e}, {'always' if inside else 'NOT always'} in its bracket"
-    return lines, [Target("", "within 1e-9 of the closed form, never below", found, worst <= 1e-9 and inside)]
+    result = f"{worst:.1e}, {'always' if inside else 'NOT always'} in its bracket"
+    return lines, [Target("", "within 1e-9 of the closed form, never below", result, worst <= 1e-9 and inside)]
 
 
 def accuracy() -> Section:
@@ -496,8 +496,8 @@ def accuracy() -> Section:
     ]
     lines = [line.replace("(-", "(−") for line in lines]
     names = ("small δ, Gaussian", "small δ, Gaussian and randomized response")
-    found = zip(names, [*first_target, *second_target], strict=True)
-    return lines, [target._replace(question=name) for name, target in found]
+    result = zip(names, [*first_target, *second_target], strict=True)
+    return lines, [target._replace(question=name) for name, target in result]
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -535,7 +535,7 @@ def versions() -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore", RuntimeWarning)  # prv-accountant overflows on its way
-    found = [section() for section in (different, sgd, calibration, accuracy)]
+    results = [section() for section in (different, sgd, calibration, accuracy)]
     lines = [
         "# What a tight (ε, δ) costs, and how near it is",
         "",
@@ -550,11 +550,11 @@ def main() -> None:
         "|---|---|---|---|",
         *(
             f"| {target.question} | {target.wanted} | {target.found} | {'kept' if target.kept else 'MISSED'} |"
-            for _, targets in found
+            for _, targets in results
             for target in targets
         ),
         "",
-        *(line for lines, _ in found for line in lines),
+        *(line for lines, _ in results for line in lines),
         "The seconds follow the machine; the ratios less so.",
         "Written by `python benchmarks/accountant.py`.",
     ]

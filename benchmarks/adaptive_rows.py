@@ -95,9 +95,9 @@ def timed(release: Callable[[gd.Ledger], gd.Release], names: Sequence[str], seed
 
 def adaptively(table: gd.Table, names: Sequence[str], ledger: gd.Ledger, seed: int) -> gd.Release:
     """Return the release that chooses its tables."""
-    wanted = gd.marginals(DOMAIN, *itertools.combinations(names, 3))
+    expected = gd.marginals(DOMAIN, *itertools.combinations(names, 3))
     rng = gd.research_rng(seed)
-    return gd.release_adaptively(wanted, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
+    return gd.release_adaptively(expected, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
 
 
 def chosen(table: gd.Table, names: Sequence[str], seed: int) -> Timed:

@@ -29,10 +29,10 @@ def main(folder: str, cells: str, out: str, seed: str) -> None:
     frame = pd.read_csv(cells, skiprows=1)
     sizes = [int(size) for size in Path(cells).read_text("utf-8").splitlines()[0].split(",")]
     data = mbi.Dataset(frame, mbi.Domain(list(frame.columns), sizes))
-    wanted = [(names, 1.0) for names in itertools.combinations(frame.columns, 3)]
+    expected = [(names, 1.0) for names in itertools.combinations(frame.columns, 3)]
     clock, processor = time.perf_counter(), time.process_time()
     np.random.seed(int(seed))  # noqa: NPY002 - the generator that AIM draws from
-    _, made = AIM(EPSILON, DELTA).run(data, wanted)
+    _, made = AIM(EPSILON, DELTA).run(data, expected)
     spent = f"{time.perf_counter() - clock:.0f},{time.process_time() - processor:.0f}\n"
     Path(out).write_text(spent + made.df[list(frame.columns)].to_csv(index=False), "utf-8")
 

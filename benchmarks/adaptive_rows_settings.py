@@ -41,13 +41,13 @@ def error(made: pd.DataFrame, cells: pd.DataFrame, sizes: dict[str, int]) -> flo
 def errors(cells: pd.DataFrame, sizes: dict[str, int], first: int, steps: int) -> list[float]:
     """Return the errors of rows, for each seed, under settings."""
     domain = gd.Domain.of(**{name: gd.integers(0, size - 1) for name, size in sizes.items()})
-    wanted, table = gd.marginals(domain, *itertools.combinations(sizes, 3)), gd.Table.scan(cells, domain=domain)
+    expected, table = gd.marginals(domain, *itertools.combinations(sizes, 3)), gd.Table.scan(cells, domain=domain)
     before = rounds._ROUNDS, model._STEPS
     rounds._ROUNDS, model._STEPS = first, steps
     seen = []
     for seed in SEEDS:
         ledger, rng = gd.Ledger.in_memory(gd.ZCDP(1e12)), gd.research_rng(seed)
-        released = gd.release_adaptively(wanted, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
+        released = gd.release_adaptively(expected, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
         made = gd.draw_rows(released, rng=gd.research_rng(seed)).columns
         seen.append(error(pd.DataFrame({name: made[name].astype(int) for name in sizes}), cells, sizes))
     rounds._ROUNDS, model._STEPS = before

@@ -74,12 +74,12 @@ def telling(rate: float, key: int) -> Callable[[float], float]:
 
 def rare_row(runs: int, rate: float) -> tuple[str, list[str]]:
     """How many of the audits of a rare and certain leak see it."""
-    found = [
+    results = [
         gd.audit.audit(telling(rate, key), 0.0, 1.0, gd.PureDP(1.0), runs, CONFIDENCE, rng=gd.research_rng(key))
         for key in range(N_AUDITS)
     ]
-    seen = sum(one.violated for one in found)
-    proved = float(np.median([one.epsilon_lower for one in found]))
+    seen = sum(result.violated for result in results)
+    proved = float(np.median([result.epsilon_lower for result in results]))
     faults = [f"a leak of probability {rate} is missed"] * (runs * rate >= 200 and seen < 0.8 * N_AUDITS)
     faults += ["the honest twin is accused"] * (rate == 0 and seen > 0.1 * N_AUDITS)
     return f"| {rate:g} | {runs:,} | {runs * rate:,.0f} | {seen} of {N_AUDITS} | {proved:.3g} |", faults
@@ -141,11 +141,11 @@ def trials() -> list[Trial]:
 
 def trial_row(trial: Trial) -> tuple[str, list[str]]:
     """How many of the audits find a violation."""
-    found = [
+    results = [
         gd.audit.audit(trial.make(key), 0, 1, trial.claim, trial.runs, CONFIDENCE, rng=gd.research_rng(key))
         for key in range(N_AUDITS)
     ]
-    seen = sum(one.violated for one in found)
+    seen = sum(result.violated for result in results)
     faults = [f"{trial.name}, {trial.runs:,} runs: seen {seen} times"] * (trial.is_required and seen < 0.8 * N_AUDITS)
     faults += [f"{trial.name}: accused"] * (not trial.is_broken and seen > 0.1 * N_AUDITS)
     return f"| {trial.name} | {trial.claim!r} | {trial.runs:,} | {seen} of {N_AUDITS} |", faults
@@ -172,8 +172,8 @@ def power_alone() -> int:
     """Write the section anew, in the page as it is."""
     lines, faults = power()
     page = PAGE.read_text("utf-8")
-    found = re.sub(rf"{POWER}\n.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page, flags=re.S | re.M)
-    PAGE.write_text(found, "utf-8")
+    result = re.sub(rf"{POWER}\n.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page, flags=re.S | re.M)
+    PAGE.write_text(result, "utf-8")
     print("\n".join(lines + faults))
     return 1 if faults else 0
 
@@ -185,7 +185,7 @@ def main() -> int:
     runs_needed, broken = power()
     faults += broken
     rare = [rare_row(*one) for one in RARE]
-    faults += [fault for _, found in rare for fault in found]
+    faults += [fault for _, result in rare for fault in result]
     for case in CASES:
         line, broken = row(case)
         print(line, flush=True)

@@ -117,10 +117,10 @@ def resident(root: int) -> int:
             continue  # it has ended
         children.setdefault(int(fields[1]), []).append(int(place.parent.name))
         sizes[int(place.parent.name)] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-    found = [root]
-    for each in found:
-        found += children.get(each, [])
-    return sum(sizes.get(each, 0) for each in found)
+    results = [root]
+    for each in results:
+        results += children.get(each, [])
+    return sum(sizes.get(each, 0) for each in results)
 
 
 class Look:
@@ -142,9 +142,9 @@ class Look:
         out, _ = self.process.communicate()
         if self.process.returncode:
             sys.exit("A look failed.")
-        found = {**json.loads(out), "rss": self.peak / 1e9}
-        print(found, file=sys.stderr)
-        return found
+        results = {**json.loads(out), "rss": self.peak / 1e9}
+        print(results, file=sys.stderr)
+        return results
 
     def killed_half_way(self, count: int, folder: Path) -> tuple[float, int]:
         """Kill it with its children; return the seconds it had and the buckets it left."""

@@ -65,7 +65,7 @@ def weights(rows: np.ndarray, unit: str, shape: tuple[int, int]) -> np.ndarray:
 
 def baselines(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict[str, float]:
     """The global mean; item means as they are; item means shrunk: each with the whole guarantee."""
-    rows, stars, test, wanted = data
+    rows, stars, test, expected = data
     rng, mu, most = np.random.default_rng(1), gaussian_mu(epsilon, DELTA), 1 if unit == "rating" else MAX_ROWS
     weight, scaled = weights(rows, unit, shape), (stars - 3) / 2
     flat = weight**2
@@ -77,8 +77,8 @@ def baselines(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) ->
     terms = Terms(gd.ApproxDP(epsilon, DELTA), unit, True, MAX_ROWS)
     start = Completion(terms)._items(as_ratings(rows, stars, shape), 1.0, gd.research_rng(1))
     shrunk = start.mean + start.groups.means(start.mean, start.noise_in_means)[0]
-    found = {"global mean": mean, "item means": plain[test[:, 1]], "shrunk item means": shrunk[test[:, 1]]}
-    return {name: miss(3 + 2 * values, wanted) for name, values in found.items()}
+    results = {"global mean": mean, "item means": plain[test[:, 1]], "shrunk item means": shrunk[test[:, 1]]}
+    return {name: miss(3 + 2 * values, expected) for name, values in results.items()}
 
 
 def as_ratings(rows: np.ndarray, stars: np.ndarray, shape: tuple[int, int]) -> Ratings:
@@ -87,7 +87,7 @@ def as_ratings(rows: np.ndarray, stars: np.ndarray, shape: tuple[int, int]) -> R
 
 def without_privacy(data: Split, shape: tuple[int, int], rank: int, ridge: float) -> float:
     """Alternating least squares on what means of items and users leave."""
-    (rows, stars, test, wanted), rng = data, np.random.default_rng(1)
+    (rows, stars, test, expected), rng = data, np.random.default_rng(1)
     mean, users, items = stars.mean(), np.zeros(shape[0]), np.zeros(shape[1])
     counts = [np.bincount(rows[:, side], minlength=shape[side]) for side in (0, 1)]
     for _ in range(10):
@@ -103,14 +103,14 @@ def without_privacy(data: Split, shape: tuple[int, int], rank: int, ridge: float
             matrix = np.moveaxis(np.array(squares), 2, 0) + ridge * np.eye(rank)
             sides[side] = np.linalg.solve(matrix, products[:, :, None])[:, :, 0]
     low_rank = (sides[0][test[:, 0]] * sides[1][test[:, 1]]).sum(axis=1)
-    return miss(mean + users[test[:, 0]] + items[test[:, 1]] + low_rank, wanted)
+    return miss(mean + users[test[:, 0]] + items[test[:, 1]] + low_rank, expected)
 
 
 # -- ours ----------------------------------------------------------------------------------------------
 
 
 def ours(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict[str, float | str]:
-    rows, stars, test, wanted = data
+    rows, stars, test, expected = data
     model = MatrixCompletion(
         epsilon, DELTA, unit=unit, rating_bounds=(1, 5), users=shape[0], items=shape[1], max_rows=MAX_ROWS
     )
@@ -121,7 +121,7 @@ def ours(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict
     model.fit(rows, stars)
     memory = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    public, joint = miss(model.predict(test), wanted), miss(model.predict(test, own=(rows, stars)), wanted)
+    public, joint = miss(model.predict(test), expected), miss(model.predict(test, own=(rows, stars)), expected)
     return {
         "public": public,
         "own": joint,
@@ -167,7 +167,7 @@ def descent(data: Split, epsilon: float, shape: tuple[int, int], steps: int = 4)
     """Noise on all cells in every step, one rating protected; the best radius of five."""
     model, rest, mu = item_model(data, "rating", epsilon, shape)
     rows, test = data[0], data[2]
-    std, density, found = 2 * math.sqrt(steps) / mu, len(rows) / math.prod(shape), []
+    std, density, result = 2 * math.sqrt(steps) / mu, len(rows) / math.prod(shape), []
     for radius in (20.0, 50.0, 100.0, 200.0, 400.0):
         rng, ball, point = np.random.default_rng(1), Geometry(shape, 1.0, radius), np.zeros(shape)
         for _ in range(steps):
@@ -175,8 +175,8 @@ def descent(data: Split, epsilon: float, shape: tuple[int, int], steps: int = 4)
             np.add.at(slope, (rows[:, 0], rows[:, 1]), np.clip(point[rows[:, 0], rows[:, 1]] - rest, -1, 1))
             point = ball.projection((point - 0.7 * slope / density).reshape(1, -1)).reshape(shape)
         values = model.mean + model.items[test[:, 1]] + point[test[:, 0], test[:, 1]]
-        found.append(miss(3 + 2 * np.clip(values, -1, 1), data[3]))
-    return min(found)
+        result.append(miss(3 + 2 * np.clip(values, -1, 1), data[3]))
+    return min(result)
 
 
 def second_moments(data: Split, epsilon: float, shape: tuple[int, int]) -> float:

@@ -52,12 +52,12 @@ def write_people(path: Path, n_rows: int) -> None:
 
 def seconds(work: Callable[[], object]) -> float:
     """The median of a few times."""
-    found = []
+    results = []
     for _ in range(TIMES):
         start = time.perf_counter()
         work()
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
+        results.append(time.perf_counter() - start)
+    return statistics.median(results)
 
 
 def law(sizes: Sequence[float], times: Sequence[float]) -> Law:
@@ -80,14 +80,14 @@ def looks(path: Path) -> tuple[float, float, float]:
 
 def rows(most: int, folder: Path) -> tuple[list[int], np.ndarray]:
     """Numbers of rows, and the seconds of `looks` at each, shape (sizes, 3)."""
-    sizes, found = [10**power for power in POWERS if 10**power <= most], []
+    sizes, result = [10**power for power in POWERS if 10**power <= most], []
     for size in sizes:
         path = folder / f"{size}.parquet"
         write_people(path, size)
-        found.append(looks(path))
+        result.append(looks(path))
         path.unlink()
-        print(f"{size:,} rows: {found[-1]}", file=sys.stderr)
-    return sizes, np.array(found)
+        print(f"{size:,} rows: {result[-1]}", file=sys.stderr)
+    return sizes, np.array(result)
 
 
 def row_laws(sizes: list[int], found: np.ndarray) -> dict[str, Law]:
@@ -114,31 +114,31 @@ def stages(query: object, table: Table) -> dict[str, float]:
 
 
 def staged(query: object, table: Table) -> dict[str, float]:
-    found = [stages(query, table) for _ in range(TIMES)]
-    return {name: statistics.median(one[name] for one in found) for name in found[0]}
+    results = [stages(query, table) for _ in range(TIMES)]
+    return {name: statistics.median(result[name] for result in results) for name in results[0]}
 
 
 def cells(folder: Path) -> dict[int, dict[str, float]]:
     """Parts of the release of one histogram of a thousand rows, by its cells."""
     path = folder / "thousand.parquet"
     pq.write_table(pa.table({"A": np.arange(1000)}), path)
-    found = {}
+    results = {}
     for n_cells in (10**2, 10**3, 10**4, 10**5, 10**6):
         domain = gd.Domain.of(A=gd.integers(0, n_cells - 1))
-        found[n_cells] = staged(gd.marginals(domain, ("A",)), Table.scan(path, domain=domain, name="t"))
-    return found
+        results[n_cells] = staged(gd.marginals(domain, ("A",)), Table.scan(path, domain=domain, name="t"))
+    return results
 
 
 def queries(folder: Path, n_rows: int = 10**6) -> dict[int, dict[str, float]]:
     """Parts of the release of k histograms of ten cells over a million rows."""
-    path, rng, found = folder / "million.parquet", np.random.default_rng(2), {}
+    path, rng, result = folder / "million.parquet", np.random.default_rng(2), {}
     columns = {f"A{i}": rng.integers(0, 10, n_rows) for i in range(32)}
     pq.write_table(pa.table(columns), path)
     domain = gd.Domain.of(**{name: gd.integers(0, 9) for name in columns})
     for count in (1, 4, 16, 32):
         query = gd.marginals(domain, *((name,) for name in list(columns)[:count]))
-        found[count] = staged(query, Table.scan(path, domain=domain, name="t"))
-    return found
+        result[count] = staged(query, Table.scan(path, domain=domain, name="t"))
+    return result
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -260,11 +260,11 @@ def main(most: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         by_cells, by_queries = cells(folder), queries(folder)
-        sizes, found = rows(most, folder)
-    laws = row_laws(sizes, found)
-    draw(sizes, found, laws)
+        sizes, result = rows(most, folder)
+    laws = row_laws(sizes, result)
+    draw(sizes, result, laws)
     shown = {"cells": stage_table("cells", by_cells), "queries": stage_table("queries", by_queries)}
-    text = page({"rows": row_table(sizes, found, laws), **shown}, sizes[-1])
+    text = page({"rows": row_table(sizes, result, laws), **shown}, sizes[-1])
     print(text)
     (DOCS / "how-to" / "cost.md").write_text(text, encoding="utf-8")
 

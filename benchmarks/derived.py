@@ -53,10 +53,10 @@ class Seen:
 def main() -> None:
     """Write the page."""
     rows = [
-        line(name, text, words, found)
+        line(name, text, words, result)
         for words, guarantee in GUARANTEES
         for name, table in TABLES.items()
-        for text, found in all_seen(table, guarantee)
+        for text, result in all_seen(table, guarantee)
     ]
     PAGE.write_text(page(rows), "utf-8")
     print(f"{PAGE.name}: {len(rows)} rows")

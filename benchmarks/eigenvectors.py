@@ -73,15 +73,15 @@ def cell(n: int, d: int, epsilon: float) -> dict[str, float]:
 
     start = time.perf_counter()
     fitted("gaussian")
-    found = {"seconds": time.perf_counter() - start, "gaussian": lost(lambda: fitted("gaussian"))}
-    found["oja"] = lost(lambda: fitted("oja"), ROUNDS // 2)
-    found["pure"] = lost(lambda: fitted("exponential", 0.0))
+    results = {"seconds": time.perf_counter() - start, "gaussian": lost(lambda: fitted("gaussian"))}
+    results["oja"] = lost(lambda: fitted("oja"), ROUNDS // 2)
+    results["pure"] = lost(lambda: fitted("exponential", 0.0))
     powers = {steps: lost(lambda steps=steps: power(square, steps, mu, rng)) for steps in POWER_STEPS}
-    found["best"] = min(powers, key=powers.__getitem__)
-    found["power"] = powers[found["best"]]
-    found["printed"] = lost(lambda: Oja.printed(d, 100, epsilon, DELTA).solve(rows, stream).vectors[0], 3)
-    found["random"] = lost(lambda: power(square * 0, 1, mu, rng))
-    return found
+    results["best"] = min(powers, key=powers.__getitem__)
+    results["power"] = powers[results["best"]]
+    results["printed"] = lost(lambda: Oja.printed(d, 100, epsilon, DELTA).solve(rows, stream).vectors[0], 3)
+    results["random"] = lost(lambda: power(square * 0, 1, mu, rng))
+    return results
 
 
 def vectors() -> list[str]:
@@ -90,10 +90,10 @@ def vectors() -> list[str]:
         " random | `exponential`, δ = 0 | target | seconds |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for n, d, epsilon, wanted, pure in CELLS:
+    for n, d, epsilon, expected, pure in CELLS:
         one = cell(n, d, epsilon)
         lines.append(
-            f"| {n:,} | {d} | {epsilon:g} | **{one['gaussian']:.2g}** | {wanted or '–'} | {one['oja']:.2g} | "
+            f"| {n:,} | {d} | {epsilon:g} | **{one['gaussian']:.2g}** | {expected or '–'} | {one['oja']:.2g} | "
             f"{one['power']:.2g} (T = {one['best']}) | {one['power'] / one['gaussian']:.1f} | {one['printed']:.2g} | "
             f"{one['random']:.2g} | **{one['pure']:.2g}** | {pure or '–'} | {one['seconds']:.3f} |"
         )
@@ -131,7 +131,7 @@ def held(rows: np.ndarray, components: np.ndarray) -> float:
 
 def ours_on(rows: np.ndarray, k: int, epsilon: float, **given) -> float:
     fits = [PCA(k, epsilon, bounds=(0, 16), random_state=key, **given).fit(rows) for key in range(DIGIT_ROUNDS)]
-    return float(np.mean([held(rows, one.components_) for one in fits]))
+    return float(np.mean([held(rows, fit.components_) for fit in fits]))
 
 
 def peer_on(rows: np.ndarray, k: int, epsilon: float) -> str:
@@ -141,18 +141,18 @@ def peer_on(rows: np.ndarray, k: int, epsilon: float) -> str:
     def stop(*_) -> None:
         raise TimeoutError
 
-    longest, found = 16 * math.sqrt(rows.shape[1]), []
+    longest, result = 16 * math.sqrt(rows.shape[1]), []
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(PATIENCE)
     try:
         for key in range(PEER_ROUNDS):
             model = peers.PCA(k, epsilon=epsilon, bounds=(0, 16), data_norm=longest, random_state=key)
-            found.append(held(rows, model.fit(rows.copy()).components_))  # it works in place
+            result.append(held(rows, model.fit(rows.copy()).components_))  # it works in place
     except TimeoutError:
         return f"over {PATIENCE} s"
     finally:
         signal.alarm(0)
-    return f"{np.mean(found):.3f}"
+    return f"{np.mean(result):.3f}"
 
 
 def digits() -> list[str]:

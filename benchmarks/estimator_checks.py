@@ -49,11 +49,15 @@ REASONS = {
 
 def models() -> dict[str, Any]:
     """Return estimators by name, with public bounds that hold the rows of the checks."""
-    asked = {name: {key: WIDE.get(key, value) for key, value in given.items()} for name, given in MODELS.items()}
-    asked["PrivateSearchCV"]["estimator"] = SEARCHED
-    asked["PoissonRegressor"]["target_bounds"] = (0, 200)
+    requested = {name: {key: WIDE.get(key, value) for key, value in given.items()} for name, given in MODELS.items()}
+    requested["PrivateSearchCV"]["estimator"] = SEARCHED
+    requested["PoissonRegressor"]["target_bounds"] = (0, 200)
     given = {"epsilon": 50.0, "delta": 1e-5, "random_state": 0}
-    return {name: getattr(estimators, name)(**given, **asked[name]) for name in sorted(asked) if name not in LEFT_OUT}
+    return {
+        name: getattr(estimators, name)(**given, **requested[name])
+        for name in sorted(requested)
+        if name not in LEFT_OUT
+    }
 
 
 def failed(model: Any) -> tuple[int, dict[str, str]]:
@@ -72,11 +76,11 @@ def failed(model: Any) -> tuple[int, dict[str, str]]:
 
 def here() -> dict[str, Any]:
     """Return what this interpreter says."""
-    found = {}
+    results = {}
     for name, model in models().items():
-        found[name] = failed(model)
-        print(name, *found[name], file=sys.stderr, flush=True)
-    return {"version": sklearn.__version__, "found": found}
+        results[name] = failed(model)
+        print(name, *results[name], file=sys.stderr, flush=True)
+    return {"version": sklearn.__version__, "found": results}
 
 
 def elsewhere(python: str) -> dict[str, Any]:

@@ -83,28 +83,28 @@ def row(name: str, law: Law, floats: Callable[[int], np.ndarray], scale: float) 
 
 def rows() -> list[tuple[bool, str, float]]:
     """Return whether it is on a lattice of counts, the line and the ratio for each case."""
-    found = []
+    results = []
     for d, scale in CUBES:
         cube = gauge_noise(LpBall(d, math.inf))
         assert cube.law is not None
-        found.append((scale == COUNTS, *row("Cube", cube.law, lambda size, cube=cube: cube.draw(size, RNG), scale)))
+        results.append((scale == COUNTS, *row("Cube", cube.law, lambda size, cube=cube: cube.draw(size, RNG), scale)))
     for name, body in SHAPES.items():
         noise = gauge_noise(body)
         assert noise.law is not None
-        found.append((True, *row(f"K-norm, {name}", noise.law, lambda n, noise=noise: noise.draw(n, RNG), COUNTS)))
+        results.append((True, *row(f"K-norm, {name}", noise.law, lambda n, noise=noise: noise.draw(n, RNG), COUNTS)))
     for n in PREFIXES:
         query = gd.workload(np.tril(np.ones((n, n), dtype=int)).tolist(), gd.Domain.of(x=gd.integers(1, n)))
         mechanism = gd.Matrix.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(0.1))
         strategy = mechanism.strategy
         assert strategy.law is not None
         floats = lambda size, strategy=strategy: drawn(strategy, size, False, RNG)  # noqa: E731
-        found.append((True, *row("Matrix, prefix sums", strategy.law, floats, mechanism.scale)))
-    return found
+        results.append((True, *row("Matrix, prefix sums", strategy.law, floats, mechanism.scale)))
+    return results
 
 
 def main() -> int:
-    found = rows()
-    kept = max(ratio for counts, _, ratio in found if counts) <= MOST
+    result = rows()
+    kept = max(ratio for counts, _, ratio in result if counts) <= MOST
     lines = [
         "# Exact noise in many dimensions, beside floats",
         "",
@@ -117,7 +117,7 @@ def main() -> int:
         "",
         "| noise | answers | scale | floats, µs a draw | exact, µs a draw | times slower | decided again |",
         "|---|---:|---:|---:|---:|---:|---:|",
-        *(line for _, line, _ in found),
+        *(line for _, line, _ in result),
         "",
         f"Required: at most {MOST} times slower for counts: {'kept' if kept else 'BROKEN'}.",
         "",

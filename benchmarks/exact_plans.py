@@ -125,9 +125,9 @@ def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
     size, same = PLAYED if law.d <= SHORT else -(-PLAYED // law.d), True
     for key, start in enumerate(range(0, size, TOGETHER)):
         shape = min(TOGETHER, size - start), law.n_reals
-        wanted = rounded(law, Played(shape, research_rng(key)), lattice)
+        expected = rounded(law, Played(shape, research_rng(key)), lattice)
         same &= all(
-            np.array_equal(rounded(law, Played(shape, research_rng(key)), lattice, n_bits), wanted)
+            np.array_equal(rounded(law, Played(shape, research_rng(key)), lattice, n_bits), expected)
             for n_bits in PRECISIONS
         )
     reals = Played((min(size, TOGETHER), law.n_reals), research_rng(0))
@@ -165,7 +165,7 @@ def slower(mechanism: Any, law: Law, lattice: np.ndarray) -> float:
 
 def told(first: np.ndarray, second: np.ndarray, guarantee: Any) -> float:
     """Return a lower bound, true but for ALARM, on ε (or μ) that the low-order bits of two samples (n, d) show."""
-    found = 0.0
+    result = 0.0
     for place in range(first.shape[1]):
         pair = [np.sort(lowest_bits(sample[:, place])) for sample in (first, second)]
         bits = np.unique(np.concatenate(pair))
@@ -174,8 +174,8 @@ def told(first: np.ndarray, second: np.ndarray, guarantee: Any) -> float:
             low = np.where(one, scipy.stats.beta.ppf(ALARM / 2, np.maximum(one, 1), len(first) - one + 1), 0)
             rest = len(second) - two
             high = np.where(rest, scipy.stats.beta.ppf(1 - ALARM / 2, two + 1, np.maximum(rest, 1)), 1)
-            found = max(found, float(loss(low, high, guarantee).max()))
-    return found
+            result = max(result, float(loss(low, high, guarantee).max()))
+    return result
 
 
 def loss(low: np.ndarray, high: np.ndarray, guarantee: Any) -> np.ndarray:
@@ -221,8 +221,8 @@ def control() -> tuple[float, float]:
 def planned() -> tuple[list[str], list[tuple[str, Any]], list[str]]:
     """Return a line for each plan, the shortest and longest mechanism of each kind, and what is not exact."""
     plans, kinds, broken = [], dict[tuple[str, str], list[tuple[str, Any]]](), []
-    for text, unit, asked, *domain in PLANS:
-        plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **asked)
+    for text, unit, requested, *domain in PLANS:
+        plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **requested)
         mechanisms = list(additive(plan))
         inexact = [m.name for m in mechanisms if m.exactness != "exact"]
         names = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)

@@ -43,10 +43,10 @@ def work(kind: str, count: int, seed: int, at: Any, found: Any) -> None:
 
 def watched(kind: str, count: int, seed: int) -> tuple[Any, Any, Any]:
     context = multiprocessing.get_context("spawn")
-    at, found = context.Value("q", -1), context.Queue()
-    process = context.Process(target=work, args=(kind, count, seed, at, found))
+    at, result = context.Value("q", -1), context.Queue()
+    process = context.Process(target=work, args=(kind, count, seed, at, result))
     process.start()
-    return process, at, found
+    return process, at, result
 
 
 def tally_of(kind: str, process: Any, at: Any, found: Any) -> fuzzing.Tally:

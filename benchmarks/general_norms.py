@@ -99,8 +99,8 @@ def descent(case: Case) -> np.ndarray:
 def perturbed(case: Case) -> np.ndarray:
     """Objective perturbation, pulled back to the norm's ball afterwards."""
     rows, labels = case.table
-    asked = Problem(CappedLogistic(), rows.shape[1], case.ball.length * case.ball.row_reach)
-    method, rng = ObjectivePerturbation.calibrate(asked, GUARANTEE, case.n_rows), gd.research_rng(case.key)
+    requested = Problem(CappedLogistic(), rows.shape[1], case.ball.length * case.ball.row_reach)
+    method, rng = ObjectivePerturbation.calibrate(requested, GUARANTEE, case.n_rows), gd.research_rng(case.key)
     short = rows / case.ball.row_reach
     points = np.array([method.solve(short, labels, rng) for _ in range(DRAWS)])
     return pulled(case.ball, points / case.ball.row_reach)

@@ -67,13 +67,13 @@ def plans() -> Iterator[str]:
     yield "| question | δ | cells | answers | chosen | error | Laplace's | seconds | MiB |"
     yield "|---|---|---:|---:|---|---:|---:|---:|---:|"
     for delta in (None, 1e-6):
-        asked = [(f"prefix sums of {n:,}", n, {"cells": n}) for n in PREFIX]
-        asked += [(f"all two-way marginals of {k} x 10", 10**k, {"attributes": k}) for k in ATTRIBUTES]
-        for text, cells, facts in asked:
-            found = run(PLAN, delta=delta, **facts)
+        requested = [(f"prefix sums of {n:,}", n, {"cells": n}) for n in PREFIX]
+        requested += [(f"all two-way marginals of {k} x 10", 10**k, {"attributes": k}) for k in ATTRIBUTES]
+        for text, cells, facts in requested:
+            result = run(PLAN, delta=delta, **facts)
             yield (
-                f"| {text} | {delta or 0:g} | {cells:,} | {found['answers']:,} | {found['chosen']} "
-                f"| {found['error']:,.4g} | {found['laplace']:,.4g} | {found['seconds']:.2f} | {found['MiB']:.0f} |"
+                f"| {text} | {delta or 0:g} | {cells:,} | {result['answers']:,} | {result['chosen']} "
+                f"| {result['error']:,.4g} | {result['laplace']:,.4g} | {result['seconds']:.2f} | {result['MiB']:.0f} |"
             )
 
 
@@ -81,10 +81,10 @@ def noises(shapes: tuple[tuple[int, int], ...]) -> Iterator[str]:
     yield "| rank, generators | kind | error | autocorrelation time | steps | planning | with a draw | MiB |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for d, n in shapes:
-        found = run(NOISE, shape=[d, n])
+        cell = run(NOISE, shape=[d, n])
         yield (
-            f"| {d}, {n:,} | {found['exactness']} | {found['error']:.4g} | {found['apart']:.0f} | {found['steps']:,} "
-            f"| {found['planned']:.2f} s | {found['seconds']:.2f} s | {found['MiB']:.0f} |"
+            f"| {d}, {n:,} | {cell['exactness']} | {cell['error']:.4g} | {cell['apart']:.0f} | {cell['steps']:,} "
+            f"| {cell['planned']:.2f} s | {cell['seconds']:.2f} s | {cell['MiB']:.0f} |"
         )
 
 

@@ -64,7 +64,7 @@ def main() -> None:
         "",
         "| ε | δ | d | pure K-norm | Gaussian | K-norm with δ | saved | authors | drawn |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-        *(row(d, *asked) for asked in ASKED for d in DIMENSIONS),
+        *(row(d, *requested) for requested in ASKED for d in DIMENSIONS),
         "",
         "The authors' column is σ·d by their algorithm 1 and the settings of their program (google-research,",
         "dp_l2): 1,000 radii each way, σ to 1e-3. It bounds the same law from above by sums over shells, where",

@@ -85,13 +85,13 @@ def walk(noise: ByWalk, chains: int, kernel: Callable[..., None]) -> Act:
 
 def timed(acts: dict[str, Act]) -> dict[str, float]:
     """Return the median seconds of each, in ROUNDS rounds in which all take their turn."""
-    found: dict[str, list[float]] = {name: [] for name in acts}
+    results: dict[str, list[float]] = {name: [] for name in acts}
     for _ in range(ROUNDS):
         for name, act in acts.items():
             start = time.perf_counter()
             act()
-            found[name].append(time.perf_counter() - start)
-    return {name: statistics.median(seconds) for name, seconds in found.items()}
+            results[name].append(time.perf_counter() - start)
+    return {name: statistics.median(seconds) for name, seconds in results.items()}
 
 
 def rows(d: int, n: int) -> tuple[list[Row], float]:
@@ -107,11 +107,11 @@ def rows(d: int, n: int) -> tuple[list[Row], float]:
         acts[f"{name}, {CHAINS} walks at once"] = walk(noise, CHAINS, kernel)
         acts[f"{name}, one walk"] = walk(noise, 1, kernel)
     seconds = timed(acts)
-    found = [Row("the source's walk", "quadratic program", seconds.pop("source"), SOURCE_PROPOSALS[d])]
+    results = [Row("the source's walk", "quadratic program", seconds.pop("source"), SOURCE_PROPOSALS[d])]
     for name, taken in seconds.items():
         chains = CHAINS if "walks" in name else 1
-        found.append(Row(name, "step", taken / STEPS / chains, apart))
-    return found, apart
+        results.append(Row(name, "step", taken / STEPS / chains, apart))
+    return results, apart
 
 
 COLD = """
@@ -169,17 +169,17 @@ def heading() -> list[str]:
 
 
 def table(d: int, n: int) -> list[str]:
-    found, apart = rows(d, n)
-    source = found[0].seconds
+    result, apart = rows(d, n)
+    source = result[0].seconds
     lines = [
         f"## d = {d}, n = {n}: a nearly independent sample each {apart:.0f} steps",
         "",
         "| way | what it repeats | seconds each | how many | seconds a sample | times cheaper | target |",
         "|---|---|---:|---:|---:|---:|---|",
     ]
-    for row in found:
-        wanted = {"n": FASTER_NUMPY, "c": FASTER_COMPILED}.get(row.way[0]) if row is not found[0] else None
-        kept = "" if wanted is None else f"{wanted}: {'kept' if source / row.seconds >= wanted else 'MISSED'}"
+    for row in result:
+        expected = {"n": FASTER_NUMPY, "c": FASTER_COMPILED}.get(row.way[0]) if row is not result[0] else None
+        kept = "" if expected is None else f"{expected}: {'kept' if source / row.seconds >= expected else 'MISSED'}"
         lines.append(
             f"| {row.way} | {row.unit} | {row.seconds_a_unit:.3g} | {row.units:.0f} | {row.seconds:.3g} "
             f"| {source / row.seconds:,.0f} | {kept} |"
@@ -198,12 +198,12 @@ def cold_table(compiled: bool) -> list[str]:
         "|---|---:|---|---:|---:|---:|---|",
     ]
     for d, n in SHAPES:
-        for kind, wanted in (("numpy", COLD_NUMPY), ("compiled", COLD_COMPILED)):
+        for kind, expected in (("numpy", COLD_NUMPY), ("compiled", COLD_COMPILED)):
             if kind == "compiled" and not compiled:
                 continue
             planning, drawing, steps = cold(d, n, kind)
             total = planning + drawing
-            kept = f"{wanted:g} s: {'kept' if total < wanted else 'MISSED'}"
+            kept = f"{expected:g} s: {'kept' if total < expected else 'MISSED'}"
             lines.append(
                 f"| {d}, {n} | {steps:,} | {kind} | {planning:.2f} s | {drawing:.2f} s | {total:.2f} s | {kept} |"
             )

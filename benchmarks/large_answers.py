@@ -37,8 +37,8 @@ def main() -> None:
     """Write the page."""
     lines = []
     for question in SIZES:
-        for asked in ASKED:
-            command = [sys.executable, __file__, question, asked]
+        for requested in ASKED:
+            command = [sys.executable, __file__, question, requested]
             lines.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
             print(lines[-1], flush=True)
     PAGE.write_text(page(lines), "utf-8")

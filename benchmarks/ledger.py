@@ -40,9 +40,9 @@ def reserves(place: str, number: int) -> Callable[[], Any]:
     ledger = Ledger.open(place, timeout=120)
 
     def once() -> Reservation:
-        found = ledger.reserve([PureDP(1e-6)], table="people", unit=UNIT, request={"writer": number})
-        assert isinstance(found, Reservation)
-        return found
+        result = ledger.reserve([PureDP(1e-6)], table="people", unit=UNIT, request={"writer": number})
+        assert isinstance(result, Reservation)
+        return result
 
     return once
 

@@ -54,7 +54,7 @@ def ada_ssp(rows: np.ndarray, target: np.ndarray, epsilon: float, rng: np.random
 
 
 def cell(n: int, d: int, epsilon: float) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for key in range(ROUNDS):
         rows, target = made(n, d, key)
         best = np.linalg.lstsq(rows, target, rcond=None)[0]
@@ -62,11 +62,11 @@ def cell(n: int, d: int, epsilon: float) -> dict[str, float]:
         ours = LinearRegression(
             epsilon, DELTA, row_norm=1.0, target_bounds=(-1, 1), fit_intercept=False
         ).fit(rows, target)  # fmt: skip
-        found.setdefault("seconds", []).append(time.perf_counter() - start)
+        results.setdefault("seconds", []).append(time.perf_counter() - start)
         theirs = ada_ssp(rows, target, epsilon, np.random.default_rng(key))
         for name, point in (("ours", ours.coef_), ("AdaSSP", theirs), ("zero", np.zeros(d))):
-            found.setdefault(name, []).append(float(np.mean((rows @ (point - best)) ** 2)))
-    return {name: statistics.median(values) for name, values in found.items()} | {"solver": ours.solver_}
+            results.setdefault(name, []).append(float(np.mean((rows @ (point - best)) ** 2)))
+    return {name: statistics.median(values) for name, values in results.items()} | {"solver": ours.solver_}
 
 
 def main() -> None:
@@ -81,10 +81,10 @@ def main() -> None:
         "| rows | columns | ε | `LinearRegression` | target | solver | AdaSSP | ratio | predicting zero | seconds |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for n, d, epsilon, wanted in CELLS:
+    for n, d, epsilon, expected in CELLS:
         one = cell(n, d, epsilon)
         lines.append(
-            f"| {n:,} | {d} | {epsilon:g} | **{one['ours']:.2g}** | {wanted or '–'} | {one['solver']} | "
+            f"| {n:,} | {d} | {epsilon:g} | **{one['ours']:.2g}** | {expected or '–'} | {one['solver']} | "
             f"{one['AdaSSP']:.2g} | {one['AdaSSP'] / one['ours']:.1f} | {one['zero']:.2g} | {one['seconds']:.3f} |"
         )
         print(lines[-1], flush=True)

@@ -135,10 +135,10 @@ def main() -> None:
 def line(words: str, asked: Callable[[], float], peer: Peer | None) -> str:
     """Return one line of the table."""
     start = time.process_time()
-    found = asked()
+    result = asked()
     took = time.process_time() - start
-    low = getattr(found, "low", 0.0)
-    return f"| {words} | {found:.7g} | {f'{low:.7g}' if low else ''} | {took:.3f} | {_of_peer(peer)} |"
+    low = getattr(result, "low", 0.0)
+    return f"| {words} | {result:.7g} | {f'{low:.7g}' if low else ''} | {took:.3f} | {_of_peer(peer)} |"
 
 
 def _peer_words() -> str:
@@ -152,8 +152,8 @@ def _of_peer(peer: Peer | None) -> str:
     from dp_accounting.pld import privacy_loss_distribution
 
     start = time.process_time()
-    found = peer(privacy_loss_distribution)
-    return f"{found:.7g} | {time.process_time() - start:.3f}"
+    result = peer(privacy_loss_distribution)
+    return f"{result:.7g} | {time.process_time() - start:.3f}"
 
 
 def random_cases(n_cases: int) -> list[str]:

@@ -65,9 +65,9 @@ def most_shown(orders: list[float], values: list[float], epsilon: float) -> Any:
     pairs = [(mpf(a), mpf(value)) for a, value in zip(orders, values, strict=True)]
     edges = [edge(a, value, swapped) for a, value in pairs for swapped in (False, True)]
     near = sorted(edges, key=lambda each: abs(each(mpf(p), mpf(q))[0]))
-    found = [solved([near[0], turned(near[0], growth)], p, q)]
-    found += [solved([near[0], other], p, q) for other in near[1:2]]
-    kept = [x - growth * y for x, y in filter(None, found) if all(each(x, y)[0] <= mpf(10) ** -40 for each in edges)]
+    results = [solved([near[0], turned(near[0], growth)], p, q)]
+    results += [solved([near[0], other], p, q) for other in near[1:2]]
+    kept = [x - growth * y for x, y in filter(None, results) if all(each(x, y)[0] <= mpf(10) ** -40 for each in edges)]
     return max(kept, default=None)
 
 
@@ -131,7 +131,7 @@ def solved(equations: list[Callable[..., Any]], p: float, q: float) -> tuple[Any
     for _ in range(12):
         here, right, up = value(x, y), value(x + step, y), value(x, y + step)
         (a, c), (b, d) = (
-            [(one - other) / step for one, other in zip(there, here, strict=True)] for there in (right, up)
+            [(first - other) / step for first, other in zip(there, here, strict=True)] for there in (right, up)
         )
         det = a * d - b * c
         if det == 0:

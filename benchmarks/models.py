@@ -76,13 +76,13 @@ def draws(kind: type, X: np.ndarray) -> int:
 def loud(neighbours: str) -> str:
     """How much a median of so few fits says where noise is as loud as here."""
     X, y, how = data(None)["breast_cancer, ranges"]
-    found = scores(model(LogisticRegression, 0.1, X, y, how, neighbours), X, y, 20)
-    low, high = np.quantile(found, [0.25, 0.75])
-    medians = np.median(found, axis=0)
+    result = scores(model(LogisticRegression, 0.1, X, y, how, neighbours), X, y, 20)
+    low, high = np.quantile(result, [0.25, 0.75])
+    medians = np.median(result, axis=0)
     return (
         f"A single draw for each split says little where noise is loud: of 300 fits of LogisticRegression on "
         f"breast_cancer by its ranges at ε = 0.1 (others than the table's) half lie between {low:.3f} and {high:.3f}, "
-        f"with the median {np.median(found):.3f}; the medians of {SPLITS} of them, one for each split, between "
+        f"with the median {np.median(result):.3f}; the medians of {SPLITS} of them, one for each split, between "
         f"{medians.min():.3f} and {medians.max():.3f}."
     )
 
@@ -105,7 +105,7 @@ def data(path: str | None) -> dict[str, tuple[np.ndarray, np.ndarray, dict]]:
     X, y = load_breast_cancer(return_X_y=True)
     ends, centre, spread = (X.min(axis=0), X.max(axis=0)), X.mean(axis=0), X.std(axis=0)
     pixels, digits = load_digits(return_X_y=True)
-    found = {
+    results = {
         "breast_cancer, ranges": (X, y, {"bounds": ends, "row_norm": 3.0}),
         "breast_cancer, means and deviations taken as public": ((X - centre) / spread, y, {"row_norm": 4.0}),
         "digits, pixels 0 to 16": (pixels, digits, {"bounds": (0, 16)}),
@@ -117,8 +117,8 @@ def data(path: str | None) -> dict[str, tuple[np.ndarray, np.ndarray, dict]]:
     }
     if path is not None:
         rows, income = adult(path)
-        found["adult, one-hot"] = (rows, income, {"row_norm": 3.0})
-    return found
+        results["adult, one-hot"] = (rows, income, {"row_norm": 3.0})
+    return results
 
 
 def accuracies(path: str | None, neighbours: str) -> list[str]:
@@ -128,8 +128,8 @@ def accuracies(path: str | None, neighbours: str) -> list[str]:
     ]  # fmt: skip
     for name, (X, y, how) in data(path).items():
         plain = float(np.median(scores(Plain(C=100, max_iter=2000), MinMaxScaler().fit_transform(X), y)))
-        asked = TARGETS.get(re.split(r"\W", name)[0], (plain - 0.04, plain - 0.01, 0.0))
-        words = ", ".join(f"{target:.2f}" for target in asked if target)
+        requested = TARGETS.get(re.split(r"\W", name)[0], (plain - 0.04, plain - 0.01, 0.0))
+        words = ", ".join(f"{target:.2f}" for target in requested if target)
         peers = PEERS if neighbours == "replace" else ()
         for kind in (LogisticRegression, LinearSVC, *peers):
             asked_of = [model(kind, e, X, y, how, neighbours) for e in EPSILONS]
@@ -137,7 +137,7 @@ def accuracies(path: str | None, neighbours: str) -> list[str]:
             ours = [float(np.median(scores(each, rows, y, draws(kind, X)))) for each in asked_of]
             cells = " | ".join(
                 f"{value:.3f}" + ("" if kind in PEERS or value >= target else " below")
-                for value, target in zip(ours, asked, strict=True)
+                for value, target in zip(ours, requested, strict=True)
             )
             called = f"diffprivlib {kind.__name__}, pure" if kind in PEERS else kind.__name__
             lines.append(f"| {name} | {called} | {plain:.3f} | {cells} | {words} |")
@@ -199,7 +199,7 @@ def risks() -> list[str]:
     ]
     cases = [("logistic", *case) for case in RISKS] + [("hinge", 10_000, 20, 1, 7e-4)]
     for kind, n, d, epsilon, target in cases:
-        found, starts = {False: [], True: []}, []
+        result, starts = {False: [], True: []}, []
         model = LogisticRegression if kind == "logistic" else LinearSVC
         for key in range(4):
             X, y = sphere(n, d, np.random.default_rng((n, d, key)))
@@ -210,8 +210,8 @@ def risks() -> list[str]:
                     fitted = model(epsilon, 1e-6, row_norm=1, radius=5, classes=[-1, 1], fit_intercept=constant)
                     fitted.fit(X, y)
                     rows = np.column_stack([X, np.ones(n)])
-                    found[constant].append(risk(np.r_[fitted.coef_[0], fitted.intercept_], rows, y, kind) - best)
-        cells = " | ".join(f"{np.mean(found[constant]):.3g}" for constant in (False, True))
+                    result[constant].append(risk(np.r_[fitted.coef_[0], fitted.intercept_], rows, y, kind) - best)
+        cells = " | ".join(f"{np.mean(result[constant]):.3g}" for constant in (False, True))
         lines.append(f"| {kind} | {n:,} | {d} | {epsilon} | {np.mean(starts):.3g} | {cells} | {target:g} |")
         print(lines[-1], flush=True)
     return lines

@@ -66,7 +66,7 @@ def errors(name: str, guarantee: gd.PureDP | gd.ZCDP) -> str:
     laws = {"epsilon": 1.0} if isinstance(guarantee, gd.PureDP) else {"rho": 0.1}
     body = query.sensitivity(UNIT)
     independent = (gd.Laplace if isinstance(guarantee, gd.PureDP) else gd.Gaussian).calibrate(body, guarantee)
-    plans = [gd.plan(asked, UNIT, **laws) for asked in (query, alike)]
+    plans = [gd.plan(requested, UNIT, **laws) for requested in (query, alike)]
     rows = {
         "independent levels": _run(query, independent, truth, ()),
         "the same, top-down by hand": _run(query, independent, truth, None),
@@ -88,10 +88,10 @@ def _run(query: Workload, mechanism: AdditiveNoise, truth: np.ndarray, steps: tu
         noise = mechanism.draw(1, rng)[0].astype(float)
         held += float((np.abs(noise) <= widths).mean()) / N_RUNS
         raw = truth + noise
-        found = top_down(raw) if steps is None else raw
+        result = top_down(raw) if steps is None else raw
         if steps:
-            found = process(steps, raw, query.are_counts, query, deviations)
-        squares += (found - truth) ** 2 / N_RUNS
+            result = process(steps, raw, query.are_counts, query, deviations)
+        squares += (result - truth) ** 2 / N_RUNS
     ends = np.cumsum([FAN**level * N_CELLS for level in range(1, N_LEVELS)])
     return [f"{np.sqrt(part.mean()):.2f}" for part in np.split(squares, ends)] + [f"{100 * held:.1f} %"]
 
@@ -100,14 +100,14 @@ def top_down(raw: np.ndarray) -> np.ndarray:
     """Return counts of at least 0 that add up, by hand: each area's parts moved to the nearest that sum to it."""
     ends = np.cumsum([FAN**level * N_CELLS for level in range(1, N_LEVELS)])
     levels = [part.reshape(-1, N_CELLS) for part in np.split(raw, ends)]
-    found = [np.maximum(levels[0], 0)]
+    results = [np.maximum(levels[0], 0)]
     for level in levels[1:]:
-        parts, totals = level.reshape(-1, FAN, N_CELLS), found[-1][:, None]
+        parts, totals = level.reshape(-1, FAN, N_CELLS), results[-1][:, None]
         falling = -np.sort(-parts, axis=1)
         lowered = (np.cumsum(falling, axis=1) - totals) / np.arange(1, FAN + 1)[:, None]
         last = (falling > lowered).sum(axis=1, keepdims=True).clip(1) - 1
-        found.append(np.maximum(parts - np.take_along_axis(lowered, last, axis=1), 0).reshape(-1, N_CELLS))
-    return np.concatenate([table.ravel() for table in found])
+        results.append(np.maximum(parts - np.take_along_axis(lowered, last, axis=1), 0).reshape(-1, N_CELLS))
+    return np.concatenate([table.ravel() for table in results])
 
 
 def large() -> str:

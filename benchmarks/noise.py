@@ -59,10 +59,10 @@ def acts(name: str, scale: Fraction) -> dict[str, tuple[Act, int]]:
     floats: Act = lambda: FLOATS.laplace(scale=float(scale), size=SIZE)  # noqa: E731
     if shape == "gaussian":
         floats = lambda: float(scale) * FLOATS.standard_normal(SIZE)  # noqa: E731
-    found = {"gaugedp": (draw[name], SIZE), "numpy": (floats, SIZE)}
+    results = {"gaugedp": (draw[name], SIZE), "numpy": (floats, SIZE)}
     if has_opendp():
-        found["opendp"] = (opendp_act(shape, float(scale)), PEER_SIZE)
-    return found
+        results["opendp"] = (opendp_act(shape, float(scale)), PEER_SIZE)
+    return results
 
 
 def has_opendp() -> bool:
@@ -83,8 +83,8 @@ def nanoseconds(columns: dict[str, tuple[Act, int]]) -> dict[str, float]:
 
 def row(name: str, scale: Fraction) -> tuple[str, list[str]]:
     """Return a line of the table and what it breaks of the requirement."""
-    found = nanoseconds(acts(name, scale))
-    ours, floor, peer = found["gaugedp"], found["numpy"], found.get("opendp")
+    result = nanoseconds(acts(name, scale))
+    ours, floor, peer = result["gaugedp"], result["numpy"], result.get("opendp")
     faults = []
     if ours > SLOWER_THAN_NUMPY * floor:
         faults.append(f"{name} at {scale}: {ours / floor:.0f} times slower than numpy")

@@ -99,9 +99,9 @@ def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:
     """Return mean excess, its standard error and seconds, by method and number of rows; and the excess of X = 0."""
     rows, target = made(200_000, d, np.random.default_rng(d))
     least = risk(optimum(rows, target), rows, target)
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in NAMES}
+    results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in NAMES}
     for n in ROWS:
-        for name, column in found.items():
+        for name, column in results.items():
             if n > MOST.get(name, ROWS[-1]):
                 continue
             start, excess = time.perf_counter(), []
@@ -111,7 +111,7 @@ def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:
             error = float(np.std(excess, ddof=1)) / math.sqrt(REPEATS)
             column.append((float(np.mean(excess)), error, (time.perf_counter() - start) / REPEATS))
             print(d, n, name, column[-1], flush=True)
-    return found, risk(np.zeros((d, d)), rows, target) - least
+    return results, risk(np.zeros((d, d)), rows, target) - least
 
 
 def lines_of(d: int, found: dict[str, list[tuple[float, float, float]]], start: float) -> list[str]:
@@ -160,8 +160,8 @@ def targets_of(tables: dict[int, dict[str, list[tuple[float, float, float]]]]) -
     for (name, d, n), target in TARGETS.items():
         mean = tables[d][name][ROWS.index(n)][0]
         lines.append(f"| {NAMES[name]}, d = {d}, n = {n:,}: excess | {mean:.2g} | at most {target:g} |")
-    for d, found in tables.items():
-        (before, *_), (last, *_) = found["toeplitz"][-2:]
+    for d, result in tables.items():
+        (before, *_), (last, *_) = result["toeplitz"][-2:]
         slope = math.log(last / before) / math.log(ROWS[-1] / ROWS[-2])
         name = NAMES["toeplitz"]
         lines.append(f"| {name}, d = {d}: slope from {ROWS[-2]:,} to {ROWS[-1]:,} rows | {slope:.2f} | at most −0.8 |")
@@ -176,8 +176,8 @@ def plot(tables: dict[int, dict[str, list[tuple[float, float, float]]]]) -> None
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, len(tables), figsize=(9, 4), sharey=True, layout="constrained")
-    for axis, (d, found) in zip(axes, tables.items(), strict=True):
-        for name, column in found.items():
+    for axis, (d, result) in zip(axes, tables.items(), strict=True):
+        for name, column in result.items():
             means = [max(mean, LEAST) for mean, _, _ in column]
             axis.loglog(ROWS[: len(means)], means, marker="o", markersize=3, label=NAMES[name])
         axis.loglog(ROWS[1:], [0.1 * ROWS[1] / n for n in ROWS[1:]], color="grey", linestyle=":", label="slope −1")

@@ -102,16 +102,16 @@ def measured(values: np.ndarray, shares: list[float]) -> dict[str, tuple[float, 
     """Return (worst rank error over the quantiles, seconds) of each way; all take their turn in every round."""
     acts = {name: way(values, shares) for name, way in WAYS.items()}
     ordered = np.sort(values)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in acts}
+    results: dict[str, list[tuple[float, float]]] = {name: [] for name in acts}
     for _ in range(REPEATS):
         for name, act in acts.items():
             start = time.perf_counter()
             answers = act()
             seconds = time.perf_counter() - start
             worst = max(rank_error(ordered, *pair) for pair in zip(answers, shares, strict=True))
-            found[name].append((worst, seconds))
+            results[name].append((worst, seconds))
     return {
-        name: tuple(statistics.median(column) for column in zip(*rows, strict=True)) for name, rows in found.items()
+        name: tuple(statistics.median(column) for column in zip(*rows, strict=True)) for name, rows in results.items()
     }
 
 
@@ -152,8 +152,8 @@ def table() -> str:
     heads = [f"{name} {what}" for name in WAYS for what in ("ranks", "ms")]
     lines = [f"| question | rows | zeros | {' | '.join(heads)} |", "|---|---:|---:|" + "---:|" * len(heads)]
     for size, zeros, (name, shares) in itertools.product(SIZES, ZEROS, QUESTIONS.items()):
-        found = measured(incomes(size, zeros), shares).values()
-        cells = [f"{shown(ranks)} | {1000 * seconds:,.1f}" for ranks, seconds in found]
+        result = measured(incomes(size, zeros), shares).values()
+        cells = [f"{shown(ranks)} | {1000 * seconds:,.1f}" for ranks, seconds in result]
         lines.append(f"| {name} | {size:,} | {zeros:.0%} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

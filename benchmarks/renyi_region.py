@@ -59,9 +59,9 @@ def line(words: str, guarantee: gd.guarantees.Guarantee, delta: float) -> str:
     total = Total(guarantee.components(), curves=True)
     usual = renyi_to_epsilon(total.log_moment_up, delta, total.knots).value
     start = time.process_time()
-    found = float(guarantee.epsilon(delta))
+    result = float(guarantee.epsilon(delta))
     took = 1000 * (time.process_time() - start)
-    return f"| {words} | {delta:g} | {usual:.4f} | {found:.4f} | {100 * (1 - found / usual):.0f} % | {took:.0f} |"
+    return f"| {words} | {delta:g} | {usual:.4f} | {result:.4f} | {100 * (1 - result / usual):.0f} % | {took:.0f} |"
 
 
 if __name__ == "__main__":

@@ -55,10 +55,10 @@ def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: in
     without = [scored(model, table(rng.random((n, 4))), LARGE, 1) for _ in range(WITHOUT)]
     lines = []
     for name, (value, *_) in exact.items():
-        ends = np.array([found[name][1:] for found in scores])
+        ends = np.array([result[name][1:] for result in scores])
         share = ((ends[:, 0] <= value) & (value <= ends[:, 1])).mean()
         half = np.median(ends[:, 1] - ends[:, 0]) / 2
-        wide = half / (Z * np.std([found[name][0] for found in without], ddof=1))
+        wide = half / (Z * np.std([result[name][0] for result in without], ddof=1))
         lines.append(f"| {name} | {n:,} | {epsilon:g} | {value:.4f} | {100 * share:.1f} % | {half:.3g} | {wide:.2g} |")
         print(lines[-1], flush=True)
     return lines

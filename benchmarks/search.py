@@ -186,8 +186,8 @@ def main(splits: int, folder: Path | None) -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
     tables = list(cases(folder))
-    found = {way: {e: [line(case, way, e, splits) for case in tables] for e in EPSILONS} for way in WAYS}
-    PAGE.write_text(page(splits, "".join(section(way, lines) for way, lines in found.items())), "utf-8")
+    results = {way: {e: [line(case, way, e, splits) for case in tables] for e in EPSILONS} for way in WAYS}
+    PAGE.write_text(page(splits, "".join(section(way, lines) for way, lines in results.items())), "utf-8")
 
 
 def page(splits: int, sections: str) -> str:

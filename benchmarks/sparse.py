@@ -36,9 +36,9 @@ def sparse_rows(n: int, key: int) -> tuple[np.ndarray, np.ndarray]:
 
 def largest(values: np.ndarray, count: int) -> np.ndarray:
     kept = np.argsort(np.abs(values))[-count:]
-    found = np.zeros_like(values)
-    found[kept] = values[kept]
-    return found
+    result = np.zeros_like(values)
+    result[kept] = values[kept]
+    return result
 
 
 def mean_ways(rows: np.ndarray, epsilon: float) -> dict[str, np.ndarray]:
@@ -52,12 +52,12 @@ def mean_ways(rows: np.ndarray, epsilon: float) -> dict[str, np.ndarray]:
 
 
 def mean_cell(n: int, epsilon: float) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for key in range(REPEATS["means"]):
         rows, mean = sparse_rows(n, key)
         for name, estimate in mean_ways(rows, epsilon).items():
-            found.setdefault(name, []).append(float(np.linalg.norm(estimate - mean)))
-    return {name: float(np.mean(errors)) for name, errors in found.items()}
+            results.setdefault(name, []).append(float(np.linalg.norm(estimate - mean)))
+    return {name: float(np.mean(errors)) for name, errors in results.items()}
 
 
 def oversized() -> list[str]:
@@ -82,7 +82,7 @@ def oversized() -> list[str]:
 
 
 def regression_cell(n: int, epsilon: float) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for key in range(REPEATS["regressions"]):
         rng = np.random.default_rng((n, int(epsilon), key))
         truth = np.zeros(200)
@@ -94,10 +94,10 @@ def regression_cell(n: int, epsilon: float) -> dict[str, float]:
             model = SparseRegression(
                 5, epsilon, DELTA, bounds=(-1, 1), target_bounds=(-2, 2), fit_intercept=False, solver=solver
             ).fit(rows, target)
-            found.setdefault(solver, []).append(float(np.linalg.norm(model.coef_ - truth)))
+            results.setdefault(solver, []).append(float(np.linalg.norm(model.coef_ - truth)))
         known = np.linalg.lstsq(rows[:, support], target, rcond=None)[0]
-        found.setdefault("oracle", []).append(float(np.linalg.norm(known - truth[support])))
-    return {name: float(np.mean(errors)) for name, errors in found.items()}
+        results.setdefault("oracle", []).append(float(np.linalg.norm(known - truth[support])))
+    return {name: float(np.mean(errors)) for name, errors in results.items()}
 
 
 def genes(path: Path) -> list[str]:
@@ -148,11 +148,12 @@ def main() -> None:
         "|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for n, epsilon, target in MEANS:
-        found = mean_cell(n, epsilon)
+        result = mean_cell(n, epsilon)
         rate = gd.bounds.sparse_mean(n, 1000, 10, epsilon, DELTA)
         lines.append(
-            f"| {n:,} | {epsilon:g} | **{found['ours']:.4f}** | {target:g} | {found['printed']:.3f} | "
-            f"{found['printed'] / found['ours']:.1f} | {found['dense']:.3f} | {found['none']:.4f} | {rate.value:.3f} |"
+            f"| {n:,} | {epsilon:g} | **{result['ours']:.4f}** | {target:g} | {result['printed']:.3f} | "
+            f"{result['printed'] / result['ours']:.1f} | {result['dense']:.3f} | {result['none']:.4f} | "
+            f"{rate.value:.3f} |"
         )
         print(lines[-1], flush=True)
     lines += [
@@ -175,11 +176,11 @@ def main() -> None:
         "| rows | ε | `auto` | target | screen | iht | support known |",
         "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
-    for n, epsilon, wanted in REGRESSIONS:
-        found = regression_cell(n, epsilon)
+    for n, epsilon, expected in REGRESSIONS:
+        result = regression_cell(n, epsilon)
         lines.append(
-            f"| {n:,} | {epsilon:g} | **{found['auto']:.4f}** | {wanted or '–'} | {found['screen']:.4f} | "
-            f"{found['iht']:.4f} | {found['oracle']:.4f} |"
+            f"| {n:,} | {epsilon:g} | **{result['auto']:.4f}** | {expected or '–'} | {result['screen']:.4f} | "
+            f"{result['iht']:.4f} | {result['oracle']:.4f} |"
         )
         print(lines[-1], flush=True)
     lines.append("")

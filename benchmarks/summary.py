@@ -53,10 +53,10 @@ def blocks(text: str) -> list[str]:
 
 def table(text: str, header: str) -> str:
     """Return the first table with `header` in its first line."""
-    found = [block for block in blocks(text) if block.startswith("|") and header in block.splitlines()[0]]
-    if not found:
+    results = [block for block in blocks(text) if block.startswith("|") and header in block.splitlines()[0]]
+    if not results:
         sys.exit(f"No table has {header!r} in its header: run that benchmark again, or mend benchmarks/summary.py.")
-    return found[0]
+    return results[0]
 
 
 def words(text: str) -> str:

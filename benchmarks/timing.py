@@ -132,14 +132,14 @@ def pairs(folder: Path) -> dict[str, Pair]:
 
 def timed(pair: Pair, times: int) -> tuple[list[float], list[float]]:
     """Seconds of each of two, in random order, after three tries that are thrown away."""
-    order, found = random.Random(3), ([], [])
+    order, result = random.Random(3), ([], [])
     for number in range(times + 3):
         for which in order.sample((0, 1), 2):
             start = time.perf_counter()
             pair[which]()
             if number >= 3:
-                found[which].append(time.perf_counter() - start)
-    return found
+                result[which].append(time.perf_counter() - start)
+    return result
 
 
 def row(name: str, pair: Pair, times: int) -> str:

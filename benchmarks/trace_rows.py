@@ -96,8 +96,10 @@ def solvers_of(n: int, d: int, delta: float, key: int) -> tuple[str, ...]:
 def repetition(kind: str, n: int, d: int, delta: float, key: int) -> dict[str, float]:
     """Return the excess of each solver, and of X = 0."""
     data, others = made_twice(kind, n, d, key)
-    found = {solver: excess(fitted(solver, data, delta, key).coef_, others) for solver in solvers_of(n, d, delta, key)}
-    return {**found, "X = 0": excess(np.zeros((d, d)), others)}
+    results = {
+        solver: excess(fitted(solver, data, delta, key).coef_, others) for solver in solvers_of(n, d, delta, key)
+    }
+    return {**results, "X = 0": excess(np.zeros((d, d)), others)}
 
 
 def taken(kind: str, n: int, d: int, delta: float) -> str:
@@ -107,13 +109,13 @@ def taken(kind: str, n: int, d: int, delta: float) -> str:
 
 def cell(kind: str, n: int, d: int, delta: float) -> dict[str, list[float]]:
     """Return the excess of each solver, one for each repetition; "auto" is that of the solver it takes."""
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for key in range(REPEATS[d, delta][COUNTS.index(n)]):
         for solver, value in repetition(kind, n, d, delta, key).items():
-            found.setdefault(solver, []).append(value)
+            results.setdefault(solver, []).append(value)
     name = taken(kind, n, d, delta)
-    print(kind, n, d, delta, name, {solver: f"{np.mean(values):.2g}" for solver, values in found.items()}, flush=True)
-    return {**found, "auto": [*found[name]], "taken": name}  # type: ignore[dict-item]
+    print(kind, n, d, delta, name, {solver: f"{np.mean(values):.2g}" for solver, values in results.items()}, flush=True)
+    return {**results, "auto": [*results[name]], "taken": name}  # type: ignore[dict-item]
 
 
 def text(values: list[float] | None) -> str:
@@ -147,11 +149,11 @@ def table(d: int, delta: float) -> tuple[list[str], dict[tuple[str, int], dict]]
     cells = {}
     for kind in KINDS:
         for n in (n for n, repeats in zip(COUNTS, REPEATS[d, delta], strict=True) if repeats):
-            found = cells[kind, n] = cell(kind, n, d, delta)
-            ratio, error = over_best(found)
-            row = [kind, f"{n:,}", f"{np.mean(found['X = 0']):.2g}", *(text(found.get(name)) for name in names)]
+            result = cells[kind, n] = cell(kind, n, d, delta)
+            ratio, error = over_best(result)
+            row = [kind, f"{n:,}", f"{np.mean(result['X = 0']):.2g}", *(text(result.get(name)) for name in names)]
             last = "1" if ratio == 1 else f"{ratio:.2f} ± {error:.2f}" if error else f"{ratio:.2f}"
-            lines.append("| " + " | ".join([*row, str(found["taken"]), last]) + " |")
+            lines.append("| " + " | ".join([*row, str(result["taken"]), last]) + " |")
     return [*lines, ""], cells
 
 
@@ -165,8 +167,8 @@ def million(d: int) -> list[str]:
         start = time.process_time()
         model = fitted(solver, data, DELTA, 0)
         seconds, schedule = time.process_time() - start, model.method_.schedule
-        found = excess(model.coef_, others)
-        lines.append(f"| {solver} | {schedule.n_later:,} | {schedule.group} | {seconds:.0f} | {found:.2g} |")
+        result = excess(model.coef_, others)
+        lines.append(f"| {solver} | {schedule.n_later:,} | {schedule.group} | {seconds:.0f} | {result:.2g} |")
         print(lines[-1], flush=True)
     return [*lines, ""]
 
@@ -178,8 +180,8 @@ def summary(tables: dict[tuple[int, float], dict]) -> list[str]:
         what = f"isotropic, d = 10, n = {n:,}: the {before:g} of `auto` before `moments`, over that of auto"
         lines.append(f"| {what} | {times:.1f} | at least {target:g} |")
     for label, is_pure in ((f"δ = {DELTA:g}", False), ("pure ε", True)):
-        ratios = [over_best(found) for (_, delta), cells in tables.items() if (delta == 0) == is_pure
-                  for found in cells.values()]  # fmt: skip
+        ratios = [over_best(result) for (_, delta), cells in tables.items() if (delta == 0) == is_pure
+                  for result in cells.values()]  # fmt: skip
         if not ratios:
             continue
         near, (ratio, error) = sum(ratio <= NEAR for ratio, _ in ratios), max(ratios)

@@ -29,7 +29,7 @@ SEVERAL = (1, 2, 3, 5, 10, 30, 100)
 def main() -> None:
     """Write the page."""
     tables = {"Zipf, 100,000 people": zipf(100_000), "industries, ACS 2018": industries()}
-    rows = [line(name, counts_of(keys), *asked) for name, keys in tables.items() for asked in ASKED]
+    rows = [line(name, counts_of(keys), *requested) for name, keys in tables.items() for requested in ASKED]
     PAGE.write_text(page(rows, [several(n_changed) for n_changed in SEVERAL]), "utf-8")
     print(f"{PAGE.name}: {len(rows)} rows")
 
@@ -94,15 +94,15 @@ def gaussian_by_hand(counts: np.ndarray, epsilon: float, delta: float) -> np.nda
 
 def several(n_changed: int) -> str:
     """Return one line of the second table: the least count with an even chance."""
-    asked = gd.ApproxDP(1.0, 1e-6)
+    requested = gd.ApproxDP(1.0, 1e-6)
     made = {
-        kind: [gd.KeySelection(asked, n_changed, noise) for noise in make(n_changed, asked)]
+        kind: [gd.KeySelection(requested, n_changed, noise) for noise in make(n_changed, requested)]
         for kind, make in (("split", _split), ("gaussian", _gaussian))
     }
     evens = [f"{made[kind][0].least_count(0.5):,}" if made[kind] else "–" for kind in ("split", "gaussian")]
     std = 1 / gd.guarantees.gaussian_curve.gaussian_mu(1.0, 5e-7) * math.sqrt(n_changed)
     by_hand = math.ceil(1 - std * scipy.special.ndtri(5e-7 / n_changed))
-    chosen = gd.KeySelection.calibrate(n_changed, asked)
+    chosen = gd.KeySelection.calibrate(n_changed, requested)
     cells = (f"{n_changed}", *evens, f"{by_hand:,}", f"{chosen.least_count(0.5):,}")
     print(*cells, flush=True)
     return "| " + " | ".join(cells) + " |"

@@ -439,8 +439,8 @@ def test_the_table_protects_whom_the_domain_file_names(tmp_path: Path) -> None:
     (tmp_path / "visits.toml").write_text('[unit]\ncolumn = "pid"\nmax_rows = 3\n[attributes]\nkind = ["a", "b"]\n')
     domain = gd.Domain.load(tmp_path / "visits.toml")
     assert gd.Table.scan(tmp_path / "visits.csv", domain=domain).unit == gd.PrivacyUnit("pid", max_rows=3)
-    asked = gd.PrivacyUnit("pid", "replace", 2)
-    assert gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=asked).unit == asked
+    requested = gd.PrivacyUnit("pid", "replace", 2)
+    assert gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=requested).unit == requested
     with pytest.raises(InvalidRequest, match=r"protects the rows of one pid.*Leave unit= out"):
         gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=gd.PrivacyUnit())
 

@@ -60,14 +60,14 @@ def test_system_streams_are_secure_and_differ() -> None:
 
 def places(requests: list[int]) -> list[tuple[int, int]]:
     """Return where in the key stream each answer to `requests` stands; each must stand there once."""
-    stream, rng, found = key_stream(7, 2 * BUFFER * (len(requests) + 1)), research_rng(7), []
+    stream, rng, actual = key_stream(7, 2 * BUFFER * (len(requests) + 1)), research_rng(7), []
     for count in requests:
         answer = rng.bytes(count)
         assert len(answer) == count
         start = stream.find(answer)
         assert start >= 0
-        found.append((start, start + count))
-    return found
+        actual.append((start, start + count))
+    return actual
 
 
 def check_no_reuse(requests: list[int]) -> None:

@@ -103,11 +103,11 @@ def test_the_finest_level_has_the_name_of_the_attribute() -> None:
 
 
 def test_levels_of_two_trees_make_no_domain() -> None:
-    one, two = gd.tree(COLUMNS), gd.tree({**COLUMNS, "REGION": ["N", "S", "S"]})
+    first, second = gd.tree(COLUMNS), gd.tree({**COLUMNS, "REGION": ["N", "S", "S"]})
     with pytest.raises(InvalidRequest, match="not levels of one tree"):
-        gd.Domain({**one.levels, "DISTRICT": two.levels["REGION"]})
+        gd.Domain({**first.levels, "DISTRICT": second.levels["REGION"]})
     with pytest.raises(InvalidRequest, match="not levels of one tree"):
-        gd.Domain({"REGION": one.levels["REGION"], "TRACT": gd.categories(["1", "2", "3"])})
+        gd.Domain({"REGION": first.levels["REGION"], "TRACT": gd.categories(["1", "2", "3"])})
 
 
 def test_a_level_that_nobody_asked_for_changes_no_digest() -> None:

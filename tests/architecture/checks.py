@@ -101,14 +101,14 @@ def upward_imports(place: str, source: str) -> list[str]:
     here = floor(place)
     if here not in ORDER:
         return [f"{place}: {here} has no place in the house; add it to ORDER."]
-    found = []
+    results = []
     for name, at_top, line in imports(place, source):
         there = _target(name)
         if there is None or there == here or ((here, there) in LAZY and not at_top):
             continue
         if ORDER.index(there) > ORDER.index(here) or there in MUST_NOT_KNOW.get(here, ()):
-            found.append(f"{place}:{line}: {here} imports {there}.")
-    return found
+            results.append(f"{place}:{line}: {here} imports {there}.")
+    return results
 
 
 def import_circles(files: dict[str, str]) -> list[str]:
@@ -166,13 +166,13 @@ def one_source_of_randomness(place: str, source: str) -> list[str]:
     tree = _tree(source)
     named = [(name, line) for name, _, line in imports(place, source)]
     named += [(ast.unparse(node), node.lineno) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    found = [
+    results = [
         f"{place}:{line}: {name} is not our source of randomness."
         for name, line in named
         if any(name == word or name.startswith(f"{word}.") for word in forbidden)
         or (name == "os.urandom" and not any(_lives_in(place, home) for home in SYSTEM_RANDOMNESS))
     ]
-    return found + [
+    return results + [
         f"{place}:{node.lineno}: .rvs() draws from NumPy's generator."
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and _attribute(node.func) == "rvs"
@@ -186,12 +186,12 @@ def exact_samplers(place: str, source: str) -> list[str]:
         return []
     tree = _tree(source)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    found = [(node, "float()") for node in calls if ast.unparse(node.func) == "float"]
-    found += [(node, ast.unparse(node)) for node in ast.walk(tree) if _is_float_function(node)]
-    wanted = {f"{module}.{name}" for module in ("math", "numpy") for name in FLOAT_FUNCTIONS}
-    lines = [f"{place}:{node.lineno}: {what} in an exact sampler." for node, what in found]
+    results = [(node, "float()") for node in calls if ast.unparse(node.func) == "float"]
+    results += [(node, ast.unparse(node)) for node in ast.walk(tree) if _is_float_function(node)]
+    expected = {f"{module}.{name}" for module in ("math", "numpy") for name in FLOAT_FUNCTIONS}
+    lines = [f"{place}:{node.lineno}: {what} in an exact sampler." for node, what in results]
     return lines + [
-        f"{place}:{at}: {name} in an exact sampler." for name, _, at in imports(place, source) if name in wanted
+        f"{place}:{at}: {name} in an exact sampler." for name, _, at in imports(place, source) if name in expected
     ]
 
 
@@ -206,13 +206,13 @@ def _is_float_function(node: ast.AST) -> bool:
 
 def narrow_handlers(place: str, source: str) -> list[str]:
     """No handler catches everything; `except BaseException` is allowed where it ends by raising again."""
-    found = []
+    results = []
     for node in ast.walk(_tree(source)):
         if isinstance(node, ast.ExceptHandler) and _catches_all(node):
-            found.append(f"{place}:{node.lineno}: catches everything.")
+            results.append(f"{place}:{node.lineno}: catches everything.")
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and _broad(node.args):
-            found.append(f"{place}:{node.lineno}: suppresses everything.")
-    return found
+            results.append(f"{place}:{node.lineno}: suppresses everything.")
+    return results
 
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
@@ -257,11 +257,11 @@ def function_sizes(files: dict[str, str]) -> list[str]:
     }
     if not sizes:
         return []
-    found = [f"{name}: {size} lines, the most is 60." for name, size in sizes.items() if size > 60]
+    results = [f"{name}: {size} lines, the most is 60." for name, size in sizes.items() if size > 60]
     if median(sizes.values()) > 8:
-        found.append(f"The median function has {median(sizes.values())} lines, the most is 8.")
+        results.append(f"The median function has {median(sizes.values())} lines, the most is 8.")
     long = [f"{name}: {size} lines; at most a tenth may pass 25." for name, size in sizes.items() if size > 25]
-    return found + (long if len(long) > max(1, len(sizes) // 10) else [])
+    return results + (long if len(long) > max(1, len(sizes) // 10) else [])
 
 
 def argument_counts(files: dict[str, str]) -> list[str]:

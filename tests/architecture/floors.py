@@ -70,14 +70,14 @@ def climb(text: str) -> Climb:
 
 
 def _show(text: str) -> None:
-    found = climb(text)
+    actual = climb(text)
     print(  # noqa: T201
-        f"{text}: {len(found.upward)} kinds of calls go up ({sum(found.upward.values())} calls); "
-        f"{len(found.files)} files; {len(found.to_sampler)} functions from release to the sampler"
+        f"{text}: {len(actual.upward)} kinds of calls go up ({sum(actual.upward.values())} calls); "
+        f"{len(actual.files)} files; {len(actual.to_sampler)} functions from release to the sampler"
     )
-    for (caller, file, name), count in sorted(found.upward.items()):
+    for (caller, file, name), count in sorted(actual.upward.items()):
         print(f"  {caller} calls {name} in {file}, {count} times")  # noqa: T201
-    print("  " + " > ".join(name for _, name in found.to_sampler))  # noqa: T201
+    print("  " + " > ".join(name for _, name in actual.to_sampler))  # noqa: T201
 
 
 if __name__ == "__main__":

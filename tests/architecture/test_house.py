@@ -32,14 +32,14 @@ LIBRARY_CHECKS = [checks.import_circles, checks.file_sizes, checks.function_size
 
 @pytest.mark.parametrize("check", FILE_CHECKS, ids=lambda check: check.__name__)
 def test_every_file_keeps_the_rule(check: Callable[[str, str], list[str]]) -> None:
-    found = [line for place, source in FILES.items() for line in check(place, source)]
-    assert not found, "\n".join(["", check.__doc__ or "", *found])
+    results = [line for place, source in FILES.items() for line in check(place, source)]
+    assert not results, "\n".join(["", check.__doc__ or "", *results])
 
 
 @pytest.mark.parametrize("check", LIBRARY_CHECKS, ids=lambda check: check.__name__)
 def test_the_library_keeps_the_rule(check: Callable[[dict[str, str]], list[str]]) -> None:
-    found = check(FILES)
-    assert not found, "\n".join(["", check.__doc__ or "", *found])
+    actual = check(FILES)
+    assert not actual, "\n".join(["", check.__doc__ or "", *actual])
 
 
 PLANTED = [

@@ -42,10 +42,10 @@ def test_none_has_an_internal_name() -> None:
         words = " ".join(re.sub(r"\{[^}]*\}", "", text) for text in (one.what, one.do, one.undone))
         assert not INTERNAL.search(words), named(one)
         for name in re.findall(r"\bgd\.([A-Za-z_.]+[A-Za-z_])", words):
-            found = gaugedp
+            actual = gaugedp
             for part in name.split("."):
-                assert hasattr(found, part), f"{named(one)} names gd.{name}"
-                found = getattr(found, part)
+                assert hasattr(actual, part), f"{named(one)} names gd.{name}"
+                actual = getattr(actual, part)
 
 
 def test_none_fills_in_rows_or_another_programs_words() -> None:

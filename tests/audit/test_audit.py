@@ -42,19 +42,19 @@ def response(epsilon: float, seed: int = 1):
 
 
 def test_a_kept_guarantee_is_not_accused_and_nearly_proved() -> None:
-    found = audited(response(1.0))
-    assert not found.violated
-    assert 0.8 < found.epsilon_lower < 1
-    assert found.epsilon_claimed == 1
-    assert found.delta == 0
-    assert found.method.startswith("black-box: ")
+    actual = audited(response(1.0))
+    assert not actual.violated
+    assert 0.8 < actual.epsilon_lower < 1
+    assert actual.epsilon_claimed == 1
+    assert actual.delta == 0
+    assert actual.method.startswith("black-box: ")
 
 
 def test_a_broken_guarantee_is_found() -> None:
-    found = audited(response(1.5))
-    assert found.violated
-    assert 1 < found.epsilon_lower < 1.5
-    assert repr(found).count("violated") == 1
+    actual = audited(response(1.5))
+    assert actual.violated
+    assert 1 < actual.epsilon_lower < 1.5
+    assert repr(actual).count("violated") == 1
 
 
 def tell(words: list, seed: int = 2):
@@ -98,15 +98,15 @@ def test_a_quadratic_difference_is_seen() -> None:
     """The sign of each output is fair, and its two sizes tell: as of eigenvectors."""
     toss = coins(4)
     scale = {0: np.array([3.0, 1.0]), 1: np.array([1.0, 3.0])}
-    found = audited(lambda bit: scale[bit] * toss.normal(size=2))
-    assert found.violated
+    actual = audited(lambda bit: scale[bit] * toss.normal(size=2))
+    assert actual.violated
 
 
 def test_the_low_order_bits_of_floats_tell() -> None:
     toss = coins(5)
-    found = audited(lambda x: x + toss.laplace(), 0.0, 1.0)
-    assert found.violated
-    assert found.epsilon_lower > 2
+    actual = audited(lambda x: x + toss.laplace(), 0.0, 1.0)
+    assert actual.violated
+    assert actual.epsilon_lower > 2
 
 
 def test_a_point_with_a_tiny_delta_is_not_the_only_one_that_is_tried() -> None:
@@ -116,9 +116,9 @@ def test_a_point_with_a_tiny_delta_is_not_the_only_one_that_is_tried() -> None:
     wide = gd.Gaussian.calibrate(LpBall(1, 2, 1.0), gd.GaussianDP(1.5 * claim.mu))
     step = float(wide.lattice_step)
     noise = iter((wide.draw(20_000, gd.research_rng(6)) * step)[:, 0].tolist())
-    found = gd.audit.audit(lambda x: x + next(noise), 0.0, 1.0, claim, rng=gd.research_rng(7))
-    assert found.violated
-    assert found.delta > 1e-3
+    actual = gd.audit.audit(lambda x: x + next(noise), 0.0, 1.0, claim, rng=gd.research_rng(7))
+    assert actual.violated
+    assert actual.delta > 1e-3
 
 
 # -- rare outputs that only one answer has -----------------------------------------------------------
@@ -141,26 +141,26 @@ def telling(rate: float, sign=SIGNALS["None"], seed: int = 6):
 @pytest.mark.parametrize("sign", SIGNALS)
 @pytest.mark.parametrize(("rate", "runs"), [(0.02, 20_000), (0.1, 4000)])
 def test_a_rare_output_that_only_one_answer_has_is_found(sign: str, rate: float, runs: int) -> None:
-    found = audited(telling(rate, SIGNALS[sign]), 0.0, 1.0, runs=runs)
-    assert found.violated, found
-    assert found.epsilon_lower > 1.3
+    actual = audited(telling(rate, SIGNALS[sign]), 0.0, 1.0, runs=runs)
+    assert actual.violated, actual
+    assert actual.epsilon_lower > 1.3
     assert not audited(telling(0.0), 0.0, 1.0, runs=runs).violated
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", SIGNALS)
 def test_a_rare_output_beyond_delta_is_found(sign: str) -> None:
-    found = audited(telling(5e-3, SIGNALS[sign]), 0.0, 1.0, SMALL_DELTA, runs=60_000)
-    assert found.violated, found
-    assert found.delta < 0.01
+    actual = audited(telling(5e-3, SIGNALS[sign]), 0.0, 1.0, SMALL_DELTA, runs=60_000)
+    assert actual.violated, actual
+    assert actual.delta < 0.01
     assert not audited(telling(1e-4, SIGNALS[sign]), 0.0, 1.0, SMALL_DELTA, runs=60_000).violated
 
 
 def test_the_test_of_rare_outputs_leaves_the_bound_of_common_ones() -> None:
     """The honest twin: what is proved stays near the claim."""
-    found = audited(telling(0.0), 0.0, 1.0, runs=20_000)
-    assert 0.85 < found.epsilon_lower <= 1
-    assert not found.method.endswith("rare outputs")
+    actual = audited(telling(0.0), 0.0, 1.0, runs=20_000)
+    assert 0.85 < actual.epsilon_lower <= 1
+    assert not actual.method.endswith("rare outputs")
 
 
 def test_functions_of_ours_that_choose_or_need_the_answer() -> None:
@@ -177,21 +177,21 @@ def test_functions_of_ours_that_choose_or_need_the_answer() -> None:
 
 
 def test_what_is_returned_can_be_written_down() -> None:
-    found = gd.audit.audit(gd.Laplace.calibrate(LINE, ONE), [0.0], [1.0], runs=1000, rng=gd.research_rng(1))
-    facts = json.loads(json.dumps(found.to_dict()))
-    assert facts["epsilon_lower"] == found.epsilon_lower
+    actual = gd.audit.audit(gd.Laplace.calibrate(LINE, ONE), [0.0], [1.0], runs=1000, rng=gd.research_rng(1))
+    facts = json.loads(json.dumps(actual.to_dict()))
+    assert facts["epsilon_lower"] == actual.epsilon_lower
     assert facts["guarantee"] == "PureDP(1)"
     assert {row["kind"] for row in facts["tests"]} == {"white-box", "black-box"}
     assert 1 <= sum(row["counted"] for row in facts["tests"] if row["kind"] == "black-box") <= 2
-    assert found.runs == 1000
-    assert found.seconds > 0
-    assert "1,000 runs" in repr(found)
+    assert actual.runs == 1000
+    assert actual.seconds > 0
+    assert "1,000 runs" in repr(actual)
 
 
 def test_the_same_key_gives_the_same_audit() -> None:
     mechanism = gd.Laplace.calibrate(LINE, ONE)
-    one, other = (gd.audit.audit(mechanism, [0.0], [1.0], runs=500, rng=gd.research_rng(2)) for _ in range(2))
-    assert one.to_dict() | {"seconds": 0} == other.to_dict() | {"seconds": 0}
+    first, other = (gd.audit.audit(mechanism, [0.0], [1.0], runs=500, rng=gd.research_rng(2)) for _ in range(2))
+    assert first.to_dict() | {"seconds": 0} == other.to_dict() | {"seconds": 0}
 
 
 # -- what is refused ---------------------------------------------------------------------------------
@@ -214,9 +214,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_bad_requests_are_refused_in_a_sentence(words: str) -> None:
-    asked = {"mechanism": lambda x: x, "a": 0, "b": 1, "runs": 200} | REFUSED[words]
+    requested = {"mechanism": lambda x: x, "a": 0, "b": 1, "runs": 200} | REFUSED[words]
     with pytest.raises(InvalidRequest, match=r".\. .*Nothing was read and nothing was spent\.$") as refused:
-        audited(**asked)
+        audited(**requested)
     assert words in str(refused.value)
 
 
@@ -237,8 +237,8 @@ def test_answers_of_a_mechanism_must_be_neighbours(answers, words: str) -> None:
 
 
 def test_a_result_that_is_always_the_same_proves_nothing() -> None:
-    found = audited(lambda _: "same", runs=100)
-    assert (found.epsilon_lower, found.violated) == (0.0, False)
+    actual = audited(lambda _: "same", runs=100)
+    assert (actual.epsilon_lower, actual.violated) == (0.0, False)
 
 
 def test_a_row_is_too_long_for_memory() -> None:
@@ -308,8 +308,8 @@ def test_a_rare_output_that_cannot_be_read_is_refused_too() -> None:
     ids=str,
 )
 def test_structure_and_types_are_part_of_an_output(one, other) -> None:
-    found = audited(lambda value: other if value else one, runs=500)
-    assert found.violated
+    actual = audited(lambda value: other if value else one, runs=500)
+    assert actual.violated
 
 
 @dataclass(frozen=True)
@@ -402,9 +402,9 @@ def test_low_digits_are_told_apart_from_noise_that_is_too_small() -> None:
 def test_rounded_noise_that_is_too_small_is_not_blamed_on_digits() -> None:
     """Of numbers with two decimals, "off the grid" says little more than "below 1/4", and that says all."""
     noise = coins(8)
-    found = audited(lambda x: round(x + noise.normal(scale=0.3), 2), claim=gd.ApproxDP(1, 1e-5), runs=20_000)
-    assert found.violated
-    assert found.remarks == ()
+    actual = audited(lambda x: round(x + noise.normal(scale=0.3), 2), claim=gd.ApproxDP(1, 1e-5), runs=20_000)
+    assert actual.violated
+    assert actual.remarks == ()
 
 
 def test_answers_that_are_too_near_are_told() -> None:
@@ -495,13 +495,13 @@ def test_the_curve_of_gaussian_noise_is_the_claim_to_audit() -> None:
 
 
 def test_the_mu_that_is_proved_is_that_of_the_bound() -> None:
-    found = audited(gaussian(NEEDED / 2), claim=gd.GaussianDP(1 / NEEDED), runs=20_000)
-    assert found.mu_lower is not None
-    assert 1 / NEEDED < found.mu_lower < 2 / NEEDED
-    assert gd.GaussianDP(found.mu_lower).delta(found.epsilon_lower) <= found.delta
-    assert gd.GaussianDP(found.mu_lower * 1.001).delta(found.epsilon_lower) > found.delta
-    assert f"μ ≥ {digits_down(found.mu_lower)}, where" in repr(found)
-    assert replace(found, epsilon_lower=0.0).mu_lower == 0.0
+    actual = audited(gaussian(NEEDED / 2), claim=gd.GaussianDP(1 / NEEDED), runs=20_000)
+    assert actual.mu_lower is not None
+    assert 1 / NEEDED < actual.mu_lower < 2 / NEEDED
+    assert gd.GaussianDP(actual.mu_lower).delta(actual.epsilon_lower) <= actual.delta
+    assert gd.GaussianDP(actual.mu_lower * 1.001).delta(actual.epsilon_lower) > actual.delta
+    assert f"μ ≥ {digits_down(actual.mu_lower)}, where" in repr(actual)
+    assert replace(actual, epsilon_lower=0.0).mu_lower == 0.0
     assert audited(response(1.0)).mu_lower is None
 
 

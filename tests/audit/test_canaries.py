@@ -27,9 +27,9 @@ def test_canaries_find_what_is_leaked_and_no_more() -> None:
 
 
 def test_without_noise_every_guess_is_right() -> None:
-    found = gd.audit.audit_canaries(lambda included: included, np.asarray, n_canaries=100, guessed=40)
-    assert found.correct == 40
-    assert found.epsilon_lower == pytest.approx(gd.audit.one_run(100, 40, 40))
+    actual = gd.audit.audit_canaries(lambda included: included, np.asarray, n_canaries=100, guessed=40)
+    assert actual.correct == 40
+    assert actual.epsilon_lower == pytest.approx(gd.audit.one_run(100, 40, 40))
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_scores_and_counts_must_fit() -> None:
 
 
 def test_one_run_says_what_it_proves() -> None:
-    found = gd.audit.OneRun(1000, 500, 450, 0.99, 1e-5)
-    assert repr(found) == (
+    actual = gd.audit.OneRun(1000, 500, 450, 0.99, 1e-5)
+    assert repr(actual) == (
         "One run: 450 of 500 guesses about 1,000 canaries are right; ε ≥ 1.849 at δ = 1e-05 with confidence 0.99"
     )
     assert " at δ" not in repr(gd.audit.OneRun(1000, 500, 450, 0.99, 0.0))

@@ -15,13 +15,13 @@ MISSES = (0.2, 0.01)
 def above(n: int, right: float, wrong: float, miss: float, point: tuple[float, float], sides: int) -> float:
     """P(the bound is above ε), the guesses right and wrong with these probabilities in each of n runs."""
     epsilon, delta = point
-    found = 0.0
+    actual = 0.0
     for r in range(n + 1):
         for w in range(n + 1 - r):
             weight = comb(n, r) * comb(n - r, w) * right**r * wrong**w * (1 - right - wrong) ** (n - r - w)
             guesses = Guesses(r, r + w, n, sides, always=abs(right + wrong - 1) < 1e-12)
-            found += weight * (guesses.epsilon(miss, delta) > epsilon)
-    return found
+            actual += weight * (guesses.epsilon(miss, delta) > epsilon)
+    return actual
 
 
 @pytest.mark.parametrize("miss", MISSES)
@@ -82,8 +82,8 @@ def test_estimates_for_choosing_are_near_the_exact_bounds() -> None:
 def test_evidence_is_the_exponent_of_a_bound_on_the_tail() -> None:
     right, guessed = np.array([25, 40, 500, 0, 10, 7]), np.array([25, 50, 1000, 0, 20, 7])
     for share in (0.3, most_right(1.0, 0.0), 0.99):
-        found = evidence(right, guessed, np.full(6, share))
-        for r, m, one in zip(right, guessed, found, strict=True):
+        actual = evidence(right, guessed, np.full(6, share))
+        for r, m, one in zip(right, guessed, actual, strict=True):
             assert tail(r, m, share) <= exp(-one) * (1 + 1e-9)
             assert one == 0 or tail(r, m, share) >= exp(-one) / (3 * m**0.5)
     assert evidence(right, guessed, np.full(6, 0.731))[0] == pytest.approx(-25 * log(0.731))

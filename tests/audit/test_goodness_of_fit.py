@@ -51,9 +51,9 @@ def test_what_is_rare_is_not_accused() -> None:
 
 def test_kolmogorov_bounds_are_bounds() -> None:
     values = np.random.default_rng(1).random(500) ** 1.1
-    found = goodness_of_fit.follows(values, lambda x: x)
+    actual = goodness_of_fit.follows(values, lambda x: x)
     exact = stats.kstest(values, "uniform").pvalue
-    assert exact <= found < 1.2 * exact + 0.2
+    assert exact <= actual < 1.2 * exact + 0.2
     other = np.random.default_rng(2).random(500)
     assert stats.ks_2samp(values, other).pvalue <= goodness_of_fit.same_law(values, other)
     assert goodness_of_fit.same_law(other, other + 0.3) < 1e-9
@@ -121,12 +121,12 @@ def test_wide_laws_are_looked_at_in_strides(kind: type, power: int, monkeypatch:
     assert 0 < goodness_of_fit.chance_of_equals(wide) < 2.0**-30
     monkeypatch.setattr(goodness_of_fit, "_MOST_PLACES", 2**20)
     near = kind(Fraction(300) ** power)
-    found = near.draw(5000, gd.research_rng(5))
-    plainly = [test(found, near) for test in (goodness_of_fit.fit, goodness_of_fit.size)] + [
+    actual = near.draw(5000, gd.research_rng(5))
+    plainly = [test(actual, near) for test in (goodness_of_fit.fit, goodness_of_fit.size)] + [
         goodness_of_fit.chance_of_equals(near)
     ]
     monkeypatch.setattr(goodness_of_fit, "_MOST_PLACES", 2000)
-    coarsely = [test(found, near) for test in (goodness_of_fit.fit, goodness_of_fit.size)] + [
+    coarsely = [test(actual, near) for test in (goodness_of_fit.fit, goodness_of_fit.size)] + [
         goodness_of_fit.chance_of_equals(near)
     ]
     assert coarsely[0] > 1e-4

@@ -19,24 +19,24 @@ def mean(rows: np.ndarray) -> np.ndarray:
 
 
 def test_a_mean_of_few_rows_gives_its_members_away() -> None:
-    found = gd.audit.tracing_attack(mean, MEMBERS, OTHERS)
-    assert found.true_positive_rate > 0.9
-    assert found.false_positive_rate <= 0.01
-    assert found.ceiling == 1.0
-    assert found.guarantee is None
+    actual = gd.audit.tracing_attack(mean, MEMBERS, OTHERS)
+    assert actual.true_positive_rate > 0.9
+    assert actual.false_positive_rate <= 0.01
+    assert actual.ceiling == 1.0
+    assert actual.guarantee is None
 
 
 def test_a_mean_of_other_rows_does_not() -> None:
-    found = gd.audit.tracing_attack(lambda _: OTHERS[:20].mean(axis=0), MEMBERS, OTHERS[20:], false_positive_rate=0.05)
-    assert found.true_positive_rate < 0.3
-    assert found.false_positive_rate == pytest.approx(0.05)
+    actual = gd.audit.tracing_attack(lambda _: OTHERS[:20].mean(axis=0), MEMBERS, OTHERS[20:], false_positive_rate=0.05)
+    assert actual.true_positive_rate < 0.3
+    assert actual.false_positive_rate == pytest.approx(0.05)
 
 
 def test_the_printed_statistic_of_every_coordinate_finds_nobody() -> None:
     """Σ_{j∈S} (x_j − x̃_j) against σ√(8·s·log(1/δ)), S all coordinates: their sum tells next to nothing of a row."""
-    found = gd.audit.tracing_attack(mean, MEMBERS, OTHERS, statistic="printed")
-    assert found.threshold == pytest.approx(OTHERS.std() * math.sqrt(8 * 4000 * math.log(1e6)))
-    assert (found.true_positive_rate, found.false_positive_rate) == (0, 0)
+    actual = gd.audit.tracing_attack(mean, MEMBERS, OTHERS, statistic="printed")
+    assert actual.threshold == pytest.approx(OTHERS.std() * math.sqrt(8 * 4000 * math.log(1e6)))
+    assert (actual.true_positive_rate, actual.false_positive_rate) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_it_looks_at_the_largest_coordinates(statistic: str, s: int | None, sign
     low = np.array([[0.0, 1, 0, 1], [1, 0, 1, 0]] * 10)
     row = 30.0 * np.array(signs)
     elsewhere = np.where(row == 0, 30.0, -row)
-    found = gd.audit.tracing_attack(
+    actual = gd.audit.tracing_attack(
         lambda _: np.array([1.0, -2, 3, 0]), np.array([row, elsewhere]), low, statistic=statistic, s=s
     )
-    assert found.threshold == pytest.approx(0.5 * math.sqrt(8 * (s or 3) * math.log(1e6)))
-    assert (found.true_positive_rate, found.false_positive_rate) == (0.5, 0)
+    assert actual.threshold == pytest.approx(0.5 * math.sqrt(8 * (s or 3) * math.log(1e6)))
+    assert (actual.true_positive_rate, actual.false_positive_rate) == (0.5, 0)
 
 
 @pytest.mark.slow
@@ -69,17 +69,17 @@ def test_the_power_at_the_sources_sizes_is_the_one_computed(statistic: str, n: i
     repeats = -(-150 // n)
     for _ in range(repeats):
         members, others = rng.normal(size=(n, 20_000)), rng.normal(size=(100, 20_000))
-        found = gd.audit.tracing_attack(mean, members, others, statistic=statistic, s=s, delta=delta)
-        rates.append(found.true_positive_rate)
-        assert found.false_positive_rate <= delta**2 + 0.02
+        actual = gd.audit.tracing_attack(mean, members, others, statistic=statistic, s=s, delta=delta)
+        rates.append(actual.true_positive_rate)
+        assert actual.false_positive_rate <= delta**2 + 0.02
     power = gd.audit.tracing_power(n, 20_000, s, delta, statistic)
     assert abs(np.mean(rates) - power) < 5 * math.sqrt(power * (1 - power) / (n * repeats))
 
 
 def test_the_computed_power_at_the_sources_sizes() -> None:
     sizes = [(25, 1000, 1e-6), (50, 1000, 1e-2), (9, 100, 1e-6)]
-    found = [gd.audit.tracing_power(n, 20_000, s, delta) for n, s, delta in sizes]
-    assert found == pytest.approx([0.964, 0.987, 0.263], abs=1e-3)
+    results = [gd.audit.tracing_power(n, 20_000, s, delta) for n, s, delta in sizes]
+    assert results == pytest.approx([0.964, 0.987, 0.263], abs=1e-3)
 
 
 @pytest.mark.parametrize("statistic", ["printed", "signed"])
@@ -111,10 +111,10 @@ def test_noise_on_the_mean_lowers_the_power_as_computed() -> None:
     rates = []
     for _ in range(6):
         members, others, added = (rng.normal(size=size) for size in ((n, 20_000), (100, 20_000), 20_000))
-        found = gd.audit.tracing_attack(
+        actual = gd.audit.tracing_attack(
             lambda rows, added=added: rows.mean(axis=0) + noise * added, members, others, statistic="printed", s=1000
         )
-        rates.append(found.true_positive_rate)
+        rates.append(actual.true_positive_rate)
     power = gd.audit.tracing_power(n, 20_000, 1000, noise=noise)
     assert power < 0.9 * gd.audit.tracing_power(n, 20_000, 1000)
     assert abs(np.mean(rates) - power) < 5 * math.sqrt(power * (1 - power) / 150)
@@ -138,8 +138,8 @@ def test_the_ceiling_is_that_of_the_guarantee_wherever_it_is() -> None:
 
     carried.guarantee = gd.PureDP(2.0)  # type: ignore[attr-defined]
     for release, more in ((Fitted, {}), (carried, {}), (mean, {"guarantee": gd.PureDP(2.0)})):
-        found = gd.audit.tracing_attack(release, MEMBERS, OTHERS, **more)
-        assert found.ceiling == pytest.approx(math.exp(2) * 0.01, rel=1e-6)
+        actual = gd.audit.tracing_attack(release, MEMBERS, OTHERS, **more)
+        assert actual.ceiling == pytest.approx(math.exp(2) * 0.01, rel=1e-6)
     weaker = gd.audit.tracing_attack(Fitted, MEMBERS, OTHERS, guarantee=gd.ApproxDP(3.0, 1e-3))
     assert weaker.ceiling == pytest.approx(math.exp(3) * 0.01 + 1e-3, rel=1e-6)
 
@@ -169,9 +169,9 @@ def test_the_ceiling_is_the_least_over_the_curve() -> None:
     ],
 )
 def test_bad_requests(changed: dict, words: str) -> None:
-    asked = {"release_fn": mean, "members": MEMBERS, "non_members": OTHERS} | changed
+    requested = {"release_fn": mean, "members": MEMBERS, "non_members": OTHERS} | changed
     with pytest.raises(InvalidRequest, match=words):
-        gd.audit.tracing_attack(**asked)
+        gd.audit.tracing_attack(**requested)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def drawn(count: int, shape: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("p", POWERS)
 def test_the_gauge_is_the_norm_of_the_singular_values(p: float) -> None:
     matrices = drawn(5, (2, 3))
-    expected = [np.linalg.norm(np.linalg.svd(one)[1], p) / 2.5 for one in matrices]
+    expected = [np.linalg.norm(np.linalg.svd(matrice)[1], p) / 2.5 for matrice in matrices]
     assert np.allclose(SchattenBall((2, 3), p, 2.5).gauge(matrices.reshape(5, 6)), expected)
 
 
@@ -43,7 +43,7 @@ def test_a_single_row_or_column_is_a_euclidean_ball(p: float, shape) -> None:
 @pytest.mark.parametrize("p", POWERS)
 def test_diagonal_matrices_are_an_lp_ball(p: float) -> None:
     values = drawn(4, (1, 3)).reshape(4, 3)
-    matrices = np.array([np.diag(one) for one in values]).reshape(4, 9)
+    matrices = np.array([np.diag(value) for value in values]).reshape(4, 9)
     assert np.allclose(SchattenBall((3, 3), p).gauge(matrices), LpBall(3, p).gauge(values))
     assert np.allclose(SchattenBall((3, 3), p).support(matrices), LpBall(3, p).support(values))
 

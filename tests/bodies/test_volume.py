@@ -21,9 +21,9 @@ def signs(d: int, n: int) -> np.ndarray:
     ("d", "n", "value"), [(5, 50, 31.46666667), (6, 60, 62.04444444), (7, 70, 117.6380952), (8, 80, 230.8063492)]
 )
 def test_sign_polytopes_have_the_known_volumes(d: int, n: int, value: float) -> None:
-    found = volume(Polytope.symmetric_hull(signs(d, n)))
-    assert found.kind == "exact"
-    assert found.value == pytest.approx(value, rel=1e-9)
+    actual = volume(Polytope.symmetric_hull(signs(d, n)))
+    assert actual.kind == "exact"
+    assert actual.value == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize(("d", "n", "value"), [(2, 6, 1.749889441), (3, 12, 3.423226836), (5, 30, 4.277664475)])
@@ -55,9 +55,9 @@ def test_random_polytopes_have_the_known_volumes(d: int, n: int, value: float) -
     ],
 )
 def test_closed_forms(body, value: float) -> None:
-    found = volume(body)
-    assert (found.kind, found.standard_error) == ("exact", None)
-    assert found.value == pytest.approx(value, rel=1e-10)
+    actual = volume(body)
+    assert (actual.kind, actual.standard_error) == ("exact", None)
+    assert actual.value == pytest.approx(value, rel=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 4), (3, 3)])
@@ -91,11 +91,11 @@ def test_multiples_have_the_volume_times_the_factor_to_the_rank(member: Member) 
 
 
 def test_high_rank_gives_a_lower_bound() -> None:
-    found = volume(Polytope.symmetric_hull(np.hstack([np.eye(12), np.ones((12, 1)) / 3])))
-    assert found.kind == "lower"
+    actual = volume(Polytope.symmetric_hull(np.hstack([np.eye(12), np.ones((12, 1)) / 3])))
+    assert actual.kind == "lower"
     log_cross = 12 * math.log(2) - math.lgamma(13)
     # the last generator alone swaps in for nothing: |det| stays 1
-    assert log_cross - 1e-9 <= found.log_volume <= log_cross
+    assert log_cross - 1e-9 <= actual.log_volume <= log_cross
 
 
 @pytest.mark.parametrize("rank", [2, 4, 6])
@@ -112,10 +112,10 @@ def test_the_cross_polytope_lies_below_the_exact_volume(rank: int) -> None:
 
 def test_too_many_facets_give_the_hull_of_the_outermost() -> None:
     matrix = np.random.default_rng(2).normal(size=(7, 400))
-    found = volume(Polytope.symmetric_hull(matrix))
+    actual = volume(Polytope.symmetric_hull(matrix))
     small = volume(Polytope.symmetric_hull(matrix[:, :30]))
-    assert (found.kind, small.kind) == ("lower", "exact")
-    assert found.log_volume > small.log_volume
+    assert (actual.kind, small.kind) == ("lower", "exact")
+    assert actual.log_volume > small.log_volume
 
 
 def test_no_hull_is_listed_again_for_a_few_more_generators(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,9 +131,9 @@ def test_no_hull_is_listed_again_for_a_few_more_generators(monkeypatch: pytest.M
 
 
 def test_a_histogram_of_high_rank_is_exact() -> None:
-    found = volume(Polytope.symmetric_hull(np.tril(np.ones((60, 60)))))
-    assert found.kind == "exact"
-    assert found.log_volume == pytest.approx(60 * math.log(2) - math.lgamma(61), abs=1e-9)
+    actual = volume(Polytope.symmetric_hull(np.tril(np.ones((60, 60)))))
+    assert actual.kind == "exact"
+    assert actual.log_volume == pytest.approx(60 * math.log(2) - math.lgamma(61), abs=1e-9)
 
 
 def test_values_beyond_the_floats() -> None:
@@ -143,10 +143,10 @@ def test_values_beyond_the_floats() -> None:
 
 def test_nearly_parallel_generators_give_a_lower_bound() -> None:
     matrix = np.array([[1.0, 1.0], [1.0, 1 + 1e-12]])
-    found = volume(Polytope.symmetric_hull(matrix))
+    actual = volume(Polytope.symmetric_hull(matrix))
     right = math.log(2 * (1 + 1e-12 - 1))  # the difference of floats is exact
-    assert found.kind == "lower"
-    assert right - 0.1 < found.log_volume <= right
+    assert actual.kind == "lower"
+    assert right - 0.1 < actual.log_volume <= right
 
 
 @pytest.mark.parametrize(

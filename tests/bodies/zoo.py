@@ -42,7 +42,7 @@ def hull_points(matrix: np.ndarray, factor: float, differences: bool, with_zero:
     columns = [np.asarray(column, dtype=float) for column in np.asarray(matrix).T]
     if differences:
         ends = columns + ([np.zeros(len(matrix))] if with_zero else [])
-        points = [one - other for one, other in product(ends, ends)]
+        points = [first - other for first, other in product(ends, ends)]
     else:
         points = [sign * column for sign in (1, -1) for column in columns]
     return factor * np.array(points)

@@ -17,11 +17,11 @@ NORMS = [Geometry((12,), p, 3.0) for p in (1, 1.2, 1.5, 2, 4, math.inf)] + [Geom
 @pytest.mark.parametrize("purpose", ["erm", "sco"])
 @pytest.mark.parametrize("geometry", NORMS, ids=repr)
 def test_it_is_the_mechanisms_bound_but_for_its_sampler(geometry: Geometry, purpose: str, neighbours: str) -> None:
-    found = convex_risk(geometry, 4000, 1.0, 1e-6, purpose=purpose, neighbours=neighbours)
-    asked = gd.ApproxDP(1.0, 1e-6)
-    mechanism = Gibbs.calibrate(geometry, Logistic(), 4000, asked, purpose=purpose, neighbours=neighbours)
-    assert found.value <= mechanism.risk_bound() <= 1.01 * found.value
-    assert max(found.statistical, found.privacy) <= found.value <= found.statistical + found.privacy
+    actual = convex_risk(geometry, 4000, 1.0, 1e-6, purpose=purpose, neighbours=neighbours)
+    requested = gd.ApproxDP(1.0, 1e-6)
+    mechanism = Gibbs.calibrate(geometry, Logistic(), 4000, requested, purpose=purpose, neighbours=neighbours)
+    assert actual.value <= mechanism.risk_bound() <= 1.01 * actual.value
+    assert max(actual.statistical, actual.privacy) <= actual.value <= actual.statistical + actual.privacy
 
 
 def test_rates_of_the_table() -> None:

@@ -56,19 +56,19 @@ CASES = {
 def test_estimates_agree_with_exact_volumes(name: str) -> None:
     """Five estimated standard errors of 24 pairs: a false alarm in about 10^4 keys; the key is fixed."""
     body = Polytope.symmetric_hull(CASES[name], 2.0)
-    found, exact = estimated_volume(body, research_rng(11)), volume(body)
-    assert (found.kind, exact.kind) == ("estimate", "exact")
-    assert 0 < found.standard_error < 0.1
-    assert abs(found.log_volume - exact.log_volume) < 5 * found.standard_error
+    actual, exact = estimated_volume(body, research_rng(11)), volume(body)
+    assert (actual.kind, exact.kind) == ("estimate", "exact")
+    assert 0 < actual.standard_error < 0.1
+    assert abs(actual.log_volume - exact.log_volume) < 5 * actual.standard_error
 
 
 @pytest.mark.statistical
 def test_a_cube_of_nine_dimensions() -> None:
     """Every facet a cone over 256 corners; 5 standard errors as above."""
     corners = np.array(list(product((1.0,), *[(1.0, -1.0)] * 8))).T
-    found = estimated_volume(Polytope.symmetric_hull(corners), research_rng(2), strata=14)
-    assert abs(found.log_volume - 9 * math.log(2)) < 5 * found.standard_error
-    bound, exact = bound_from_volume(found, 9, 1.0), bound_from_volume(volume(LpBall(9, np.inf)), 9, 1.0)
+    actual = estimated_volume(Polytope.symmetric_hull(corners), research_rng(2), strata=14)
+    assert abs(actual.log_volume - 9 * math.log(2)) < 5 * actual.standard_error
+    bound, exact = bound_from_volume(actual, 9, 1.0), bound_from_volume(volume(LpBall(9, np.inf)), 9, 1.0)
     assert (bound.kind, exact.kind) == ("estimate", "exact")
     assert abs(bound - exact) < 5 * bound.standard_error
 

@@ -33,24 +33,24 @@ BODIES: dict[str, Body] = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_no_error_is_below_the_bound(body: Body) -> None:
-    found = gd.geometry(body, 0.5)
-    assert found.bound == lower_bound(body, 0.5)
-    assert list(found.errors.values()) == sorted(found.errors.values())
-    assert min(found.errors.values()) >= 0.98 * found.bound > 0
-    assert found.ratio == min(found.errors.values()) / found.bound < 3
-    assert found.volume_quantity == pytest.approx(volume_quantity(body, 0.5), rel=1e-9)
-    assert found.projected_quantity >= found.volume_quantity * (1 - 1e-9)
-    assert len(found.principal_deviations) == found.rank == body.rank
-    assert (np.diff(found.principal_deviations) <= 0).all()
-    json.dumps(found.to_dict(), allow_nan=False)
+    actual = gd.geometry(body, 0.5)
+    assert actual.bound == lower_bound(body, 0.5)
+    assert list(actual.errors.values()) == sorted(actual.errors.values())
+    assert min(actual.errors.values()) >= 0.98 * actual.bound > 0
+    assert actual.ratio == min(actual.errors.values()) / actual.bound < 3
+    assert actual.volume_quantity == pytest.approx(volume_quantity(body, 0.5), rel=1e-9)
+    assert actual.projected_quantity >= actual.volume_quantity * (1 - 1e-9)
+    assert len(actual.principal_deviations) == actual.rank == body.rank
+    assert (np.diff(actual.principal_deviations) <= 0).all()
+    json.dumps(actual.to_dict(), allow_nan=False)
 
 
 def test_numbers_of_a_cube_by_hand() -> None:
-    found = gd.geometry(LpBall(2, math.inf, 3.0))
-    assert found.volume.value == pytest.approx(36)
-    assert found.volume_quantity == pytest.approx(2 * math.sqrt(2) * 6)
-    assert found.isotropic_constant == pytest.approx(1 / math.sqrt(12), rel=0.01)
-    assert found.principal_deviations == pytest.approx([math.sqrt(3)] * 2, rel=0.02)
+    actual = gd.geometry(LpBall(2, math.inf, 3.0))
+    assert actual.volume.value == pytest.approx(36)
+    assert actual.volume_quantity == pytest.approx(2 * math.sqrt(2) * 6)
+    assert actual.isotropic_constant == pytest.approx(1 / math.sqrt(12), rel=0.01)
+    assert actual.principal_deviations == pytest.approx([math.sqrt(3)] * 2, rel=0.02)
 
 
 def test_every_mechanism_that_can_be_had_is_shown() -> None:
@@ -60,8 +60,8 @@ def test_every_mechanism_that_can_be_had_is_shown() -> None:
 
 
 def test_thin_bodies_have_larger_shadows() -> None:
-    found = gd.geometry(LONG)
-    assert found.projected_quantity > 5 * found.volume_quantity
+    actual = gd.geometry(LONG)
+    assert actual.projected_quantity > 5 * actual.volume_quantity
 
 
 def test_the_table_says_how_each_number_is_known() -> None:
@@ -100,41 +100,41 @@ def test_a_certified_volume_is_named_so() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_pictures_show_the_body_and_its_noise(body: Body, tmp_path: Path) -> None:
-    found = gd.geometry(body)
-    found.save_svg(tmp_path / "body.svg")
+    actual = gd.geometry(body)
+    actual.save_svg(tmp_path / "body.svg")
     drawing = (tmp_path / "body.svg").read_text("utf-8")
     texts = [text for element in ElementTree.fromstring(drawing).iter() if (text := element.text) and text.strip()]
     assert "principal axis 1" in texts
-    assert f"600 draws of {next(iter(found.errors))}" in texts
+    assert f"600 draws of {next(iter(actual.errors))}" in texts
     assert texts.count("principal axis 3") == (2 if body.rank > 2 else 0)
-    assert drawing == found.to_svg(), "the same each time"
+    assert drawing == actual.to_svg(), "the same each time"
 
 
 def test_a_plane_of_two_coordinates() -> None:
-    found = gd.geometry(HULL)
-    assert "coordinate 2" in found.to_svg((0, 2))
+    actual = gd.geometry(HULL)
+    assert "coordinate 2" in actual.to_svg((0, 2))
     for axes in ((0, 3), (1, 1), (-1, 0), (0, 1, 2)):
         with pytest.raises(InvalidRequest, match="two coordinates of 0 to 2"):
-            found.to_svg(axes)  # type: ignore[arg-type]
+            actual.to_svg(axes)  # type: ignore[arg-type]
 
 
 def test_a_shadow_is_that_of_the_corners() -> None:
     """The edge is computed from the support; the farthest corner along each axis is on it."""
-    found, plane = gd.geometry(HULL), np.eye(3)[:, :2]
-    edge, corners = found._edge(plane), HULL.columns()[:2]
+    actual, plane = gd.geometry(HULL), np.eye(3)[:, :2]
+    edge, corners = actual._edge(plane), HULL.columns()[:2]
     assert np.abs(edge).max(axis=0) == pytest.approx(np.abs(corners).max(axis=1))
     assert edge[0] == pytest.approx(edge[-1])
 
 
 def test_what_takes_minutes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gaugedp.bounds.geometry._MOST_WORK", 10)
-    found = gd.geometry(Polytope.symmetric_hull(np.hstack([np.eye(3), np.ones((3, 1))])))
-    assert found.moments is None
-    assert "NIM" not in found.errors
-    assert math.isnan(found.isotropic_constant)
-    assert "isotropic constant  not known" in found.table()
-    assert "principal axis 3" in found.to_svg()
-    json.dumps(found.to_dict(), allow_nan=False)
+    actual = gd.geometry(Polytope.symmetric_hull(np.hstack([np.eye(3), np.ones((3, 1))])))
+    assert actual.moments is None
+    assert "NIM" not in actual.errors
+    assert math.isnan(actual.isotropic_constant)
+    assert "isotropic constant  not known" in actual.table()
+    assert "principal axis 3" in actual.to_svg()
+    json.dumps(actual.to_dict(), allow_nan=False)
 
 
 def test_refusals() -> None:

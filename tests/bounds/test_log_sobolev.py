@@ -32,10 +32,10 @@ def test_the_ceiling_is_below_the_threshold_of_concentration(one: LogSobolev) ->
 
 
 def test_more_delta_or_rows_do_not_lift_it_while_pure_has_no_ceiling() -> None:
-    found = [LogSobolev(50, n, 1.0, delta) for n in (1e4, 1e5) for delta in (1e-9, 1e-2)]
-    assert [one.ceiling for one in found] == pytest.approx([1.2e-3, 1.2e-3, 1.2e-4, 1.2e-4])
-    assert all(one.pure == 0.5 and one.by_curvature < 48 / (2 * one.spread) for one in found)
-    assert found[0].accuracy(0.1, 0.5, 1e4) > 0.75e4  # the same bound tells much of the pure mechanism's β
+    results = [LogSobolev(50, n, 1.0, delta) for n in (1e4, 1e5) for delta in (1e-9, 1e-2)]
+    assert [result.ceiling for result in results] == pytest.approx([1.2e-3, 1.2e-3, 1.2e-4, 1.2e-4])
+    assert all(result.pure == 0.5 and result.by_curvature < 48 / (2 * result.spread) for result in results)
+    assert results[0].accuracy(0.1, 0.5, 1e4) > 0.75e4  # the same bound tells much of the pure mechanism's β
 
 
 def test_beside_the_uniform_law_there_is_no_ceiling_but_a_logarithm() -> None:

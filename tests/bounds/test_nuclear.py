@@ -20,14 +20,14 @@ LOG, KAPPA = math.log(N), (2 * math.log(D + 2) - 1) * math.e
 
 def test_the_terms_are_those_of_the_corollary() -> None:
     """Corollary 2.3.1(a) with L₀ = 2 and L₁ = 3."""
-    found = nuclear_risk(N, D, 1.0, 1e-6, lipschitz=2.0, smoothness=3.0)
+    actual = nuclear_risk(N, D, 1.0, 1e-6, lipschitz=2.0, smoothness=3.0)
     longer = (1 + 2 / N) * math.exp(LOG / N / 2)
-    assert found.start == pytest.approx(2 / math.sqrt(N))
-    assert found.batch == pytest.approx(4 * 2 * math.sqrt(2 * KAPPA) * LOG / N * longer)
-    assert found.stream == pytest.approx(16 * (2 * 3 + 2) * math.sqrt(KAPPA) * LOG / math.sqrt(N))
-    assert found.curvature == pytest.approx(2 * 3 * LOG / N)
-    assert found.confidence == 0
-    assert found.one_pass == pytest.approx(found.statistical + found.privacy)
+    assert actual.start == pytest.approx(2 / math.sqrt(N))
+    assert actual.batch == pytest.approx(4 * 2 * math.sqrt(2 * KAPPA) * LOG / N * longer)
+    assert actual.stream == pytest.approx(16 * (2 * 3 + 2) * math.sqrt(KAPPA) * LOG / math.sqrt(N))
+    assert actual.curvature == pytest.approx(2 * 3 * LOG / N)
+    assert actual.confidence == 0
+    assert actual.one_pass == pytest.approx(actual.statistical + actual.privacy)
 
 
 def test_the_bound_is_the_least_and_says_which() -> None:
@@ -59,11 +59,11 @@ def test_the_sums_behind_the_corollary_are_below_its_terms() -> None:
         t = np.arange(m + 1)
         kappa = (2 * math.log(D + 2) - 1) * math.e
         weight = 4 * eta * (1 - eta) ** (m - t)
-        found = nuclear_risk(n, D, 1.0, 1e-6)
-        assert (weight * 2 * math.sqrt(kappa / (n - m)) * (1 - eta) ** t).sum() <= found.batch
-        assert (weight * 4 * eta * np.sqrt(kappa * t) * 3).sum() <= found.stream
-        assert (2 * eta**2 * (1 - eta) ** t).sum() <= found.curvature
-        assert (1 - eta) ** (m + 1) <= found.start
+        actual = nuclear_risk(n, D, 1.0, 1e-6)
+        assert (weight * 2 * math.sqrt(kappa / (n - m)) * (1 - eta) ** t).sum() <= actual.batch
+        assert (weight * 4 * eta * np.sqrt(kappa * t) * 3).sum() <= actual.stream
+        assert (2 * eta**2 * (1 - eta) ** t).sum() <= actual.curvature
+        assert (1 - eta) ** (m + 1) <= actual.start
 
 
 def test_rates() -> None:
@@ -97,11 +97,11 @@ def test_the_privacy_term_covers_what_the_noise_costs() -> None:
 
 
 def test_the_conjectured_rate() -> None:
-    found = conjectured_rate(10_000, 25, 0.5)
-    assert found.value == pytest.approx(1 / 100 + 5 / 5000)
-    assert (found.statistical, found.privacy) == (pytest.approx(0.01), pytest.approx(0.001))
-    assert "constants unknown" in str(found)
-    assert pickle.loads(pickle.dumps(found)) == found
+    actual = conjectured_rate(10_000, 25, 0.5)
+    assert actual.value == pytest.approx(1 / 100 + 5 / 5000)
+    assert (actual.statistical, actual.privacy) == (pytest.approx(0.01), pytest.approx(0.001))
+    assert "constants unknown" in str(actual)
+    assert pickle.loads(pickle.dumps(actual)) == actual
 
 
 def test_ojas_term_falls_as_the_root() -> None:

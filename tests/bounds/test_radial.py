@@ -30,12 +30,12 @@ def test_the_oracle_adds_the_series(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 9.0, 50.0])
 def test_scaled_sums_have_the_guaranteed_digits(epsilon: float) -> None:
     last, offsets = 62, [0.0, 1e-9, 0.37, 1.0]
-    found = scaled_sums(np.array(offsets), epsilon, last)
+    actual = scaled_sums(np.array(offsets), epsilon, last)
     with mpmath.workdps(60):
         for place, u in enumerate(offsets):
             for m, value in enumerate(exact_sums(u, epsilon, last)):
                 scale = -mpmath.expm1(-mpmath.mpf(epsilon)) * mpmath.mpf(epsilon) ** m / mpmath.factorial(m)
-                assert abs(found[m, place] / (value * scale) - 1) < 3 * (last + 2) ** 2 * 2.0**-53
+                assert abs(actual[m, place] / (value * scale) - 1) < 3 * (last + 2) ** 2 * 2.0**-53
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -95,10 +95,10 @@ def test_fewer_runs_of_wide_answers() -> None:
 def test_the_page_needs_nothing_from_elsewhere_and_shows_texts_as_texts() -> None:
     from gaugedp.report.audits import render
 
-    found = gd.audit.audit(lambda x: x, 0, 1, gd.PureDP(1.0), runs=200, rng=gd.research_rng(1))
-    page = render(found, {"question": "<script>alert(1)</script>"})
+    actual = gd.audit.audit(lambda x: x, 0, 1, gd.PureDP(1.0), runs=200, rng=gd.research_rng(1))
+    page = render(actual, {"question": "<script>alert(1)</script>"})
     assert "<script" not in page
     assert "http" not in page
     assert "The claim is violated" in page
-    assert page == render(found, {"question": "<script>alert(1)</script>"})
+    assert page == render(actual, {"question": "<script>alert(1)</script>"})
     assert page.count("alarms</span>") == 1

@@ -237,11 +237,11 @@ def test_a_reader_who_leaves_early_gets_no_false_advice(command: str, desk: Desk
         "import os, sys\nfrom gaugedp.cli.main import run\nread, write = os.pipe()\nos.close(read)\n"
         "os.dup2(write, 1)\nsys.stdout = open(1, 'w', closefd=False)\nsys.exit(run(words))"
     )
-    asked = options(key="my key")
+    requested = options(key="my key")
     if command == "fit":
         pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-        asked = [*options(key="my key", query=None), "--model", "logistic", "--target", "SEX", "--features", "AGE"]
-    words = [command, "people.csv", *asked, "--json"]
+        requested = [*options(key="my key", query=None), "--model", "logistic", "--target", "SEX", "--features", "AGE"]
+    words = [command, "people.csv", *requested, "--json"]
     done = forks.run(program, desk.folder, words=words)
     assert done.code == 1
     assert "--key 'my key' shows it again, at no cost" in done.err
@@ -266,10 +266,10 @@ def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
     assert desk.gaugedp("ledger", "open", "new.ledger", "--budget", "1,0.01").err == f"{said}\n"
     assert desk.gaugedp("ledger", "open", "best.ledger", "--budget", "best=1,0.01").err == f"{said}\n"
     assert desk.gaugedp("ledger", "open", "other.ledger", "--budget", "1,0.001").err == ""
-    asked = {"ledger": "new.ledger", "epsilon": "0.1", "delta": "0.002"}
-    assert f"Remark: delta is 0.002: {why}" in desk.release(**asked).err
-    assert "Remark" not in desk.release(**{**asked, "delta": "0.0005"}).err
-    assert desk.release(**asked, budget="1,0.01").err.count("Remark: delta is ") == 1
+    requested = {"ledger": "new.ledger", "epsilon": "0.1", "delta": "0.002"}
+    assert f"Remark: delta is 0.002: {why}" in desk.release(**requested).err
+    assert "Remark" not in desk.release(**{**requested, "delta": "0.0005"}).err
+    assert desk.release(**requested, budget="1,0.01").err.count("Remark: delta is ") == 1
 
 
 def test_a_plan_that_protects_hardly_anybody_is_remarked_on(desk: Desk) -> None:
@@ -362,10 +362,10 @@ def test_open_show_verify(desk: Desk) -> None:
 
 def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "mean(PAY); SEX", "--epsilon", "1")
-    found = re.search(r"mean\(PAY\) +1 +±([\d,.]+) +±([\d,.]+) ", done.out)
-    assert found is not None, done.out
+    actual = re.search(r"mean\(PAY\) +1 +±([\d,.]+) +±([\d,.]+) ", done.out)
+    assert actual is not None, done.out
     facts = json.loads(desk.gaugedp("plan", *done_words("mean(PAY); SEX"), "--json").out)
-    assert [float(text) for text in found.groups()] == pytest.approx(facts["terms"][0]["of_1000_rows"], rel=1e-3)
+    assert [float(text) for text in actual.groups()] == pytest.approx(facts["terms"][0]["of_1000_rows"], rel=1e-3)
     assert "Means: for a group of 1,000 rows" in done.out
 
 
@@ -424,8 +424,8 @@ def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> N
     ]
     assert "Never answered: the run was killed, or is still going. What it cost stays spent." in shown.out
     assert "the total is" not in shown.out
-    asked = desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "3e-6")
-    assert "the total is: epsilon 3 at delta 3e-06." in asked.out
+    requested = desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "3e-6")
+    assert "the total is: epsilon 3 at delta 3e-06." in requested.out
     assert "epsilon inf at delta 1e-06" in desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "1e-6").out
     facts = json.loads(desk.gaugedp("ledger", "show", "fits.ledger", "--json").out)
     states = [line["state"] for line in facts["entries"] if line["kind"] == "reserve"]

@@ -19,11 +19,11 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
 
 
 def test_a_healthy_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = lines(capsys, str(tmp_path))
+    code, actual = lines(capsys, str(tmp_path))
     assert code == 0
-    assert {found[part]["state"] for part in ("Python", "numpy", "engine DuckDB", "entropy")} == {"well"}
-    assert "ms" in found[f"ledger in {tmp_path}"]["words"]
-    assert {line["state"] for line in found.values()} <= {"well", "absent", "trials"}
+    assert {actual[part]["state"] for part in ("Python", "numpy", "engine DuckDB", "entropy")} == {"well"}
+    assert "ms" in actual[f"ledger in {tmp_path}"]["words"]
+    assert {line["state"] for line in actual.values()} <= {"well", "absent", "trials"}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -33,9 +33,9 @@ def test_a_table_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = lines(capsys, "--folder", str(tmp_path / "nowhere"))
+    code, actual = lines(capsys, "--folder", str(tmp_path / "nowhere"))
     assert code == 1
-    line = found[f"ledger in {tmp_path / 'nowhere'}"]
+    line = actual[f"ledger in {tmp_path / 'nowhere'}"]
     assert (line["state"], line["words"]) == ("wrong", f"There is no folder '{tmp_path / 'nowhere'}'. Make it first.")
 
 
@@ -43,15 +43,15 @@ def test_a_file_and_a_full_disk(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    code, found = lines(capsys, str(tmp_path / "file"))
-    assert (code, found[f"ledger in {tmp_path / 'file'}"]["words"]) == (
+    code, actual = lines(capsys, str(tmp_path / "file"))
+    assert (code, actual[f"ledger in {tmp_path / 'file'}"]["words"]) == (
         1,
         f"'{tmp_path / 'file'}' is a file. Give a folder.",
     )
     monkeypatch.setattr(tempfile, "mkdtemp", fail)
-    code, found = lines(capsys, str(tmp_path))
+    code, actual = lines(capsys, str(tmp_path))
     words = f"Nothing can be written in '{tmp_path}' (No space left on device)."
-    assert (code, found[f"ledger in {tmp_path}"]["words"]) == (1, words)
+    assert (code, actual[f"ledger in {tmp_path}"]["words"]) == (1, words)
 
 
 def fail(*_: object, **__: object) -> None:
@@ -64,8 +64,8 @@ def test_a_folder_in_memory_is_for_trials(
 ) -> None:
     (tmp_path / "mounts").write_text(f"none {tmp_path} {kind} rw 0 0\n")
     monkeypatch.setattr(file_checks, "_MOUNTS", tmp_path / "mounts")
-    code, found = lines(capsys, str(tmp_path))
-    line = found[f"ledger in {tmp_path}"]
+    code, actual = lines(capsys, str(tmp_path))
+    line = actual[f"ledger in {tmp_path}"]
     assert (code, line["state"]) == (0, "well" if kind == "ext4" else "trials")
     assert ("is in memory and is lost at a restart" in line["words"]) == (kind != "ext4")
 
@@ -79,15 +79,15 @@ def test_a_missing_part_and_a_missing_extra(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "_version_of", lambda _: None)
-    code, found = lines(capsys, "--folder", str(tmp_path))
+    code, actual = lines(capsys, "--folder", str(tmp_path))
     assert code == 1
-    assert found["numpy"]["state"] == "wrong"
-    assert found["extra [learn]"]["words"] == "pip install 'gaugedp[learn]'"
+    assert actual["numpy"]["state"] == "wrong"
+    assert actual["extra [learn]"]["words"] == "pip install 'gaugedp[learn]'"
 
 
 def test_a_stream_that_repeats_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "system_rng", lambda: doctor.research_rng(7))
-    code, found = lines(capsys, "--folder", str(tmp_path))
-    assert (code, found["entropy"]["state"]) == (1, "wrong")
+    code, actual = lines(capsys, "--folder", str(tmp_path))
+    assert (code, actual["entropy"]["state"]) == (1, "wrong")

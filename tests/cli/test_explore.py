@@ -16,8 +16,8 @@ FEW = 35  # points of the first round: 7 values of ε for 5 of δ
 
 
 def explored(desk: Desk, *more: str, text: str = "SEX") -> Done:
-    asked = ["--domain", "domain.toml", "--query", text, "--out", "page.html", "--seconds", "0"]
-    return desk.gaugedp("explore", *asked, *more)
+    requested = ["--domain", "domain.toml", "--query", text, "--out", "page.html", "--seconds", "0"]
+    return desk.gaugedp("explore", *requested, *more)
 
 
 @pytest.mark.slow

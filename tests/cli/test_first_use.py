@@ -29,8 +29,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_plan_release_show_verify(folder: Path) -> None:
-    asked = ["--domain", "domain.toml", "--query", QUESTION, "--epsilon", "0.5"]
-    planned = gaugedp(folder, "plan", *asked)
+    requested = ["--domain", "domain.toml", "--query", QUESTION, "--epsilon", "0.5"]
+    planned = gaugedp(folder, "plan", *requested)
     assert (planned.returncode, planned.stderr) == (0, "")
     assert "Chosen:" in planned.stdout
     assert sorted(path.name for path in folder.iterdir()) == ["acs.csv", "domain.toml"]
@@ -38,7 +38,7 @@ def test_plan_release_show_verify(folder: Path) -> None:
     files = ["--ledger", "tables.ledger", "--budget", "2", "--out", "answers.csv"]
     if importlib.util.find_spec("matplotlib"):
         files += ["--report", "report.html"]
-    released = gaugedp(folder, "release", "acs.csv", *asked, *files)
+    released = gaugedp(folder, "release", "acs.csv", *requested, *files)
     assert released.returncode == 0, released.stderr
     assert "PureDP(1.5) is left" in released.stdout
     assert "Traceback" not in released.stderr
@@ -58,8 +58,8 @@ def test_plan_release_show_verify(folder: Path) -> None:
     assert (verified.returncode, verified.stderr) == (0, "")
     assert "all in order" in verified.stdout
 
-    refused = gaugedp(folder, "release", "acs.csv", *asked[:-1], "1.6", "--ledger", "tables.ledger")
+    refused = gaugedp(folder, "release", "acs.csv", *requested[:-1], "1.6", "--ledger", "tables.ledger")
     assert (refused.returncode, refused.stdout) == (3, "")
     assert refused.stderr.endswith("Nothing was read and nothing was spent.\n")
-    wrong = gaugedp(folder, "release", "absent.csv", *asked, "--ledger", "tables.ledger")
+    wrong = gaugedp(folder, "release", "absent.csv", *requested, "--ledger", "tables.ledger")
     assert (wrong.returncode, wrong.stdout) == (2, "")

@@ -68,44 +68,44 @@ def acs_model(desk: Desk, model: str, target: str, features: str, **chosen: str)
 
 
 def test_income_by_schooling_on_the_example(acs: Desk) -> None:
-    found = acs_model(acs, "linear", "PINCP", "EDU, AGEP, SEX", epsilon="4", score="4")
-    assert list(found["coefficients"])[:2] == ["EDU=N", "EDU=1"]
-    weights = found["coefficients"]
+    actual = acs_model(acs, "linear", "PINCP", "EDU, AGEP, SEX", epsilon="4", score="4")
+    assert list(actual["coefficients"])[:2] == ["EDU=N", "EDU=1"]
+    weights = actual["coefficients"]
     assert weights["EDU=12"] - weights["EDU=8"] > 10_000, "dollars that come with a doctorate"
-    score = found["score"]
+    score = actual["score"]
     assert score["name"] == "mean absolute error"
     assert score["lower"] <= score["value"] <= score["upper"]
     assert score["value"] < 38_000, "the mean of everybody is off by 43,489, least squares without noise by 32,660"
-    assert found["classes"] is None
+    assert actual["classes"] is None
     assert acs.ledger("acs.ledger").spent == ApproxDP(4, 1e-6)
 
 
 def test_income_in_the_norm_l1_on_the_example(acs: Desk) -> None:
-    found = acs_model(acs, "linear", "PINCP", "EDU, AGEP, SEX", epsilon="4", score="4", norm="l1", radius="2")
-    facts = found["facts"]
+    actual = acs_model(acs, "linear", "PINCP", "EDU, AGEP, SEX", epsilon="4", score="4", norm="l1", radius="2")
+    facts = actual["facts"]
     assert (facts["estimator"], facts["norm"], facts["radius"]) == ("Lasso", "l1", 2.0)
-    assert found["coefficients"]["EDU=12"] >= found["coefficients"]["EDU=1"]
-    assert found["score"]["value"] < 42_000, "the mean of everybody is off by 43,489"
+    assert actual["coefficients"]["EDU=12"] >= actual["coefficients"]["EDU=1"]
+    assert actual["score"]["value"] < 42_000, "the mean of everybody is off by 43,489"
     assert acs.ledger("acs.ledger").spent == ApproxDP(4, 1e-6)
 
 
 @pytest.mark.parametrize("model", ["logistic", "svc"])
 def test_owning_a_home_by_income_on_the_example(acs: Desk, model: str) -> None:
-    found = acs_model(acs, model, "OWN_RENT", "HOUSING_TYPE, MSP, POVPIP, PUMA", epsilon="4", score="4")
-    assert found["classes"] == ["0", "1", "2"]
-    assert set(found["intercept"]) == {"0", "1", "2"}
-    assert set(found["coefficients"]["POVPIP"]) == {"0", "1", "2"}
-    assert found["score"]["name"] == "accuracy"
-    assert 0.78 < found["score"]["value"] < 0.95, "the most frequent class is right for 74 %"
+    actual = acs_model(acs, model, "OWN_RENT", "HOUSING_TYPE, MSP, POVPIP, PUMA", epsilon="4", score="4")
+    assert actual["classes"] == ["0", "1", "2"]
+    assert set(actual["intercept"]) == {"0", "1", "2"}
+    assert set(actual["coefficients"]["POVPIP"]) == {"0", "1", "2"}
+    assert actual["score"]["name"] == "accuracy"
+    assert 0.78 < actual["score"]["value"] < 0.95, "the most frequent class is right for 74 %"
 
 
 @pytest.mark.parametrize("model", ["logistic", "svc"])
 def test_two_classes_have_one_score(acs: Desk, model: str) -> None:
-    found = acs_model(acs, model, "DEYE", "AGEP", epsilon="4", score="4")
-    assert found["classes"] == ["1", "2"]
-    assert isinstance(found["intercept"], float)
-    assert all(isinstance(number, float) for number in found["coefficients"].values())
-    assert found["score"]["value"] > 0.9, "98 % see well"
+    actual = acs_model(acs, model, "DEYE", "AGEP", epsilon="4", score="4")
+    assert actual["classes"] == ["1", "2"]
+    assert isinstance(actual["intercept"], float)
+    assert all(isinstance(number, float) for number in actual["coefficients"].values())
+    assert actual["score"]["value"] > 0.9, "98 % see well"
 
 
 # -- what it prints, stores and costs --------------------------------------------------------------
@@ -117,18 +117,18 @@ def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
     check_silence(done)
     assert done.err.splitlines()[0] == "Opened a new ledger 'new.ledger' with a budget of ApproxDP(2, 1e-05)."
     assert done.err.splitlines()[2] == LOOKING
-    found = json.loads(done.out)
-    assert found == json.loads((desk.folder / "model.json").read_text("utf-8"))
-    assert from_dict(found["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent
-    assert (found["model"], found["target"], found["score"]) == ("linear", "PAY", None)
-    assert len(found["coefficients"]) == 2 + 10
-    assert found["facts"]["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
-    assert found["facts"]["table"] == "people"
-    assert all(len(rule) > 20 for rule in found["facts"]["rules"]), "sentences, not letters"
-    assert any("Malformed lines are left out" in rule for rule in found["facts"]["rules"])
-    assert found["facts"]["research_seed"] is None
-    assert found["facts"]["account"]["durable"] is True
-    assert from_dict(found["facts"]["guarantee_for_a_row"]).epsilon(1e-6) <= 0.5 * (1 + 1e-9)
+    actual = json.loads(done.out)
+    assert actual == json.loads((desk.folder / "model.json").read_text("utf-8"))
+    assert from_dict(actual["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent
+    assert (actual["model"], actual["target"], actual["score"]) == ("linear", "PAY", None)
+    assert len(actual["coefficients"]) == 2 + 10
+    assert actual["facts"]["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
+    assert actual["facts"]["table"] == "people"
+    assert all(len(rule) > 20 for rule in actual["facts"]["rules"]), "sentences, not letters"
+    assert any("Malformed lines are left out" in rule for rule in actual["facts"]["rules"])
+    assert actual["facts"]["research_seed"] is None
+    assert actual["facts"]["account"]["durable"] is True
+    assert from_dict(actual["facts"]["guarantee_for_a_row"]).epsilon(1e-6) <= 0.5 * (1 + 1e-9)
     assert desk.ledger("new.ledger").verify().unsettled == ()
 
 
@@ -160,9 +160,9 @@ def test_how_rows_are_read_is_told_where_details_are_asked_for_alone(desk: Desk)
 
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
     files = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
-    asked = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
-    assert "This carries no information: few or no rows" in fit(acs, "acs.csv", **asked, score="1e-5").out
-    assert "no information" not in fit(acs, "acs.csv", **asked, score="0.5").out
+    requested = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
+    assert "This carries no information: few or no rows" in fit(acs, "acs.csv", **requested, score="1e-5").out
+    assert "no information" not in fit(acs, "acs.csv", **requested, score="0.5").out
 
 
 def test_a_large_delta_is_remarked_on_and_the_rule_for_text_is_said(desk: Desk) -> None:
@@ -174,11 +174,11 @@ def test_a_large_delta_is_remarked_on_and_the_rule_for_text_is_said(desk: Desk) 
 
 @pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])
 def test_a_score_costs_what_it_has_above_the_fit(desk: Desk, score: str, cost: float) -> None:
-    found = fitted(desk, score=score)
+    actual = fitted(desk, score=score)
     assert desk.ledger().spent == PureDP(0.5 + cost)
-    assert from_dict(found["guarantee"]) == PureDP(cost)
-    assert from_dict(found["score"]["guarantee"]) == PureDP(float(score))
-    assert 0 <= found["score"]["lower"] <= found["score"]["value"] <= found["score"]["upper"] <= 1000
+    assert from_dict(actual["guarantee"]) == PureDP(cost)
+    assert from_dict(actual["score"]["guarantee"]) == PureDP(float(score))
+    assert 0 <= actual["score"]["lower"] <= actual["score"]["value"] <= actual["score"]["upper"] <= 1000
     assert len(desk.ledger().verify().unsettled) == 0
     said = fit(desk, score="0.1", epsilon="0.1").out
     assert re.search(
@@ -205,9 +205,9 @@ def test_a_key_brings_the_stored_model_back(desk: Desk) -> None:
 
 
 def test_a_radius_holds_the_coefficients_and_is_told(desk: Desk) -> None:
-    found = fitted(desk, radius="0.001", ledger="rich.ledger", budget="1e6", epsilon="1e5")
-    assert found["facts"]["radius"] == 0.001
-    assert max(map(abs, found["coefficients"].values())) <= 0.5, "dollars, of 1,000 that there are"
+    actual = fitted(desk, radius="0.001", ledger="rich.ledger", budget="1e6", epsilon="1e5")
+    assert actual["facts"]["radius"] == 0.001
+    assert max(map(abs, actual["coefficients"].values())) <= 0.5, "dollars, of 1,000 that there are"
     assert "Planning" not in fit(desk).err, "no mechanisms are compared"
 
 
@@ -217,8 +217,8 @@ def test_two_fits_of_one_table_differ(desk: Desk) -> None:
 
 def test_a_table_without_rows_is_fitted_like_any_other(desk: Desk) -> None:
     (desk.folder / "empty.csv").write_text(",".join(HEADER) + "\n")
-    found = fitted(desk, "empty.csv", score="0.5")
-    assert 0 <= found["score"]["lower"] <= found["score"]["upper"] <= 1000
+    actual = fitted(desk, "empty.csv", score="0.5")
+    assert 0 <= actual["score"]["lower"] <= actual["score"]["upper"] <= 1000
     assert desk.ledger().spent == PureDP(1)
 
 
@@ -230,17 +230,17 @@ def test_the_guarantee_is_to_the_unit_of_the_domain_file(desk: Desk, unit: str, 
     (desk.folder / "domain.toml").write_text(
         f"{DOMAIN.replace('[attributes]', f'[unit]{chr(10)}{unit}{chr(10)}[attributes]')}"
     )
-    found = fitted(desk, ledger="new.ledger", budget="2,1e-5", delta="1e-6", score="0.5")
-    assert from_dict(found["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent
-    assert from_dict(found["facts"]["asked"]) == ApproxDP(0.5, 1e-6), "for the unit, not for a row"
-    for_a_row = from_dict(found["facts"]["guarantee_for_a_row"])
+    actual = fitted(desk, ledger="new.ledger", budget="2,1e-5", delta="1e-6", score="0.5")
+    assert from_dict(actual["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent
+    assert from_dict(actual["facts"]["asked"]) == ApproxDP(0.5, 1e-6), "for the unit, not for a row"
+    for_a_row = from_dict(actual["facts"]["guarantee_for_a_row"])
     assert for_a_row.epsilon(5e-7) <= 0.5 / size * (1 + 1e-9)
-    assert desk.ledger("new.ledger").unit.to_dict() == found["facts"]["unit"]
+    assert desk.ledger("new.ledger").unit.to_dict() == actual["facts"]["unit"]
 
 
 def test_a_ledger_of_another_currency_is_charged_where_it_can_be(desk: Desk) -> None:
-    found = fitted(desk, ledger="rho.ledger", budget="rho=1")
-    assert from_dict(found["guarantee"]) == PureDP(0.5)
+    actual = fitted(desk, ledger="rho.ledger", budget="rho=1")
+    assert from_dict(actual["guarantee"]) == PureDP(0.5)
     assert fit(desk, ledger="rho.ledger", delta="1e-6").code == 3
     chosen = {"model": "svc", "target": "AGE", "features": "SEX", "score": "0.25"}
     gaussian = fitted(desk, ledger="rho.ledger", delta="1e-6", **chosen)
@@ -378,18 +378,18 @@ def test_ratings_are_fitted_stored_and_predicted(desk: Desk) -> None:
     text = 'name = "rated"\n[unit]\nneighbours = "add_remove"\ncolumn = "who"\nmax_rows = 5\n'
     text += "[attributes]\nwho = { from = 1, to = 40 }\nwhat = { from = 1, to = 5 }\n"
     (desk.folder / "rated.toml").write_text(text + "[columns]\nstars = { low = 1, high = 5 }\n", "utf-8")
-    asked = {
+    requested = {
         "domain": "rated.toml",
         "model": "ratings",
         "target": "stars",
         "features": "who, what",
         "ledger": "r.ledger",
     }
-    done = fit(desk, "rated.csv", **asked, budget="1", epsilon="1", key="k", out="model.json")
+    done = fit(desk, "rated.csv", **requested, budget="1", epsilon="1", key="k", out="model.json")
     assert done.code == 0, done.err
     assert "ratings model of stars" in done.out
     assert desk.ledger("r.ledger").spent == PureDP(1)
-    again = fit(desk, "rated.csv", "--json", **asked, epsilon="1", key="k")
+    again = fit(desk, "rated.csv", "--json", **requested, epsilon="1", key="k")
     assert json.loads(again.out) == json.loads((desk.folder / "model.json").read_text("utf-8"))
     predicted = desk.gaugedp("predict", "rated.csv", "--model", "model.json", "--domain", "rated.toml")
     assert predicted.code == 0, predicted.err
@@ -406,9 +406,9 @@ def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> N
     text = 'name = "rated"\n[unit]\nneighbours = "add_remove"\ncolumn = "who"\nmax_rows = 4\n'
     text += "[attributes]\nwho = { from = 1, to = 60 }\nwhat = { from = 1, to = 4 }\n"
     (desk.folder / "rated.toml").write_text(text + "[columns]\nstars = { low = 1, high = 5 }\n", "utf-8")
-    asked = {"domain": "rated.toml", "model": "ratings", "target": "stars", "features": "who, what"}
+    requested = {"domain": "rated.toml", "model": "ratings", "target": "stars", "features": "who, what"}
     words = {"ledger": "r.ledger", "budget": "900,1e-5", "epsilon": "800", "delta": "1e-6", "out": "model.json"}
-    assert fit(desk, "rated.csv", **asked, **words).code == 0
+    assert fit(desk, "rated.csv", **requested, **words).code == 0
     command = ("recommend", "own.csv", "--model", "model.json", "--domain", "rated.toml", "-n", "2")
 
     def told(*rows: str) -> dict[str, float]:

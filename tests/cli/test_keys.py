@@ -32,13 +32,13 @@ def test_keys_are_shown_and_the_domain_file_is_asked(desk: Desk) -> None:
     assert NEW_LEDGER in done.err
     assert "2 keys are shown" in (desk.folder / "keys.html").read_text("utf-8")
     assert RARE not in done.out + done.err + (desk.folder / "keys.html").read_text("utf-8")
-    asked = desk.gaugedp(
+    requested = desk.gaugedp(
         "release", "towns.csv", "--domain", "with-keys.toml", "--query", "CITY", "--epsilon", "1",
         "--ledger", "towns.ledger",
     )  # fmt: skip
-    assert asked.code == 0, asked.err
-    assert "CITY=Bern" in asked.out
-    assert "CITY=other" in asked.out
+    assert requested.code == 0, requested.err
+    assert "CITY=Bern" in requested.out
+    assert "CITY=other" in requested.out
     again = keys(desk, "--key", "cities", "--json")
     assert json.loads(again.out)["keys"] == ["Basel", "Bern"]
     assert desk.ledger("towns.ledger").spent == gd.ApproxDP(2.0, 1e-6)
@@ -71,10 +71,10 @@ def test_what_is_refused_opens_no_ledger(desk: Desk) -> None:
         assert said in done.err
         assert "Nothing was read and nothing was spent." in done.err
         assert not (desk.folder / "towns.ledger").exists()
-    asked = desk.gaugedp("release", "towns.csv", "--domain", "towns.toml", "--query", "CITY", "--epsilon", "1",
+    requested = desk.gaugedp("release", "towns.csv", "--domain", "towns.toml", "--query", "CITY", "--epsilon", "1",
                          "--ledger", "towns.ledger", *BUDGET)  # fmt: skip
-    assert asked.code == 2
-    assert "Release them first, with gaugedp keys --attribute CITY" in asked.err
+    assert requested.code == 2
+    assert "Release them first, with gaugedp keys --attribute CITY" in requested.err
 
 
 def test_keys_beyond_most_are_told(desk: Desk) -> None:

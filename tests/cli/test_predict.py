@@ -48,17 +48,17 @@ def table(desk: Desk) -> Desk:
 def model(desk: Desk, kind: str, target: str, features: str) -> dict:
     """Fit, put numbers that can be told apart into the place of what was fitted, and write the model."""
     words = ("--epsilon", "1", "--ledger", "new.ledger", "--budget", "9", "--out", "model.json")
-    asked = ("--domain", "facts.toml", "--model", kind, "--target", target, "--features", features)
-    assert desk.gaugedp("fit", "lines.csv", *asked, *words).code == 0
-    found = json.loads((desk.folder / "model.json").read_text("utf-8"))
-    for i, name in enumerate(found["coefficients"]):
+    requested = ("--domain", "facts.toml", "--model", kind, "--target", target, "--features", features)
+    assert desk.gaugedp("fit", "lines.csv", *requested, *words).code == 0
+    actual = json.loads((desk.folder / "model.json").read_text("utf-8"))
+    for i, name in enumerate(actual["coefficients"]):
         number = round((-1) ** i * (1 + i / 7), 3)
-        classes = found["classes"] if isinstance(found["intercept"], dict) else None
-        found["coefficients"][name] = (
+        classes = actual["classes"] if isinstance(actual["intercept"], dict) else None
+        actual["coefficients"][name] = (
             {label: number * (2 - j) for j, label in enumerate(classes)} if classes else number
         )
-    (desk.folder / "model.json").write_text(json.dumps(found), "utf-8")
-    return found
+    (desk.folder / "model.json").write_text(json.dumps(actual), "utf-8")
+    return actual
 
 
 def predict(desk: Desk, table: str = "lines.csv", *words: str, domain: str = "facts.toml"):
@@ -72,33 +72,33 @@ def predicted(desk: Desk, table: str = "lines.csv", *words: str) -> list[list[st
 
 
 def test_numbers_are_added_up_line_by_line(table: Desk) -> None:
-    found = model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
+    actual = model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
     header, *rows = predicted(table)
     assert header == ["SEX", "KIND", "AGE", "PAY", "WORTH", "NOTE", "predicted_PAY"]
     assert [row[:-1] for row in rows] == LINES, "every line as it stands, in the order of the file"
-    weights = found["coefficients"]
+    weights = actual["coefficients"]
     for row, cells, numbers in zip(rows, CELLS, NUMBERS, strict=True):
         if cells is None or numbers is None:
             assert row[-1] == ""
             continue
         of_cells = sum(weights[f"{name}={cell}"] for name, cell in zip(("SEX", "KIND", "AGE"), cells, strict=True))
-        total = found["intercept"] + of_cells + weights["WORTH"] * numbers[1]
+        total = actual["intercept"] + of_cells + weights["WORTH"] * numbers[1]
         assert float(row[-1]) == pytest.approx(min(max(total, 0), 1000), abs=1e-9)
 
 
 def test_a_missing_number_without_one_of_its_own_is_the_middle(table: Desk) -> None:
-    found = model(table, "svc", "SEX", "PAY")
-    found["coefficients"]["PAY"], found["intercept"] = {"1": 1.0, "2": 0.0, "other": 0.0}, {
+    actual = model(table, "svc", "SEX", "PAY")
+    actual["coefficients"]["PAY"], actual["intercept"] = {"1": 1.0, "2": 0.0, "other": 0.0}, {
         "1": 0.0, "2": 499.5, "other": 0.0,
     }  # fmt: skip
-    (table.folder / "model.json").write_text(json.dumps(found), "utf-8")
+    (table.folder / "model.json").write_text(json.dumps(actual), "utf-8")
     assert [row[-1] for row in predicted(table)[1:]] == ["2", "1", "1", "2", "2"], "1000 and the middle, 500, are above"
 
 
 @pytest.mark.parametrize("kind", ["logistic", "svc"])
 def test_the_largest_sum_of_several_classes_is_predicted(table: Desk, kind: str) -> None:
-    found = model(table, kind, "KIND", "SEX, WORTH")
-    weights, start = found["coefficients"], found["intercept"]
+    actual = model(table, kind, "KIND", "SEX, WORTH")
+    weights, start = actual["coefficients"], actual["intercept"]
     for row, cells, numbers in zip(predicted(table)[1:], CELLS, NUMBERS, strict=True):
         if cells is None or numbers is None:
             continue
@@ -122,9 +122,9 @@ def test_scores_go_with_the_predictions(table: Desk, kind: str, target: str) -> 
     ]
     with (table.folder / "lines.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(lines)
-    found = model(table, kind, target, "SEX, WORTH")
+    actual = model(table, kind, target, "SEX, WORTH")
     header, *rows = predicted(table, "lines.csv", "--scores")
-    classes = found["classes"]
+    classes = actual["classes"]
     assert header[-len(classes) - 1 :] == [f"predicted_{target}", *(f"score_{label}" for label in classes)]
     for row in rows:
         predicted_class, *scores = row[-len(classes) - 1 :]
@@ -152,9 +152,9 @@ def test_numbers_have_no_scores(table: Desk) -> None:
 def test_the_example_is_predicted_as_the_score_says(desk: Desk) -> None:
     for name in ("acs_ma2018.csv", "domain.toml"):
         shutil.copyfile(ACS / name, desk.folder / f"acs-{name}")
-    asked = ("--target", "OWN_RENT", "--features", "HOUSING_TYPE, MSP, POVPIP", "--model", "logistic")
+    requested = ("--target", "OWN_RENT", "--features", "HOUSING_TYPE, MSP, POVPIP", "--model", "logistic")
     paid = ("--epsilon", "4", "--delta", "1e-6", "--ledger", "acs.ledger", "--budget", "9,1e-5", "--out", "model.json")
-    assert desk.gaugedp("fit", "acs-acs_ma2018.csv", "--domain", "acs-domain.toml", *asked, *paid).code == 0
+    assert desk.gaugedp("fit", "acs-acs_ma2018.csv", "--domain", "acs-domain.toml", *requested, *paid).code == 0
     spent = desk.ledger("acs.ledger").spent
     assert predict(desk, "acs-acs_ma2018.csv", "--out", "out.csv", domain="acs-domain.toml").code == 0
     assert desk.ledger("acs.ledger").spent == spent, "nothing is paid"
@@ -235,8 +235,8 @@ def test_names_with_commas_stand_in_quotes(table: Desk) -> None:
     text = (table.folder / "lines.csv").read_text("utf-8").replace("WORTH", '"WORTH, EUR"', 1)
     (table.folder / "lines.csv").write_text(text, "utf-8")
     _replace(table.folder, "WORTH", '"WORTH, EUR"')
-    found = model(table, "linear", "PAY", 'SEX, "WORTH, EUR"')
-    assert set(found["coefficients"]) == {"SEX=1", "SEX=2", "SEX=other", "WORTH, EUR"}
+    actual = model(table, "linear", "PAY", 'SEX, "WORTH, EUR"')
+    assert set(actual["coefficients"]) == {"SEX=1", "SEX=2", "SEX=other", "WORTH, EUR"}
     assert len(predicted(table)) == 6
     words = (
         "--domain",
@@ -292,8 +292,8 @@ def test_bad_input_is_refused_and_nothing_is_written(table: Desk, spoil, words: 
     model(table, "linear", "PAY", "SEX, WORTH")
     spoil(table.folder)
     before = table.files()
-    for asked in ((), ("--out", "out.csv")):
-        check_sentence(predict(table, "lines.csv", *asked), 2, *words)
+    for requested in ((), ("--out", "out.csv")):
+        check_sentence(predict(table, "lines.csv", *requested), 2, *words)
     assert table.files() == before
 
 
@@ -317,9 +317,9 @@ def test_an_engine_that_fails_says_nothing_of_the_rows(table: Desk) -> None:
 
 
 def _change(folder: Path, how) -> None:
-    found = json.loads((folder / "model.json").read_text("utf-8"))
-    how(found)
-    (folder / "model.json").write_text(json.dumps(found), "utf-8")
+    actual = json.loads((folder / "model.json").read_text("utf-8"))
+    how(actual)
+    (folder / "model.json").write_text(json.dumps(actual), "utf-8")
 
 
 def _replace(folder: Path, old: str, new: str) -> None:

@@ -23,8 +23,8 @@ def page(text: str) -> list[list[str]]:
     """The same from the tables of the report and its single numbers, in their order, with plain signs."""
     row = r'<th scope="row">[^<]*</th><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td>'
     single = r"<strong>([^<]*)</strong>[^<]* interval[^<]*: (\S*) to ([^<]*)</p>"
-    found = [[each for each in groups if each] for groups in re.findall(f"{row}|{single}", text)]
-    return [[each.replace("−", "-") for each in groups] for groups in found]
+    results = [[each for each in groups if each] for groups in re.findall(f"{row}|{single}", text)]
+    return [[each.replace("−", "-") for each in groups] for groups in results]
 
 
 @pytest.mark.parametrize("question", [MIXED, "quantiles(PAY, 0.25, 0.5) by SEX"])
@@ -73,8 +73,8 @@ def test_a_budget_by_the_best_order_prints_one_sum(desk: Desk) -> None:
     assert f"Budget RenyiBudget(4, 1e-06); spent epsilon {spent}; left epsilon {left}\n" in shown
     assert "total" not in shown
     assert "room" not in done.out + shown
-    asked = desk.gaugedp("ledger", "show", "best.ledger", "--delta", "1e-6").out
-    assert "If all guarantees were fixed in advance, the total is: epsilon 0.5 at delta 1e-06." in asked
+    requested = desk.gaugedp("ledger", "show", "best.ledger", "--delta", "1e-6").out
+    assert "If all guarantees were fixed in advance, the total is: epsilon 0.5 at delta 1e-06." in requested
     refused = desk.release(ledger="best.ledger", epsilon="5")
     assert f"; epsilon {left} of RenyiBudget(4, 1e-06) is left in 'best.ledger'." in refused.err
 
@@ -98,8 +98,8 @@ def test_in_python_a_best_order_has_something_left_where_it_begins() -> None:
 
 
 def test_the_intervals_of_quantiles_are_said_to_hold_at_their_level(desk: Desk) -> None:
-    asked = "quantiles(PAY, 0.25, 0.5, level=0.99)"
-    title = desk.release(query=asked).out.splitlines()[0]
+    requested = "quantiles(PAY, 0.25, 0.5, level=0.99)"
+    title = desk.release(query=requested).out.splitlines()[0]
     assert title.startswith("Answers with 99 % intervals (PureDP(0.5), in detail ")
     assert "simultaneous" not in title, "each holds alone"
     assert "95 % intervals" in desk.release(query="median(PAY)").out.splitlines()[0]

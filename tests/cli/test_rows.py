@@ -73,12 +73,12 @@ def test_refusals(paid: Desk, words: tuple[str, ...], sentence: str) -> None:
 
 def test_tables_that_are_chosen_are_paid_once_and_rows_made_of_them(desk: Desk) -> None:
     price = ("--domain", "domain.toml", "--ledger", "a.ledger", "--epsilon", "4", "--delta", "1e-6", "--key", "k")
-    asked = ("--query", "SEX*AGE", "--adaptive")
-    first = desk.gaugedp("release", "people.csv", *price, *asked, "--budget", "4,1e-6")
+    requested = ("--query", "SEX*AGE", "--adaptive")
+    first = desk.gaugedp("release", "people.csv", *price, *requested, "--budget", "4,1e-6")
     assert first.code == 0, first.err
     for said in ("SEX*AGE  SEX=1, AGE=[0,10)", "ApproxDP(4, 1e-06)", "exact"):
         assert said in first.out
-    again = desk.gaugedp("release", "people.csv", *price, *asked)
+    again = desk.gaugedp("release", "people.csv", *price, *requested)
     assert (again.code, "answer" in again.out) == (0, True)
     assert len([entry for entry in desk.ledger("a.ledger").entries() if entry.guarantee is not None]) == 1
     assert desk.gaugedp("rows", "a.ledger", "--key", "k", "--out", "r.csv").code == 0

@@ -144,9 +144,9 @@ def test_intervals_of_figures_hold_and_narrower_ones_do_not(name) -> None:
     rng = np.random.default_rng(7)
     draws, more = (scales * np.rint(rng.laplace(scale=2, size=(m, 4))) for m in (8000, TIMES))
     known, narrow = (figure.under(factor * draws) for factor in (1, 0.5))
-    wanted = figure.value(true)
+    expected = figure.value(true)
     held = [
-        [low - 1e-9 <= wanted <= high + 1e-9 for low, high in (one.ends(true + e, 0.05) for e in more)]
+        [low - 1e-9 <= expected <= high + 1e-9 for low, high in (one.ends(true + e, 0.05) for e in more)]
         for one in (known, narrow)
     ]
     assert 0.95 - ERROR <= np.mean(held[0]) <= most + ERROR
@@ -160,8 +160,8 @@ def test_compared_means_stand_where_they_belong(table) -> None:
     kinds = ("difference", "index", "change")
     lines = gd.derive(answer, "; ".join(f"{kind}(mean(C) by A*B)" for kind in kinds), domain=DOMAIN)
     of_a = means.T
-    wanted = [of_a[1:] - of_a[0], 100 * of_a[1:] / of_a[0], 100 * (of_a[1:] / of_a[:-1] - 1)]
-    assert lines.values == pytest.approx(np.concatenate([one.ravel() for one in wanted]), abs=1e-3)
+    expected = [of_a[1:] - of_a[0], 100 * of_a[1:] / of_a[0], 100 * (of_a[1:] / of_a[:-1] - 1)]
+    assert lines.values == pytest.approx(np.concatenate([one.ravel() for one in expected]), abs=1e-3)
     assert [cell for _, cell in lines.labels][:4] == [f"A={a}, B={b}" for a, b in itertools.product("yz", "pq")]
     assert (lines.interval(simultaneous=True)[0] <= lines.interval()[0]).all()
 

@@ -57,15 +57,15 @@ class Block:
 
 def all_blocks(text: str) -> list[Block]:
     """Return all fenced blocks of a page."""
-    found = []
+    results = []
     for match in FENCE.finditer(text):
         before = text[: match.start()]
         mark = MARK.search(before[max(before.rfind("<!--"), 0) :])
         line = before.count("\n") + 2
         remark = (mark["kind"], " ".join(mark["said"].split())) if mark else ("", "")
         output = OUTPUT.match(text, match.end())
-        found.append(Block(match["language"], dedent(match["code"]), line, *remark, output and output["text"]))
-    return found
+        results.append(Block(match["language"], dedent(match["code"]), line, *remark, output and output["text"]))
+    return results
 
 
 def blocks(text: str, tool: str = "") -> list[Block]:

@@ -25,11 +25,11 @@ def figures(line: str) -> list[str]:
 
 def in_a_page(figure: str, page: str) -> bool:
     number = float(figure.replace(",", ""))
-    found = [
+    results = [
         float(one.replace(",", "")) for one in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?", page) if one[-1] != ","
     ]
     near = 10.0 ** -len(figure.split(".")[1]) / 2 if "." in figure and "e" not in figure else 0.04 * number
-    return any(abs(one - number) <= near + 1e-12 or abs(one / 1000 - number) <= near + 1e-12 for one in found)
+    return any(abs(one - number) <= near + 1e-12 or abs(one / 1000 - number) <= near + 1e-12 for one in results)
 
 
 def test_the_readme_has_figures() -> None:

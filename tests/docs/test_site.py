@@ -129,7 +129,7 @@ def anchors(path: Path) -> frozenset[str]:
 
 def elsewhere(text: str) -> list[str]:
     """The addresses on the network from which a page or a style sheet loads something."""
-    loaded = [*LOADED.findall(text), *(one or two for one, two in CALLED.findall(text))]
+    loaded = [*LOADED.findall(text), *(first or second for first, second in CALLED.findall(text))]
     return [address for address in loaded if address.startswith(("http:", "https:", "//"))]
 
 

@@ -93,8 +93,8 @@ def test_a_row_moves_the_sums_as_far_as_is_charged(kind, least: float, neighbour
     other = np.vstack([rest, -np.ones((1, 40))]) if neighbours == "replace" else rest
     tables = tuple((rows, np.zeros(len(rows), dtype=int)) for rows in (one, other))
     shown = {StandardScaler: ("mean_", "var_"), SimpleImputer: ("statistics_",), GaussianNB: ("theta_", "var_")}
-    wanted = {"mu": claim("replace")["mu"]}  # no part goes to the number of rows
-    check(fits(model, *shown[kind]), tables, wanted, 200, least if neighbours == "replace" else 0.98)
+    expected = {"mu": claim("replace")["mu"]}  # no part goes to the number of rows
+    check(fits(model, *shown[kind]), tables, expected, 200, least if neighbours == "replace" else 0.98)
 
 
 def test_a_replaced_row_is_charged_twice_its_norm_and_an_added_one_once() -> None:
@@ -103,8 +103,8 @@ def test_a_replaced_row_is_charged_twice_its_norm_and_an_added_one_once() -> Non
     assert noise == pytest.approx([6.0, 3.0])
     sums = GroupSums.calibrate((2, 3), 1.0, gd.ApproxDP(500.0, 1e-6), "replace")
     vectors, groups = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, -1, 0])
-    found = sums.release(vectors, groups, gd.research_rng(1))
-    assert found == pytest.approx(np.array([[2, 0, 0], [0, 1, 0]]), abs=1.0)
+    actual = sums.release(vectors, groups, gd.research_rng(1))
+    assert actual == pytest.approx(np.array([[2, 0, 0], [0, 1, 0]]), abs=1.0)
 
 
 @KINDS

@@ -95,16 +95,16 @@ OCCUR = [(0, 0, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1), (0, 1, 2), (2, 2, 0)]
 @pytest.mark.parametrize("classes", CLASSES, ids=repr)
 def test_classes_are_what_is_given_whatever_labels_occur(kind, classes: list) -> None:
     """Which labels occur, how often, in what order, and labels beside them, show in nothing but noisy numbers."""
-    found = []
+    results = []
     for places in OCCUR:
         labels = [classes[place % len(classes)] for place in places] * 10
         for others in (labels[:3], [9, 9, 9], ["zzz", None, "zzz"]):
             ledger = gd.Ledger.in_memory(gd.ApproxDP(5, 1e-4))
             model = kind(1.0, 1e-6, row_norm=1.0, classes=classes, random_state=1, ledger=ledger)
             model.fit(np.ones((33, 2)), [*labels, *others])
-            found.append(public_facts(model, ledger))
-    assert found[0]["classes"] == sorted(classes)
-    assert all(one == found[0] for one in found)
+            results.append(public_facts(model, ledger))
+    assert results[0]["classes"] == sorted(classes)
+    assert all(result == results[0] for result in results)
 
 
 def public_facts(model, ledger) -> dict:

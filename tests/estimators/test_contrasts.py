@@ -37,8 +37,8 @@ def test_all_rows_are_weighted_sums_of_the_possible_rows() -> None:
     constant = np.ones((50, 1))
     possible = DESIGN.possible_rows()
     span = np.hstack([possible, np.ones((len(possible), 1))])
-    found, *_ = np.linalg.lstsq(span.T, np.hstack([rows, constant]).T, rcond=None)
-    assert span.T @ found == pytest.approx(np.hstack([rows, constant]).T)
+    actual, *_ = np.linalg.lstsq(span.T, np.hstack([rows, constant]).T, rcond=None)
+    assert span.T @ actual == pytest.approx(np.hstack([rows, constant]).T)
 
 
 @pytest.mark.statistical

@@ -42,15 +42,15 @@ def miss(one: np.ndarray, other: np.ndarray) -> float:
 def test_without_noise_it_is_the_empirical_one_cut_to_its_rank(given, delta, solver, rank, neighbours) -> None:
     plain = EmpiricalCovariance().fit(ROWS)
     model = LowRankCovariance(rank, 1e9, delta, solver=solver, neighbours=neighbours, random_state=1, **given).fit(ROWS)
-    wanted = cut(plain.covariance_, rank)
-    assert miss(model.covariance_, wanted) < 1e-3 * np.linalg.norm(wanted)
+    expected = cut(plain.covariance_, rank)
+    assert miss(model.covariance_, expected) < 1e-3 * np.linalg.norm(expected)
     assert model.location_ == pytest.approx(plain.location_, abs=1e-3)
 
 
 def test_a_public_centre_gives_second_moments() -> None:
     model = LowRankCovariance(2, 1e9, 1e-6, row_norm=3.0, centre="public", random_state=1).fit(ROWS)
-    wanted = cut(ROWS.T @ ROWS / len(ROWS), 2)
-    assert miss(model.covariance_, wanted) < 1e-3 * np.linalg.norm(wanted)
+    expected = cut(ROWS.T @ ROWS / len(ROWS), 2)
+    assert miss(model.covariance_, expected) < 1e-3 * np.linalg.norm(expected)
     assert (model.location_ == 0).all()
 
 
@@ -59,12 +59,12 @@ def test_a_public_centre_gives_second_moments() -> None:
 def test_any_noise_gives_a_positive_matrix_of_its_rank(delta: float, solver: str, neighbours: str) -> None:
     for epsilon in (0.01, 1.0):
         model = LowRankCovariance(2, epsilon, delta, row_norm=3.0, solver=solver, neighbours=neighbours, random_state=1)
-        found = model.fit(ROWS).covariance_
-        values = np.linalg.eigvalsh(found)
-        assert (found == found.T).all()
+        actual = model.fit(ROWS).covariance_
+        values = np.linalg.eigvalsh(actual)
+        assert (actual == actual.T).all()
         assert values[0] > -1e-12 * max(values[-1], 1e-300)
         assert np.abs(values[:-2]).max() <= 1e-12 * max(values[-1], 1e-300)
-        assert found == pytest.approx((model.components_.T * model.explained_variance_) @ model.components_)
+        assert actual == pytest.approx((model.components_.T * model.explained_variance_) @ model.components_)
 
 
 def test_less_variance_has_less_error_than_eigenvalues_that_are_right() -> None:
@@ -88,12 +88,12 @@ def test_what_vectors_hold_is_what_is_taken_off_twice() -> None:
     noise = NoisyMoments.calibrate((d, 1), gd.GaussianDP(mu)).noise
     for times in (1.0, 1.5):
         truth = np.diag(np.r_[times * noise.std * np.sqrt(2 * d), np.zeros(d - 1)])
-        rng, found, exact = gd.research_rng(4), [], []
+        rng, actual, exact = gd.research_rng(4), [], []
         for _ in range(30):
             values, vectors = np.linalg.eigh(noise.release(truth, rng))
-            found.append(without_noise(values[::-1], noise.std**2 / 2, 2)[0])
+            actual.append(without_noise(values[::-1], noise.std**2 / 2, 2)[0])
             exact.append(truth[0, 0] * vectors[0, -1] ** 2)
-        assert np.mean(found) == pytest.approx(np.mean(exact), rel=0.04)
+        assert np.mean(actual) == pytest.approx(np.mean(exact), rel=0.04)
         assert np.mean(exact) < 0.95 * truth[0, 0]
 
 

@@ -86,8 +86,8 @@ def test_the_noise_is_that_of_the_neighbours(kind, monkeypatch: pytest.MonkeyPat
             patched.setattr(MatrixMoments, "release", seen)
             kind(epsilon, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1), neighbours=neighbours).fit(*table)
     scales = [MomentScale(NuclearBall((1, 4)), (-1.0, 1.0), 2.0, -1.0, replaced) for replaced in (True, False)]
-    wanted = scales[0].sensitivity / scales[1].sensitivity
-    assert deviations["replace"] / deviations["add_remove"] == pytest.approx(wanted, rel=1e-3)
+    expected = scales[0].sensitivity / scales[1].sensitivity
+    assert deviations["replace"] / deviations["add_remove"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_without_an_intercept_there_is_none() -> None:

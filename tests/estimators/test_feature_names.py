@@ -101,8 +101,8 @@ def test_another_number_of_columns_is_refused(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IN_A_BOX)
 def test_bounds_by_name_are_those_by_place(name: str) -> None:
-    wanted = boxed(name, ENDS).fit(ROWS, LABELS)
-    assert numbers(boxed(name, PAIRS).fit(FRAME, LABELS)) == numbers(wanted)
+    expected = boxed(name, ENDS).fit(ROWS, LABELS)
+    assert numbers(boxed(name, PAIRS).fit(FRAME, LABELS)) == numbers(expected)
     swapped = FRAME[["hours", "school", "age"]]
     other = boxed(name, ([0, 1, 17], [99, 16, 90])).fit(swapped.to_numpy(), LABELS)
     assert numbers(boxed(name, PAIRS).fit(swapped, LABELS)) == numbers(other)

@@ -75,10 +75,10 @@ def test_what_it_is_not_for_is_refused_and_costs_nothing(kind, given) -> None:
 
 
 def test_a_side_that_leaves_nothing_is_refused() -> None:
-    geometry, asked = gd.optimization.Geometry((2,), 2), gd.ApproxDP(1.0, 1e-6)
+    geometry, requested = gd.optimization.Geometry((2,), 2), gd.ApproxDP(1.0, 1e-6)
     for side in (-0.1, gaussian_mu(1.0, 1e-6), math.nan):
         with pytest.raises(InvalidRequest, match="mu_side"):
-            gd.optimization.Gibbs.calibrate(geometry, gd.optimization.Logistic(), 9, asked, mu_side=side)
+            gd.optimization.Gibbs.calibrate(geometry, gd.optimization.Logistic(), 9, requested, mu_side=side)
 
 
 TARGET = ROWS[:, 0] / 4 - ROWS[:, 1] / 8

@@ -64,9 +64,9 @@ def rows_of(name: str) -> list[list]:
 def test_neighbours_are_not_told_apart_by_what_is_refused_paid_or_printed(name: str) -> None:
     usual: dict[str, tuple] = {}
     for pair in islice(pairs(rows_of(name), LABELS, np.random.default_rng(2)), HOW_MANY):
-        one, other = pair.tables
+        first, other = pair.tables
         if pair.name not in usual:
-            usual[pair.name] = shown(made(name), *one)
+            usual[pair.name] = shown(made(name), *first)
             assert usual[pair.name][0] is None, pair.name
         assert shown(made(name), *other) == usual[pair.name], (pair.name, pair.cell)
 
@@ -162,13 +162,13 @@ def loses_others(name: str, cell: object) -> bool:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_cell_changes_no_other(name: str) -> None:
-    wanted, compared = np.array(NUMBERS), 0
+    expected, compared = np.array(NUMBERS), 0
     assert read_table(TABLES[name](NUMBERS)).tolist() == NUMBERS
     for cell in CELLS:
         for row, column in ((0, 0), (4, 2), (8, 1)):
             table = built(TABLES[name], with_cell(NUMBERS, row, column, cell))
             if table is not None and not loses_others(name, cell):
-                same = read_table(table) == wanted
+                same = read_table(table) == expected
                 same[row, column] = True
                 assert same.all(), cell
                 compared += 1
@@ -230,8 +230,8 @@ def test_what_a_frame_infers_of_one_cell_decides_nothing() -> None:
 
 @pytest.mark.parametrize("labels", [pandas.Series([0, 1, 1, 0, 1j]), [0, 1, 1, 0, 1j]], ids=["a column", "a list"])
 def test_one_complex_label_leaves_the_others(labels: object) -> None:
-    wanted = made("LogisticRegression").fit(NUMBERS[:5], [0, 1, 1, 0, "none"]).coef_.tolist()
-    assert made("LogisticRegression").fit(NUMBERS[:5], labels).coef_.tolist() == wanted
+    expected = made("LogisticRegression").fit(NUMBERS[:5], [0, 1, 1, 0, "none"]).coef_.tolist()
+    assert made("LogisticRegression").fit(NUMBERS[:5], labels).coef_.tolist() == expected
 
 
 @pytest.mark.parametrize("cell", [np.zeros((2, 3)), "text", [1.0], [[1.0], [2.0, 3.0]], 10**309, None], ids=repr)
@@ -252,17 +252,17 @@ def test_a_hostile_cell_leaves_the_other_predictions(name: str) -> None:
     use = getattr(model, "transform", None) or getattr(model, "predict", None)
     if use is None:
         return
-    wanted = use(NUMBERS)
+    expected = use(NUMBERS)
     for cell in CELLS:
         if not isinstance(cell, float):  # an infinite number is one, and so is its prediction
-            assert np.array_equal(use(object_array(with_cell(NUMBERS, 4, 1, cell)))[5:], wanted[5:]), cell
+            assert np.array_equal(use(object_array(with_cell(NUMBERS, 4, 1, cell)))[5:], expected[5:]), cell
 
 
 def test_a_row_that_is_no_pair_has_no_ids() -> None:
     rows, ratings = [[0, 1], [1, 2], [2, 0], [0, 0]], [1.0, 0.0, 1.0, 0.5]
-    wanted = made("MatrixCompletion").fit(with_entry(rows, 1, [None, None]), ratings).item_offsets_.tolist()
+    expected = made("MatrixCompletion").fit(with_entry(rows, 1, [None, None]), ratings).item_offsets_.tolist()
     for row in ROWS:
-        assert made("MatrixCompletion").fit(with_entry(rows, 1, row), ratings).item_offsets_.tolist() == wanted
+        assert made("MatrixCompletion").fit(with_entry(rows, 1, row), ratings).item_offsets_.tolist() == expected
     with pytest.raises(InvalidRequest, match="not a table of two columns"):
         made("MatrixCompletion").fit([[1, 2, 3], [1, 2, 3], [1, 2]], [1, 1, 1])
 

@@ -33,10 +33,10 @@ def tables(rows: list):
     pandas = pytest.importorskip("pandas")
     yield rows
     yield [tuple(row) for row in rows]
-    found = np.empty((len(rows), 2), dtype=object)
+    results = np.empty((len(rows), 2), dtype=object)
     for place, row in enumerate(rows):
-        found[place, 0], found[place, 1] = row
-    yield found
+        results[place, 0], results[place, 1] = row
+    yield results
     with contextlib.suppress(ValueError, OverflowError, TypeError):
         yield np.array(rows)
     if any(isinstance(one, str) and "\ud800" in one for row in rows for one in row):
@@ -53,7 +53,7 @@ def tables(rows: list):
 def test_the_first_row_changes_no_other(kind: str, side: int) -> None:
     """In either column, of every kind, in every table, for every way to write the public list."""
     pandas = pytest.importorskip("pandas")
-    rest, wanted = RESTS[kind]
+    rest, expected = RESTS[kind]
     lists = [Ids("users", given) for given in LISTS]
     for first in (*FIRST, pandas.NA, pandas.NaT, pandas.Timestamp("2020"), np.timedelta64(3, "D")):
         head = [1, 1]
@@ -63,7 +63,7 @@ def test_the_first_row_changes_no_other(kind: str, side: int) -> None:
                 continue
             for column in read_columns(table):
                 for ids in lists:
-                    assert ids.places(column)[1:].tolist() == wanted, (first, type(table))
+                    assert ids.places(column)[1:].tolist() == expected, (first, type(table))
 
 
 def test_the_first_row_changes_no_other_where_ids_are_names_or_too_large() -> None:
@@ -88,11 +88,11 @@ def test_arrays_of_numbers_are_read_as_one_by_one(kind: str) -> None:
     kept = numbers if np.dtype(kind).kind in "fc" else numbers[np.isfinite(numbers) & (np.abs(numbers) < 2**63)]
     with np.errstate(all="ignore"):
         column = kept.astype(np.int64).astype(kind) if np.dtype(kind).kind in "biu" else kept.astype(kind)
-    found, texts = read_ids(column)
+    actual, texts = read_ids(column)
     alone = [key(one) for one in column]
     assert texts == {}
-    assert np.array_equal(found, np.array([np.nan if one is None else one for one in alone]), equal_nan=True)
-    assert np.array_equal(found, read_ids(column.astype(object))[0], equal_nan=True)
+    assert np.array_equal(actual, np.array([np.nan if one is None else one for one in alone]), equal_nan=True)
+    assert np.array_equal(actual, read_ids(column.astype(object))[0], equal_nan=True)
 
 
 def test_public_ids_are_the_same_however_they_are_written() -> None:
@@ -129,7 +129,7 @@ def test_a_row_without_an_id_leaves_the_model_of_the_others() -> None:
     rows, stars = np.stack([rng.integers(0, 50, 2000), rng.integers(0, 40, 2000)], axis=1).tolist(), [5.0] * 2001
     names = [str(one) for one in range(50)]
     model = MatrixCompletion(1.0, 1e-6, rating_bounds=(1, 5), users=names, items=40, random_state=1)
-    wanted = model.fit(rows, stars[1:]).item_offsets_
+    expected = model.fit(rows, stars[1:]).item_offsets_
     for first in (None, "zzz", float("nan"), 2**60):
         for table in tables([[first, 1], *rows]):
-            assert (model.fit(table, stars).item_offsets_ == wanted).all()
+            assert (model.fit(table, stars).item_offsets_ == expected).all()

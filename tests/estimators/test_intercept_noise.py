@@ -52,9 +52,9 @@ def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
     moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
     mu = moved / math.sqrt(level.noise.variances[0])
     assert 0.999 * level.mu_side < mu <= level.mu_side
-    asked = InterceptNoise.plan(GUARANTEES[1], replaced)
-    assert asked.noise.guarantee.epsilon_value + asked.remaining.epsilon_value == pytest.approx(0.5, rel=1e-12)
-    assert asked.noise.guarantee.epsilon_value + asked.remaining.epsilon_value <= 0.5
+    requested = InterceptNoise.plan(GUARANTEES[1], replaced)
+    assert requested.noise.guarantee.epsilon_value + requested.remaining.epsilon_value == pytest.approx(0.5, rel=1e-12)
+    assert requested.noise.guarantee.epsilon_value + requested.remaining.epsilon_value <= 0.5
 
 
 @pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
@@ -64,8 +64,8 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
     rows = np.column_stack([0.5 + 0.05 * rng.standard_normal(4000), np.full(4000, 0.7)])
     weights = np.array([2.0, 1.0])
     spread, mean = math.sqrt(5 / 2), float((rows @ weights).mean())
-    found = InterceptNoise.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
-    assert found == pytest.approx(spread / 2 * math.log(0.8 / 0.2) - mean, abs=0.1)
+    actual = InterceptNoise.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
+    assert actual == pytest.approx(spread / 2 * math.log(0.8 / 0.2) - mean, abs=0.1)
     even = InterceptNoise.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
     assert even == pytest.approx(-mean, abs=0.1)
     assert InterceptNoise.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
@@ -74,12 +74,12 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
 def test_weights_of_any_size_give_a_number_of_their_size() -> None:
     level = InterceptNoise.plan(GUARANTEES[0], True)
     rows, labels = in_ball(np.random.default_rng(1).standard_normal((50, 9))), np.ones(50)
-    found = {}
+    results = {}
     for size in (0.0, 5e-324, 1e-200, 1.0, 1e200, 1e300):
-        found[size] = level.intercept(rows, labels, np.full(9, size), 50, research_rng(3))
-        assert abs(found[size]) <= 500 * size
-    assert found[1e200] == pytest.approx(found[1.0] * 1e200)
-    assert found[1e-200] == pytest.approx(found[1.0] * 1e-200)
+        results[size] = level.intercept(rows, labels, np.full(9, size), 50, research_rng(3))
+        assert abs(results[size]) <= 500 * size
+    assert results[1e200] == pytest.approx(results[1.0] * 1e200)
+    assert results[1e-200] == pytest.approx(results[1.0] * 1e-200)
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
@@ -103,8 +103,8 @@ def far_off(n: int = 400, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
 def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, labels = far_off()
     model = kind(0.3, 1e-5, row_norm=4.0, classes=[0, 1])
-    found = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
-    assert np.median(found) > 0.95
+    results = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
+    assert np.median(results) > 0.95
     monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, *_: InterceptNoise(None, centre.remaining))
     before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(before) < 0.9

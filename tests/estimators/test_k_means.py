@@ -74,8 +74,8 @@ def corner(neighbours: str, d: int) -> tuple:
 def test_a_row_moves_the_sums_as_far_as_is_charged(pure: bool, neighbours: str) -> None:
     """One cluster: the opposite corner moves all sums of it but the number of rows."""
     model = KMeans(1, EPSILON, 0.0 if pure else DELTA, bounds=(-1, 1), rounds=3, neighbours=neighbours)
-    wanted = claim("replace", pure)  # no part goes to the number of rows
-    check(fits(model, "cluster_centers_"), corner(neighbours, 40), wanted, 90, 0.98)
+    expected = claim("replace", pure)  # no part goes to the number of rows
+    check(fits(model, "cluster_centers_"), corner(neighbours, 40), expected, 90, 0.98)
 
 
 @pytest.mark.statistical
@@ -105,8 +105,8 @@ def test_pure_sums_of_many_clusters_cost_no_more(weaker: float, neighbours: str)
 
 
 def test_releases_share_what_was_asked() -> None:
-    for asked, square in ((gd.ApproxDP(1.0, 1e-6), 1), (gd.PureDP(1.0), 2)):
-        one, five = (GroupSums.calibrate((3, 4), 2.0, asked, "replace", n).noise.variances.max() for n in (1, 5))
+    for requested, square in ((gd.ApproxDP(1.0, 1e-6), 1), (gd.PureDP(1.0), 2)):
+        one, five = (GroupSums.calibrate((3, 4), 2.0, requested, "replace", n).noise.variances.max() for n in (1, 5))
         assert five / one == pytest.approx(5.0**square, rel=1e-6)
 
 

@@ -119,7 +119,7 @@ def test_a_classifier_is_nearly_as_good_as_with_tight_bounds(model) -> None:
     given = {"epsilon": 0.5, "delta": 1e-6, "classes": [0, 1], "random_state": 1}
     bounds = ([1950, 1e4, 0], [2020, 9e4, 1]), "private"
     best, learned = (
-        clone(model).set_params(**given, bounds=one).fit(rows, labels).score(rows, labels) for one in bounds
+        clone(model).set_params(**given, bounds=bound).fit(rows, labels).score(rows, labels) for bound in bounds
     )
     assert learned > best - 0.03
 
@@ -143,16 +143,16 @@ def test_it_is_paid_once_and_shows_its_bounds() -> None:
 
 def test_the_parts_of_a_fit_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the search and the fit are made for is at most (ε, δ), by basic composition."""
-    asked = []
+    requested = []
     whole = BoundSearch.calibrate.__func__
-    noted = classmethod(lambda cls, size, guarantee: asked.append(guarantee) or whole(cls, size, guarantee))
+    noted = classmethod(lambda cls, size, guarantee: requested.append(guarantee) or whole(cls, size, guarantee))
     monkeypatch.setattr(BoundSearch, "calibrate", noted)
     pay = LinearRegression._pay
     monkeypatch.setattr(
-        LinearRegression, "_pay", lambda self, *given: asked.append(self._requested()) or pay(self, *given)
+        LinearRegression, "_pay", lambda self, *given: requested.append(self._requested()) or pay(self, *given)
     )
     LinearRegression(1.0, 1e-6, **LEARN).fit(*drawn(500))
-    search, trial, whole_, fit = asked
+    search, trial, whole_, fit = requested
     assert trial == fit
     assert whole_ == gd.ApproxDP(1.0, 1e-6)
     assert 0.99 < search.epsilon_value + fit.epsilon_value <= 1
@@ -164,8 +164,8 @@ def test_a_seed_gives_one_fit_and_no_noise_twice(monkeypatch: pytest.MonkeyPatch
     rows, target = drawn(500)
     seeds, fit = [], LinearRegression._generator
     monkeypatch.setattr(LinearRegression, "_generator", lambda self: seeds.append(self.random_state) or fit(self))
-    one, two = (LinearRegression(1.0, 1e-6, **LEARN, random_state=7).fit(rows, target) for _ in range(2))
-    assert np.array_equal(one.coef_, two.coef_)
+    first, second = (LinearRegression(1.0, 1e-6, **LEARN, random_state=7).fit(rows, target) for _ in range(2))
+    assert np.array_equal(first.coef_, second.coef_)
     assert len(set(seeds)) == 3  # the public trial, the search, the fit
 
 

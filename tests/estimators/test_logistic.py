@@ -58,8 +58,8 @@ def test_without_noise_it_is_the_model_without_privacy(n_classes, solver, delta:
         epsilon=1e7, delta=delta, neighbours=neighbours, classes=range(n_classes), solver=solver, radius=100
     )
     plain = Plain(C=1e6, max_iter=2000, tol=1e-8).fit(rows, labels)
-    found = mean_loss(model.fit(rows, labels), rows, labels)
-    assert found == pytest.approx(mean_loss(plain, rows, labels), abs=1e-3)
+    actual = mean_loss(model.fit(rows, labels), rows, labels)
+    assert actual == pytest.approx(mean_loss(plain, rows, labels), abs=1e-3)
     assert np.abs(model.predict_proba(rows) - plain.predict_proba(rows)).max() < 0.03
 
 
@@ -70,8 +70,8 @@ def test_it_stays_that_model_however_large_epsilon_is(n_classes: int, solver: st
     model = clone(MODEL).set_params(classes=range(n_classes), solver=solver)
     plain = Plain(C=1e6, max_iter=2000, tol=1e-8).fit(rows, labels)
     for epsilon in (1e4, 1e8, 1e12, 1e300):
-        found = mean_loss(model.set_params(epsilon=epsilon).fit(rows, labels), rows, labels)
-        assert found == pytest.approx(mean_loss(plain, rows, labels), abs=1e-3)
+        actual = mean_loss(model.set_params(epsilon=epsilon).fit(rows, labels), rows, labels)
+        assert actual == pytest.approx(mean_loss(plain, rows, labels), abs=1e-3)
 
 
 def test_bounds_bring_rows_back_in_their_units() -> None:
@@ -198,26 +198,26 @@ def test_a_mean_alone_is_shrunk_by_its_noise() -> None:
     row, n = np.full(16, 0.25), 1500
     centre = Centre.of_mean(gd.ApproxDP(0.1, 1e-5), 16, n, False)
     rng = research_rng(3)
-    found = [centre.release([np.tile(row, (n, 1))], n, rng) for _ in range(400)]
-    means = np.array([mean for mean, _ in found])
+    results = [centre.release([np.tile(row, (n, 1))], n, rng) for _ in range(400)]
+    means = np.array([mean for mean, _ in results])
     noise = math.sqrt(float(centre.noise.variances.sum())) / n
     assert 0.2 < noise < 0.5
     assert means.mean(axis=0) @ row == pytest.approx(1 / (1 + noise**2), abs=0.03)
     assert np.mean(((means - row) ** 2).sum(axis=1)) < 0.98 * noise**2 * (1 + 4 * math.sqrt(2 / 6400))
-    spreads = np.array([spread for _, spread in found])
+    spreads = np.array([spread for _, spread in results])
     assert (spreads < 0.75).all()
     still = [centre.release([np.zeros((n, 16))], n, rng) for _ in range(400)]
     assert np.mean([np.linalg.norm(mean) for mean, _ in still]) < 0.3 * noise
 
 
 def test_public_numbers_alone_choose_the_solver() -> None:
-    found = {}
+    results = {}
     for n in (300, 60_000):
         for fill in (0.0, 1.0):
             model = clone(MODEL).set_params(epsilon=8.0, classes=[0, 1, 2])
             model.fit(np.full((n, 2), fill), np.full(n, int(fill)))
-            found[n, fill] = model.solver_
-    assert found == {
+            results[n, fill] = model.solver_
+    assert results == {
         (300, 0.0): "gradient",
         (300, 1.0): "gradient",
         (60_000, 0.0): "objective",
@@ -330,9 +330,9 @@ def test_a_cell_of_text_does_not_change_the_others() -> None:
     rows = [[np.float32(0.1)], [np.float32(0.7)], ["1.0"]]
     assert read_table(rows)[:2].ravel().tolist() == [float(np.float32(0.1)), float(np.float32(0.7))]
     loud = clone(MODEL).set_params(epsilon=1e7, fit_intercept=False)
-    wanted = clone(loud).fit(np.where(LABELS[:, None] == 1, ROWS, ROWS * (np.arange(3000) % 2)[:, None]), LABELS)
+    expected = clone(loud).fit(np.where(LABELS[:, None] == 1, ROWS, ROWS * (np.arange(3000) % 2)[:, None]), LABELS)
     labels = np.where((LABELS == 0) & (np.arange(3000) % 2 == 0), 9, LABELS)
-    assert loud.fit(ROWS, labels).coef_ == pytest.approx(wanted.coef_, abs=1e-4)
+    assert loud.fit(ROWS, labels).coef_ == pytest.approx(expected.coef_, abs=1e-4)
 
 
 def test_clipped_rows_and_missing_facts() -> None:
@@ -413,11 +413,11 @@ def test_the_excess_risk_on_the_sphere(n: int, d: int, epsilon: float, most: flo
     rows, truth = sphere(n, d, 5)[0], rng.standard_normal(d)
     labels = (rng.random(n) < 1 / (1 + np.exp(-rows @ truth * (4 / np.linalg.norm(truth))))).astype(int)
     best = mean_loss(Plain(C=1e6, fit_intercept=False, max_iter=1000).fit(rows, labels), rows, labels)
-    found = [
+    results = [
         mean_loss(clone(MODEL).set_params(epsilon=epsilon, random_state=key).fit(rows, labels), rows, labels)
         for key in range(4)
     ]
-    assert np.mean(found) - best <= most
+    assert np.mean(results) - best <= most
 
 
 @pytest.mark.statistical

@@ -55,11 +55,11 @@ GLOBAL = float(Y[TEST].std())
 def test_without_noise_it_finds_items_users_and_the_factor(unit: str, neighbours: str) -> None:
     model = clone(MODEL).set_params(unit=unit, neighbours=neighbours, **LOUD).fit(X[TRAIN], Y[TRAIN])
     assert model.solver_ == "factors"
-    found = miss(model, (X[TRAIN], Y[TRAIN]))
+    actual = miss(model, (X[TRAIN], Y[TRAIN]))
     flat = clone(MODEL).set_params(unit=unit, rank=0, **LOUD).fit(X[TRAIN], Y[TRAIN])
     assert flat.solver_ == "offsets"
     assert flat.item_factors_.shape == (60, 0)
-    assert found < 0.9 * miss(flat, (X[TRAIN], Y[TRAIN]))
+    assert actual < 0.9 * miss(flat, (X[TRAIN], Y[TRAIN]))
     if unit == "rating":
         assert miss(model) < 0.93 * miss(flat)
     else:
@@ -73,7 +73,7 @@ def test_predictions_beat_the_mean_and_own_ratings_help(unit: str, delta: float)
     models = [
         clone(MODEL).set_params(unit=unit, delta=delta, random_state=key).fit(X[TRAIN], Y[TRAIN]) for key in range(5)
     ]
-    public, joint = (np.mean([miss(one, own) for one in models]) for own in (None, (X[TRAIN], Y[TRAIN])))
+    public, joint = (np.mean([miss(model, own) for model in models]) for own in (None, (X[TRAIN], Y[TRAIN])))
     assert public < 0.99 * GLOBAL
     assert joint < public
 
@@ -144,17 +144,17 @@ def test_heavy_noise_gives_nearly_the_mean(unit: str) -> None:
 def test_rows_that_cannot_count_change_nothing() -> None:
     """Unknown ids, missing ids and missing ratings: the same noise gives the same model with and without them."""
     model = clone(MODEL).set_params(random_state=3)
-    wanted = model.fit(X, Y).item_offsets_
+    expected = model.fit(X, Y).item_offsets_
     bad = np.array([[400, 0], [-1, 0], [0.5, 0], [np.nan, 0], [0, np.inf], [0, 0]], dtype=float)
-    found = model.fit(np.concatenate([X, bad]), np.concatenate([Y, [1, 2, 3, 4, 5, np.nan]])).item_offsets_
-    assert (found == wanted).all()
+    actual = model.fit(np.concatenate([X, bad]), np.concatenate([Y, [1, 2, 3, 4, 5, np.nan]])).item_offsets_
+    assert (actual == expected).all()
 
 
 def test_ratings_are_clipped_and_the_order_of_rows_is_nothing() -> None:
     model, order = clone(MODEL).set_params(random_state=3), np.random.default_rng(4).permutation(len(Y))
-    wanted = model.fit(X, Y).predict(X)
+    expected = model.fit(X, Y).predict(X)
     wild = np.where(Y == 5, np.inf, np.where(Y == 1, -1e300, Y))
-    assert (model.fit(X[order], wild[order]).predict(X) == wanted).all()
+    assert (model.fit(X[order], wild[order]).predict(X) == expected).all()
 
 
 def test_ids_may_be_text_in_arrays_lists_and_frames() -> None:
@@ -319,8 +319,8 @@ def test_the_ledger_is_not_told_how_many_rows_users_have() -> None:
 
 
 def test_fits_differ_without_a_seed() -> None:
-    one, other = (clone(MODEL).fit(X, Y).item_offsets_ for _ in range(2))
-    assert (one != other).any()
+    first, other = (clone(MODEL).fit(X, Y).item_offsets_ for _ in range(2))
+    assert (first != other).any()
 
 
 def test_searches_work() -> None:

@@ -103,12 +103,12 @@ def test_replacing_moves_twice_what_adding_does() -> None:
 
 
 def test_where_rows_are_added_their_number_is_noisy() -> None:
-    found = [Mean(1.0, bounds=(-1, 1), neighbours="add_remove", random_state=key).fit(NORMAL) for key in range(60)]
-    counts = np.array([model.n_rows_ for model in found])
+    results = [Mean(1.0, bounds=(-1, 1), neighbours="add_remove", random_state=key).fit(NORMAL) for key in range(60)]
+    counts = np.array([model.n_rows_ for model in results])
     assert counts.std() == pytest.approx(math.sqrt(2) / 0.1, rel=0.5)
     assert abs(counts.mean() - 400) < 8
     exact = np.clip(NORMAL, -1, 1).mean(axis=0)
-    held = [(model.interval(0.9)[0] <= exact) & (exact <= model.interval(0.9)[1]) for model in found]
+    held = [(model.interval(0.9)[0] <= exact) & (exact <= model.interval(0.9)[1]) for model in results]
     assert np.mean(held) >= 0.87
 
 
@@ -256,8 +256,8 @@ def test_privacy_is_free_from_where_it_says() -> None:
     """Also the printed condition, with √n·ε for nε: both parts are equal at √n·ε = √(s·log(1/δ)/log d)·log(d/s)."""
     for epsilon in (0.1, 1.0):
         start = gd.bounds.sparse_mean(100, 500, 7, epsilon, 1e-5).free_from(0.1)
-        found = gd.bounds.sparse_mean(start, 500, 7, epsilon, 1e-5)
-        assert found.privacy / found.statistical == pytest.approx(0.1, rel=1e-2)
+        actual = gd.bounds.sparse_mean(start, 500, 7, epsilon, 1e-5)
+        assert actual.privacy / actual.statistical == pytest.approx(0.1, rel=1e-2)
         equal = gd.bounds.sparse_mean(100, 500, 7, epsilon, 1e-5).free_from(1.0)
         by_hand = math.sqrt(7 * math.log(1e5) / math.log(500)) * math.log(500 / 7)
         assert math.sqrt(equal) * epsilon == pytest.approx(by_hand, rel=1e-2)
@@ -285,11 +285,11 @@ def test_fits_are_paid_for_before_they_look(model) -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_a_fit_never_repeats_unless_asked(model) -> None:
-    one, other = clone(model).fit(NORMAL), clone(model).fit(NORMAL)
-    assert one.mean_.tolist() != other.mean_.tolist()
+    first, other = clone(model).fit(NORMAL), clone(model).fit(NORMAL)
+    assert first.mean_.tolist() != other.mean_.tolist()
     same = [clone(model).set_params(random_state=3).fit(NORMAL).mean_.tolist() for _ in range(2)]
     assert same[0] == same[1]
-    assert one.release_.facts["research_seed"] is None
+    assert first.release_.facts["research_seed"] is None
 
 
 WRONG = [
@@ -365,15 +365,15 @@ def test_the_ledger_is_not_told_how_many_rows_there_are(model) -> None:
     for neighbours, shape in (("replace", [400, 5]), ("add_remove", [5])):
         ledger = gd.Ledger.in_memory(gd.ApproxDP(100.0, 1e-4))
         clone(model).set_params(ledger=ledger, neighbours=neighbours).fit(NORMAL)
-        asked = [entry.request for entry in ledger.entries() if entry.request and "fit" in entry.request]
-        assert [request["shape"] for request in asked] == [shape]
+        requested = [entry.request for entry in ledger.entries() if entry.request and "fit" in entry.request]
+        assert [request["shape"] for request in requested] == [shape]
 
 
 @given(st.floats(1e-9, 1e9), st.none() | st.floats(1e-6, 10.0))
 @example(1.0, 0.05)
 def test_shares_never_add_up_to_more(epsilon: float, largest: float | None) -> None:
-    for asked in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
-        count = NoisyRowCount(asked, "add_remove", largest)
+    for requested in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
+        count = NoisyRowCount(requested, "add_remove", largest)
         assert count.mechanism.guarantee.epsilon_value <= (largest or math.inf)
         rest = count.remaining.epsilon_value
         assert decimal(count.mechanism.guarantee.epsilon_value) + decimal(rest) <= decimal(epsilon)

@@ -70,10 +70,10 @@ def test_without_noise_scores_are_the_exact_ones(neighbours: str) -> None:
         "R²": r2_score(target, REGRESSION.predict(rows)),
         "mean absolute error": mean_absolute_error(target, REGRESSION.predict(rows)),
     }
-    for scored, wanted in ((report, exact), (report_of_numbers, exact_numbers)):
-        assert set(scored.scores_) == set(wanted)
+    for scored, expected in ((report, exact), (report_of_numbers, exact_numbers)):
+        assert set(scored.scores_) == set(expected)
         for name, (value, low, high) in scored.scores_.items():
-            assert value == pytest.approx(wanted[name], abs=2e-3)
+            assert value == pytest.approx(expected[name], abs=2e-3)
             assert low <= value <= high
     assert "accuracy: " in report.summary()
     assert "R²: " in report_of_numbers.summary()

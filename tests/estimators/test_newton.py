@@ -121,8 +121,8 @@ def test_intervals_hold_the_coefficients(n: int, epsilon: float, constant: float
 def test_a_row_with_another_label_pulls_nowhere() -> None:
     rows, labels = drawn(500, 3)
     more = np.vstack([rows, np.ones((50, 3))]), np.concatenate([labels, np.full(50, 7)])
-    one, two = made(random_state=1).fit(rows, labels), made(random_state=1).fit(*more)
-    assert np.array_equal(one.coef_, two.coef_)
+    first, second = made(random_state=1).fit(rows, labels), made(random_state=1).fit(*more)
+    assert np.array_equal(first.coef_, second.coef_)
 
 
 @pytest.mark.parametrize(

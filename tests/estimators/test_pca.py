@@ -101,10 +101,10 @@ def test_errors_are_small_where_there_are_rows_enough() -> None:
     square = rows.T @ rows / 5000
     values = np.linalg.eigvalsh(square)[::-1]
     formula = float((1 / (values[0] - values[1:])).sum()) / (5000 * gaussian_mu(1.0, 1e-6)) ** 2
-    for delta, wanted in ((1e-6, formula), (0.0, (d - 1) / (0.95 * 5000))):
+    for delta, expected in ((1e-6, formula), (0.0, (d - 1) / (0.95 * 5000))):
         fits = [TopEigenvector(1.0, delta, row_norm=1.0, random_state=key).fit(rows) for key in range(10)]
-        lost = np.mean([values[0] - one.component_ @ square @ one.component_ for one in fits])
-        assert 0.5 * wanted < lost < 1.6 * wanted
+        lost = np.mean([values[0] - fit.component_ @ square @ fit.component_ for fit in fits])
+        assert 0.5 * expected < lost < 1.6 * expected
 
 
 def test_explained_variance_is_less_what_noise_adds() -> None:
@@ -112,13 +112,13 @@ def test_explained_variance_is_less_what_noise_adds() -> None:
     rows = spiked(1000, 60, 3)
     plain = Plain(3).fit(rows)
     fits = [PCA(3, 1.0, 1e-6, row_norm=1.0, centre="public", random_state=key).fit(rows) for key in range(20)]
-    found = np.mean([one.explained_variance_ for one in fits], axis=0)
-    assert found[:2] == pytest.approx(plain.explained_variance_[:2], rel=0.05)
-    shares = np.mean([one.explained_variance_ratio_ for one in fits], axis=0)
+    actual = np.mean([fit.explained_variance_ for fit in fits], axis=0)
+    assert actual[:2] == pytest.approx(plain.explained_variance_[:2], rel=0.05)
+    shares = np.mean([fit.explained_variance_ratio_ for fit in fits], axis=0)
     assert shares[:2] == pytest.approx(plain.explained_variance_ratio_[:2], rel=0.1)
-    assert all(one.explained_variance_ratio_.sum() <= 1 for one in fits)
+    assert all(fit.explained_variance_ratio_.sum() <= 1 for fit in fits)
     raw = np.sqrt(60) / gaussian_mu(1.0, 1e-6) / 1000  # half the noise's edge
-    assert found[2] < plain.explained_variance_[2] + raw / 2
+    assert actual[2] < plain.explained_variance_[2] + raw / 2
 
 
 def test_the_mean_pays_on_digits() -> None:

@@ -86,7 +86,7 @@ def rows_have_a_nine(X: Any) -> bool:
 @ASKED
 def test_the_better_candidate_is_found_and_paid_for_once(asked: gd.PureDP | gd.ApproxDP, neighbours: str) -> None:
     delta = getattr(asked, "delta_value", 0.0)
-    for model, grid, target, wanted in (
+    for model, grid, target, expected in (
         (CLASSIFIER, {"fit_intercept": [False, True]}, SHIFTED, {"fit_intercept": True}),
         (REGRESSOR, {"alpha": [1.0, 1e6]}, TARGET, {"alpha": 1.0}),
     ):
@@ -94,12 +94,12 @@ def test_the_better_candidate_is_found_and_paid_for_once(asked: gd.PureDP | gd.A
         search = PrivateSearchCV(
             model, grid, asked.epsilon_value, delta, draws=12, neighbours=neighbours, random_state=1, ledger=ledger
         ).fit(ROWS, target)
-        assert search.best_params_ == wanted
+        assert search.best_params_ == expected
         assert search.score(ROWS, target) > 0.7
         assert (search.predict(ROWS) == search.best_estimator_.predict(ROWS)).all()
         assert ledger.spent.epsilon(delta) == pytest.approx(2.0)
-        for found in (search, search.best_estimator_):
-            assert found.guarantee_ == found.release_.guarantee == found.release_.asked == asked
+        for actual in (search, search.best_estimator_):
+            assert actual.guarantee_ == actual.release_.guarantee == actual.release_.asked == asked
         assert search.best_score_ == pytest.approx(0.9, abs=0.1)
 
 
@@ -196,9 +196,9 @@ def test_the_choice_is_in_the_guarantee() -> None:
     """The best leaks more than a run is asked for, and not more than the total."""
     each = RandomStopping(8).largest(gd.PureDP(4.5)).epsilon_value
     tables = with_a_nine(True), with_a_nine(False)
-    found = audit(runs_of_a_search(4.5), *tables, gd.PureDP(4.5), 2000, rng=gd.research_rng(1))
-    assert not found.violated
-    assert found.epsilon_lower > each, "a run's guarantee does not cover the choice"
+    actual = audit(runs_of_a_search(4.5), *tables, gd.PureDP(4.5), 2000, rng=gd.research_rng(1))
+    assert not actual.violated
+    assert actual.epsilon_lower > each, "a run's guarantee does not cover the choice"
 
 
 @pytest.mark.statistical
@@ -206,8 +206,8 @@ def test_a_planted_leak_is_found() -> None:
     """Each run gets all of ε, as in a search whose choice is free of charge."""
     with patch.object(RandomStopping, "largest", lambda stopping, whole, *_: stopping.part(whole, 1.0)):
         run = runs_of_a_search(1.5)
-    found = audit(run, with_a_nine(True), with_a_nine(False), gd.PureDP(1.5), 1200, rng=gd.research_rng(1))
-    assert found.violated
+    actual = audit(run, with_a_nine(True), with_a_nine(False), gd.PureDP(1.5), 1200, rng=gd.research_rng(1))
+    assert actual.violated
 
 
 @BOTH
@@ -221,10 +221,12 @@ def test_a_row_moves_a_score_as_far_as_is_charged(neighbours: str) -> None:
 
 
 def test_a_score_is_asked_for_as_much_as_a_run() -> None:
-    asked = []
-    with patch("gaugedp.estimators.private_search.noisy_score", lambda _, epsilon, *__: asked.append(epsilon) or 0.0):
+    requested = []
+    with patch(
+        "gaugedp.estimators.private_search.noisy_score", lambda _, epsilon, *__: requested.append(epsilon) or 0.0
+    ):
         PrivateSearchCV(Constant(), {"option": [0]}, 3.0, draws=20).fit(np.zeros((200, 2)), np.zeros(200))
-    assert set(asked) == {RandomStopping(20).largest(gd.PureDP(3.0)).epsilon_value}
+    assert set(requested) == {RandomStopping(20).largest(gd.PureDP(3.0)).epsilon_value}
 
 
 def test_fits_are_asked_for_their_part_and_gaussian_ones_for_more() -> None:

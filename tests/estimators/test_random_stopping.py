@@ -55,22 +55,22 @@ def breaks(one: np.ndarray, other: np.ndarray, draws: int, times: float) -> bool
 
 @pytest.mark.parametrize("draws", [2, 10, 300])
 def test_the_theorem_holds_for_all_pairs_of_laws_that_were_tried(draws: int) -> None:
-    assert not any(breaks(one, other, draws, 2.0) for one, other in pairs(400))
+    assert not any(breaks(first, other, draws, 2.0) for first, other in pairs(400))
 
 
 def worst(epsilon: float, top: float) -> tuple[np.ndarray, np.ndarray]:
     """A thin outcome grows by e^ε where all above it, `top`, shrink by e^ε."""
-    one, other = np.array([1e-4 * math.exp(epsilon), top * math.exp(-epsilon)]), np.array([1e-4, top])
-    return np.append(1 - one.sum(), one), np.append(1 - other.sum(), other)
+    first, other = np.array([1e-4 * math.exp(epsilon), top * math.exp(-epsilon)]), np.array([1e-4, top])
+    return np.append(1 - first.sum(), first), np.append(1 - other.sum(), other)
 
 
 def test_three_epsilon_is_needed_for_many_draws_and_twice_c_for_few() -> None:
     """So a charge of one c less is a leak: the control of the audits."""
-    one, other = worst(1.0, 0.5)
-    ratio = best_law(one, 10**6)[1] / best_law(other, 10**6)[1]
+    first, other = worst(1.0, 0.5)
+    ratio = best_law(first, 10**6)[1] / best_law(other, 10**6)[1]
     assert 0.99 * 3 < math.log(ratio) <= 3
     for draws in (4, 16, 256):
-        assert breaks(one, other, draws, 1.9)
+        assert breaks(first, other, draws, 1.9)
 
 
 @pytest.mark.parametrize("draws", [1, 2, 16, 1000])

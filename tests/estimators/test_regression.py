@@ -110,9 +110,9 @@ def test_no_row_moves_a_sum_further_than_its_body(neighbours: str) -> None:
     for vectors, noise in ((squares, method.moments), (slopes, method.gradient)):
         radius = noise.body.radius(2)
         if neighbours == "replace":
-            moved = max(np.linalg.norm(one - other) for one in vectors for other in vectors)
+            moved = max(np.linalg.norm(vector - other) for vector in vectors for other in vectors)
         else:
-            moved = max(np.linalg.norm(one) for one in vectors)
+            moved = max(np.linalg.norm(vector) for vector in vectors)
         assert 0.9 * radius <= moved <= radius
 
 
@@ -141,10 +141,10 @@ def test_the_noise_of_a_fit_is_as_large_as_its_guarantee_asks() -> None:
     sigma = math.sqrt(float(method.gradient.variances[0])) * method.pace / 500
     zeros = np.zeros((500, 3)), np.zeros(500)
     rng = gd.research_rng(5)
-    found = np.array([method.solve(*zeros, rng) for _ in range(1000)]).ravel()
-    wanted = sigma * math.sqrt(method.steps)
-    assert found.std() == pytest.approx(wanted, rel=4 / math.sqrt(2 * 3000))
-    assert found.std() > wanted / 1.1 * (1 + 4 / math.sqrt(2 * 3000))  # noise 10 % smaller would be seen
+    actual = np.array([method.solve(*zeros, rng) for _ in range(1000)]).ravel()
+    expected = sigma * math.sqrt(method.steps)
+    assert actual.std() == pytest.approx(expected, rel=4 / math.sqrt(2 * 3000))
+    assert actual.std() > expected / 1.1 * (1 + 4 / math.sqrt(2 * 3000))  # noise 10 % smaller would be seen
 
 
 @pytest.mark.statistical
@@ -180,24 +180,26 @@ def test_many_columns_take_few_steps() -> None:
 @pytest.mark.parametrize(("n", "d", "epsilon", "most"), [(10_000, 10, 1.0, 5e-4), (10_000, 50, 4.0, 1.1e-3)])
 def test_the_excess_error(n: int, d: int, epsilon: float, most: float) -> None:
     """δ = 1e-6, medians of seven repetitions with fixed keys."""
-    found = []
+    results = []
     for key in range(7):
         rows, target = made(n, d, key)
-        found.append(excess(clone(MODEL).set_params(epsilon=epsilon, random_state=key).fit(rows, target), rows, target))
-    assert np.median(found) <= most
+        results.append(
+            excess(clone(MODEL).set_params(epsilon=epsilon, random_state=key).fit(rows, target), rows, target)
+        )
+    assert np.median(results) <= most
 
 
 @pytest.mark.statistical
 def test_heavy_noise_does_little_worse_than_zero() -> None:
-    found, zero = [], []
+    actual, zero = [], []
     for key in range(7):
         rows, target = made(1000, 10, key)
         model = clone(MODEL).set_params(epsilon=0.1, random_state=key).fit(rows, target)
         assert model.solver_ == "gradient"
-        found.append(excess(model, rows, target))
+        actual.append(excess(model, rows, target))
         model.coef_ = np.zeros(10)
         zero.append(excess(model, rows, target))
-    assert np.median(found) <= 1.15 * np.median(zero)
+    assert np.median(actual) <= 1.15 * np.median(zero)
 
 
 # -- habits --------------------------------------------------------------------------------------------
@@ -262,14 +264,14 @@ def test_the_nearest_point_of_the_ball_is_nearest_in_the_norm_of_the_steps(lengt
     metric = Metric(np.array([1e-3, 0.2, 1.0, 30.0]), vectors, 1.0)
     point = rng.standard_normal(4)
     point *= length / np.linalg.norm(point)
-    found = metric.step(point, np.zeros(4))
+    actual = metric.step(point, np.zeros(4))
     if length <= 1:
-        assert found == pytest.approx(point)
+        assert actual == pytest.approx(point)
         return
     others = rng.standard_normal((20_000, 4))
     others /= np.maximum(1, np.linalg.norm(others, axis=1, keepdims=True))
-    far = [float(np.sum(metric.values * (vectors.T @ (one - point)) ** 2)) for one in (found, *others)]
-    assert np.linalg.norm(found) == pytest.approx(1)
+    far = [float(np.sum(metric.values * (vectors.T @ (one - point)) ** 2)) for one in (actual, *others)]
+    assert np.linalg.norm(actual) == pytest.approx(1)
     assert far[0] <= min(far)
 
 
@@ -287,8 +289,8 @@ def test_loose_bounds_and_a_small_ball_do_no_worse_than_a_constant(radius: float
 def test_pure_noise_keeps_a_guarantee_with_a_delta_where_it_is_the_fainter() -> None:
     """Of few columns at a small ε; δ is never a reason for more noise."""
     for shape, epsilon, is_pure in (((400, 2), 0.1, True), ((400, 4), 0.3, True), ((10_000, 11), 1.0, False)):
-        asked = gd.ApproxDP(epsilon, 1e-6)
-        made = LeastSquares.calibrate(shape, asked, None, "replace")
+        requested = gd.ApproxDP(epsilon, 1e-6)
+        made = LeastSquares.calibrate(shape, requested, None, "replace")
         assert (made.guarantee.delta(epsilon) == 0) == is_pure
         assert made.guarantee.delta(epsilon) <= 1e-6
         if is_pure:

@@ -99,8 +99,8 @@ def test_it_is_the_middle_of_the_bounds_in_a_fit() -> None:
 def test_every_number_is_read_for_itself() -> None:
     entries = [True, 2, 3.5, "4", b"5", Decimal(6), Fraction(15, 2), np.float32(8), [9], (10,), np.array([11.0]),
                np.array(12), 10**400, -(10**400), " 1e3 "]  # fmt: skip
-    wanted = [1, 2, 3.5, 4, 5, 6, 7.5, 8, 9, 10, 11, 12, np.inf, -np.inf, 1000]
-    assert read_target(entries, len(entries)).tolist() == wanted
+    expected = [1, 2, 3.5, 4, 5, 6, 7.5, 8, 9, 10, 11, 12, np.inf, -np.inf, 1000]
+    assert read_target(entries, len(entries)).tolist() == expected
     assert read_target([[1.0], [2.0]], 2).tolist() == [1, 2]
     assert read_target(np.longdouble([1, 2]) * np.longdouble(10) ** 400, 2).tolist() == [np.inf, np.inf]
 
@@ -108,9 +108,9 @@ def test_every_number_is_read_for_itself() -> None:
 def test_nullable_columns_keep_their_numbers() -> None:
     pandas = pytest.importorskip("pandas")
     for kind in ("Int64", "Float64", "boolean", "object"):
-        found = read_target(pandas.Series([1, None, 0], dtype=kind), 3)
-        assert np.isnan(found).tolist() == [False, True, False]
-        assert found[[0, 2]].tolist() == [1, 0]
+        actual = read_target(pandas.Series([1, None, 0], dtype=kind), 3)
+        assert np.isnan(actual).tolist() == [False, True, False]
+        assert actual[[0, 2]].tolist() == [1, 0]
 
 
 WRONG = [5, None, "123", [1, 2], np.zeros((3, 1)), np.zeros(3, dtype="datetime64[D]"), np.zeros(3, dtype=complex)]

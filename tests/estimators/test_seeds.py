@@ -101,12 +101,12 @@ def test_a_saved_model_leaves_its_ledger_behind_and_an_unfitted_one_keeps_it(nam
     kept = pickle.dumps(model)
     assert b"gone.ledger" not in kept
     path.unlink()
-    found = pickle.loads(kept)
+    actual = pickle.loads(kept)
     for name_of, value in model.release_.values.items():
-        assert np.array_equal(found.release_.values[name_of], value)
+        assert np.array_equal(actual.release_.values[name_of], value)
     with pytest.raises(InvalidRequest, match=r"leaves its ledger behind.*set_params"):
-        found.fit(rows, target)
-    assert found.set_params(ledger=None).fit(rows, target) is found
+        actual.fit(rows, target)
+    assert actual.set_params(ledger=None).fit(rows, target) is actual
 
 
 def test_a_fitted_model_with_a_ledger_in_memory_is_saved_too() -> None:
@@ -133,11 +133,11 @@ def test_a_model_saved_in_another_form_is_refused_in_words(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
 def test_a_model_whose_parts_change_gets_a_new_form() -> None:
     """What `predict` and `interval` read: where this fails, raise `_FORM`, and write the parts down anew."""
-    found = {}
+    results = {}
     for name in MODELS:
         model, _ = fitted(name, 1)
-        found |= {part: type(value) for part, value in vars(model.fit(np.zeros((20, 2)), np.zeros(20))).items()}
-    parts = {part for part in found if part.startswith("_")}
+        results |= {part: type(value) for part, value in vars(model.fit(np.zeros((20, 2)), np.zeros(20))).items()}
+    parts = {part for part in results if part.startswith("_")}
     assert parts == {
         "_read_as",
         "_bounds",
@@ -151,10 +151,10 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
         "_best",
         "_weights_up_to",
     }
-    wanted = {
+    expected = {
         "_read_as": {"n_columns", "box", "indicators", "names"},
         "_model": {"mean", "items", "users", "factors", "scores", "variance", "ridge", "spread", "reason"},
         "outlook_": {"n_rows", "noise_std", "detectable", "largest"},
     }
-    assert {part: {one.name for one in dataclasses.fields(found[part])} for part in wanted} == wanted
+    assert {part: {field.name for field in dataclasses.fields(results[part])} for part in expected} == expected
     assert base._FORM == 4

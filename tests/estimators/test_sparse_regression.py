@@ -48,8 +48,8 @@ def test_without_noise_it_is_least_squares_on_the_support(solver: str, delta: fl
     model.fit(ROWS, TARGET)
     support = np.flatnonzero(TRUTH)
     assert model.support_.tolist() == support.tolist()
-    wanted = np.linalg.lstsq(ROWS[:, support], np.clip(TARGET, -2, 2), rcond=None)[0]
-    assert model.coef_[support] == pytest.approx(wanted, abs=0.02)  # five more features were solved for with these
+    expected = np.linalg.lstsq(ROWS[:, support], np.clip(TARGET, -2, 2), rcond=None)[0]
+    assert model.coef_[support] == pytest.approx(expected, abs=0.02)  # five more features were solved for with these
     assert model.solver_ == solver
 
 
@@ -69,10 +69,10 @@ def test_units_and_intercept_come_back() -> None:
 def test_the_guarantee_is_that_of_the_parts() -> None:
     """Every part is calibrated by itself; together they are (ε, δ)-DP and spend nearly all of it."""
     for solver, rounds in (("screen", 0), ("iht", 4)):
-        for asked in (gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)):
+        for requested in (gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)):
             shares = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}[solver]
-            steps = Steps(Budget(asked, 10, shares, rounds), 200, "replace")
-            delta = 1e-6 if isinstance(asked, gd.ApproxDP) else 0
+            steps = Steps(Budget(requested, 10, shares, rounds), 200, "replace")
+            delta = 1e-6 if isinstance(requested, gd.ApproxDP) else 0
             spent = float(steps.guarantee.epsilon(delta, "basic" if delta == 0 else None))
             assert 0.998 <= spent <= 1
             choices = steps.screen.guarantee.components()
@@ -114,8 +114,8 @@ def test_auto_takes_rounds_where_noise_is_small_by_public_numbers() -> None:
 @pytest.mark.statistical
 def test_the_error_at_twenty_thousand_rows() -> None:
     """d = 200, s = 5, ε = 1, δ = 1e-6: three repetitions with fixed keys; the benchmark has more."""
-    found = [error(MODEL, made(20_000, 200, key), key) for key in range(3)]
-    assert np.mean(found) <= 0.09
+    results = [error(MODEL, made(20_000, 200, key), key) for key in range(3)]
+    assert np.mean(results) <= 0.09
 
 
 @pytest.mark.statistical
@@ -154,8 +154,8 @@ def test_any_rows_give_a_fit() -> None:
     rows[0], rows[1, 3], target[2:4] = np.nan, np.inf, (np.nan, -np.inf)
     for data in ((rows, target), (np.zeros((1, 40)), np.zeros(1)), (np.full((9, 40), 1e300), np.full(9, -1e300))):
         for solver in ("screen", "iht"):
-            found = clone(MODEL).set_params(solver=solver).fit(*data).coef_
-            assert np.isfinite(found).all()
+            actual = clone(MODEL).set_params(solver=solver).fit(*data).coef_
+            assert np.isfinite(actual).all()
 
 
 WRONG = [

@@ -34,11 +34,11 @@ def risk(w: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> float:
 
 
 def best(rows: np.ndarray, labels: np.ndarray) -> float:
-    w, found = np.zeros(rows.shape[1]), 1.0
+    w, actual = np.zeros(rows.shape[1]), 1.0
     for t in range(3000):
         w = w + 20 / np.sqrt(t + 1) * (labels * (labels * (rows @ w) < 1)) @ rows / len(rows)
-        found = min(found, risk(w, rows, labels))
-    return found
+        actual = min(actual, risk(w, rows, labels))
+    return actual
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e5, 1e-6), (1e8, 0.0)])
@@ -53,8 +53,8 @@ def test_the_excess_risk_on_the_sphere() -> None:
     """n = 10,000, d = 20, ε = 1: the mean of eight fits with fixed keys."""
     rows, labels = sphere(10_000, 20, 2)
     models = [clone(MODEL).set_params(random_state=key, radius=5, fit_intercept=False) for key in range(8)]
-    found = [risk(model.fit(rows, labels).coef_[0], rows, labels) for model in models]
-    assert np.mean(found) - best(rows, labels) <= 8e-4
+    results = [risk(model.fit(rows, labels).coef_[0], rows, labels) for model in models]
+    assert np.mean(results) - best(rows, labels) <= 8e-4
 
 
 def test_joint_slopes_are_subgradients() -> None:
@@ -95,8 +95,8 @@ def test_the_noise_is_that_for_the_neighbours(neighbours: str, monkeypatch: pyte
     clone(MODEL).set_params(solver="gradient", neighbours=neighbours, fit_intercept=False).fit(*sphere(100, 3, 1))
     moved, rest = (2, 1.0) if neighbours == "replace" else (1, np.sqrt(0.95))  # a twentieth of μ² is the count's
     deviation = np.sqrt(made[0].noise.variances.mean())
-    wanted = moved * np.sqrt(made[0].path.n_steps) / (rest * gaussian_mu(1.0, 1e-6))
-    assert deviation == pytest.approx(wanted, rel=1e-2)
+    expected = moved * np.sqrt(made[0].path.n_steps) / (rest * gaussian_mu(1.0, 1e-6))
+    assert deviation == pytest.approx(expected, rel=1e-2)
 
 
 def test_the_rounded_loss_is_for_two_classes() -> None:
@@ -145,5 +145,5 @@ def test_long_tables_get_near_the_best_hinge_loss() -> None:
     """n = 10,000, d = 20, ε = 4: the mean of four fits with fixed keys."""
     rows, labels = sphere(10_000, 20, 2)
     models = [clone(MODEL).set_params(epsilon=4.0, random_state=key, fit_intercept=False) for key in range(4)]
-    found = [risk(model.fit(rows, labels).coef_[0], rows, labels) for model in models]
-    assert np.mean(found) - best(rows, labels) <= 3e-4
+    results = [risk(model.fit(rows, labels).coef_[0], rows, labels) for model in models]
+    assert np.mean(results) - best(rows, labels) <= 3e-4

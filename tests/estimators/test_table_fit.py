@@ -55,8 +55,8 @@ def test_features_of_rows_by_hand():
     assert made.row_norm == 2
     assert made.classes == ("yes", "no")
     rows, target = made.read(Table.scan(ROWS, domain=DOMAIN), b"key")
-    found = sorted(zip(rows.tolist(), target.tolist(), strict=True))
-    assert found == sorted(
+    actual = sorted(zip(rows.tolist(), target.tolist(), strict=True))
+    assert actual == sorted(
         [
             ([1, 0, 1, 0, 0, -1, 0], 0),
             ([0, 1, 0, 1, 0, 0.5, 1], 1),
@@ -272,9 +272,9 @@ def test_the_interval_holds_the_true_mean_and_a_narrower_one_does_not():
     """Of 400 intervals at 95 %, 368 or more hold the mean: fewer has probability below 0.4 %; keys are fixed."""
     values = np.repeat([0.0, 1.0], [12, 28])
     rng = gd.research_rng(5)
-    found = [Score(0.5, 2).prepare(rng).mean(values) for _ in range(400)]
-    held = sum(low <= 0.7 <= high for _, low, high in found)
-    narrow = sum(mean - (mean - low) / 4 <= 0.7 <= mean + (high - mean) / 4 for mean, low, high in found)
+    results = [Score(0.5, 2).prepare(rng).mean(values) for _ in range(400)]
+    held = sum(low <= 0.7 <= high for _, low, high in results)
+    narrow = sum(mean - (mean - low) / 4 <= 0.7 <= mean + (high - mean) / 4 for mean, low, high in results)
     assert held >= 368
     assert narrow < 368
 
@@ -343,22 +343,22 @@ def clear_table(n: int = 2000) -> Table:
 
 def test_without_noise_the_rule_comes_back_in_the_units_of_the_table():
     planned = TableFit.plan(design("debt sex", "pay", False), "linear", ROW, gd.PureDP(1e7), 1e7)
-    found = planned.prepare(gd.research_rng(1))(clear_table())
-    weights = found["coefficients"]
+    actual = planned.prepare(gd.research_rng(1))(clear_table())
+    weights = actual["coefficients"]
     assert weights["debt"] == pytest.approx(0.1, abs=2e-3)
     assert weights["sex=2"] - weights["sex=1"] == pytest.approx(0.5, abs=0.05)
-    assert found["intercept"] + weights["sex=1"] + 20 * weights["debt"] == pytest.approx(4, abs=0.05)
-    assert found["score"]["value"] < 0.05
+    assert actual["intercept"] + weights["sex=1"] + 20 * weights["debt"] == pytest.approx(4, abs=0.05)
+    assert actual["score"]["value"] < 0.05
 
 
 @pytest.mark.parametrize("model", ["logistic", "svc"])
 def test_without_noise_the_classes_are_told_apart_in_the_units_of_the_table(model):
     planned = TableFit.plan(design("debt"), model, ROW, gd.PureDP(1e4), 1e4)
-    found = planned.prepare(gd.research_rng(1))(clear_table())
-    assert found["classes"] == ["yes", "no"]
-    assert found["score"]["value"] > 0.99
-    assert found["intercept"] + 10 * found["coefficients"]["debt"] > 0, "no, the second class"
-    assert found["intercept"] + 20 * found["coefficients"]["debt"] < 0, "yes"
+    actual = planned.prepare(gd.research_rng(1))(clear_table())
+    assert actual["classes"] == ["yes", "no"]
+    assert actual["score"]["value"] > 0.99
+    assert actual["intercept"] + 10 * actual["coefficients"]["debt"] > 0, "no, the second class"
+    assert actual["intercept"] + 20 * actual["coefficients"]["debt"] < 0, "yes"
 
 
 @pytest.mark.parametrize("model", ["logistic", "svc"])
@@ -401,9 +401,9 @@ def test_without_a_score_every_row_is_fitted_and_none_is_scored(monkeypatch):
     for name in ("losses", "scores", "held_out"):
         monkeypatch.setattr(table_fit, name, lambda *_: pytest.fail("a score was computed"))
     made, table = design("sex", "pay", by_class=False), big_table()
-    found = TableFit.plan(made, "linear", ROW, gd.PureDP(1), None).prepare(gd.research_rng(1))(table)
+    actual = TableFit.plan(made, "linear", ROW, gd.PureDP(1), None).prepare(gd.research_rng(1))(table)
     assert len(Kept.seen[1][0]) == len(made.read(table, b"any")[0]) + 1
-    assert found["score"] is None
+    assert actual["score"] is None
 
 
 @pytest.mark.parametrize("trouble", [ValueError("SECRET"), InvalidRequest("SECRET.", "SECRET."), FloatingPointError()])

@@ -56,8 +56,8 @@ def test_a_model_of_a_table_elsewhere_never_lists_its_rows(monkeypatch: pytest.M
     fit = TableFit.plan(design, "linear", ROW, gd.ApproxDP(1.0, 1e-6), None)
     monkeypatch.setattr("gaugedp.estimators.table_fit.is_elsewhere", lambda _: True)
     monkeypatch.setattr(Table, "rows", lambda *_: pytest.fail("the rows were listed"))
-    found = fit.prepare(gd.research_rng(2))(table)
-    assert set(found["coefficients"]) == {"x"}
+    actual = fit.prepare(gd.research_rng(2))(table)
+    assert set(actual["coefficients"]) == {"x"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -65,15 +65,15 @@ def test_a_model_of_a_table_elsewhere_never_lists_its_rows(monkeypatch: pytest.M
 def test_a_mean_from_sums(engine: str, unit: gd.PrivacyUnit) -> None:
     """At ε = 10^9 the noise is nothing: the mean of the clipped rows, missing values at the middle."""
     table = scanned(engine, unit)
-    found = Mean(epsilon=1e9, neighbours=unit.neighbours, random_state=1).fit_table(table, ["x", "z"])
+    actual = Mean(epsilon=1e9, neighbours=unit.neighbours, random_state=1).fit_table(table, ["x", "z"])
     _, steps = table.rows([], ["x", "z"], KEY)
     x, z = np.where(steps[:, 0] < 0, 0.0, steps[:, 0] / 2 - 10), steps[:, 1]
-    assert found.n_rows_ == len(steps)
+    assert actual.n_rows_ == len(steps)
     if unit is ROW:
-        np.testing.assert_allclose(found.mean_, [x.mean(), z.mean()], atol=1e-5)
-    low, high = found.interval(0.99)
-    assert (low <= found.mean_).all()
-    assert (found.mean_ <= high).all()
+        np.testing.assert_allclose(actual.mean_, [x.mean(), z.mean()], atol=1e-5)
+    low, high = actual.interval(0.99)
+    assert (low <= actual.mean_).all()
+    assert (actual.mean_ <= high).all()
 
 
 def test_the_mean_of_a_group_of_rows_has_noise_for_the_group() -> None:

@@ -50,9 +50,9 @@ def test_a_tabulated_loss_has_the_slopes_of_the_function() -> None:
     loss = trace_loss(pinball, 0.8, 5.0, (-1.0, 1.0), BOUNDS, cut=False)
     rng = np.random.default_rng(1)
     p, y = rng.uniform(-1, 1, 5000), rng.uniform(*BOUNDS, 5000)
-    wanted = np.where(5 * p < y, -1.0, 0.25)
+    expected = np.where(5 * p < y, -1.0, 0.25)
     far = np.abs(5 * p - y) > 4 / 64 + 0.01  # slopes jump within the distance of two places
-    assert loss(p, y)[far] == pytest.approx(wanted[far], abs=1e-9)
+    assert loss(p, y)[far] == pytest.approx(expected[far], abs=1e-9)
     assert np.abs(loss(p, y)).max() <= 1
     assert (np.diff(loss(np.linspace(-1, 1, 999), np.full(999, 0.3))) >= -1e-9).all(), "convex between places too"
     ends = loss(np.array([-1.0, 1.0, -7.0, 7.0]), np.array([-1.0, 3.0, 9.0, -9.0]))
@@ -68,9 +68,16 @@ def test_the_callers_loss_sees_public_places_alone_and_before_anything_is_paid()
 
     rng = np.random.default_rng(2)
     A, y = rng.standard_normal((200, 2, 2)), rng.uniform(-1, 3, 200)
-    asked = {"epsilon": 1.0, "delta": 1e-6, "design_norm": 3.0, "target_bounds": BOUNDS, "loss": own, "lipschitz": 0.8}
-    TraceRegression(**asked).fit(A, y)
-    TraceRegression(**asked).fit(-A, 0 * y)
+    requested = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "design_norm": 3.0,
+        "target_bounds": BOUNDS,
+        "loss": own,
+        "lipschitz": 0.8,
+    }
+    TraceRegression(**requested).fit(A, y)
+    TraceRegression(**requested).fit(-A, 0 * y)
     for predictions, targets in seen:
         assert (predictions == seen[0][0]).all()
         assert (targets == seen[0][1]).all()
@@ -80,7 +87,7 @@ def test_the_callers_loss_sees_public_places_alone_and_before_anything_is_paid()
         return predictions[0] + 0 * targets[0]
 
     with pytest.raises(InvalidRequest, match="for each prediction and target"):
-        TraceRegression(**{**asked, "loss": broken}, ledger=ledger).fit(A, y)
+        TraceRegression(**{**requested, "loss": broken}, ledger=ledger).fit(A, y)
     assert ledger.spent.epsilon(0) == 0
 
 
@@ -158,8 +165,8 @@ def test_grams_are_for_matrices_and_norms_have_names() -> None:
 
 def test_rows_have_one_norm_whatever_it_is_called() -> None:
     rows, target = np.random.default_rng(1).standard_normal((300, 3)), np.ones(300)
-    one = TraceRegression(1.0, 1e-6, row_norm=2.0, target_bounds=(0, 1), norm="operator").fit(rows, target)
-    assert one.solver_ == "moments"
+    model = TraceRegression(1.0, 1e-6, row_norm=2.0, target_bounds=(0, 1), norm="operator").fit(rows, target)
+    assert model.solver_ == "moments"
 
 
 def test_a_table_of_slopes_keeps_a_loss_that_is_flat() -> None:

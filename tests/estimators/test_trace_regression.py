@@ -107,9 +107,9 @@ def test_where_rows_are_added_auto_follows_their_noisy_number(monkeypatch: pytes
 
 
 def test_row_norm_is_the_root_of_design_norm() -> None:
-    one = clone(MODEL).set_params(row_norm=2.0, random_state=3).fit(ROWS, TARGET).coef_
+    first = clone(MODEL).set_params(row_norm=2.0, random_state=3).fit(ROWS, TARGET).coef_
     other = clone(MODEL).set_params(row_norm=None, design_norm=4.0, random_state=3).fit(ROWS, TARGET).coef_
-    assert (one == other).all()
+    assert (first == other).all()
 
 
 # -- privacy -------------------------------------------------------------------------------------------
@@ -122,11 +122,11 @@ def test_slopes_stay_in_their_range_and_reach_it(cut: bool) -> None:
             for bounds in ((0.0, 1.0), (-3.0, 2.0), (4.0, 5.0), (-9.0, -8.0)):
                 residual = Squared(reach, bounds, span, cut)
                 points, targets = np.meshgrid(np.linspace(*span, 101), np.linspace(*bounds, 101))
-                found = residual(points, targets)
-                assert np.abs(found).max() == pytest.approx(1)
-                steps = np.abs(np.diff(found, axis=1)) / np.diff(points, axis=1)
+                actual = residual(points, targets)
+                assert np.abs(actual).max() == pytest.approx(1)
+                steps = np.abs(np.diff(actual, axis=1)) / np.diff(points, axis=1)
                 assert steps.max() <= residual.smoothness * (1 + 1e-9)
-                assert (np.diff(found, axis=1) >= -1e-15).all()  # the loss is convex
+                assert (np.diff(actual, axis=1) >= -1e-15).all()  # the loss is convex
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
@@ -177,18 +177,18 @@ def test_the_excess_risk_of_descent(n: int, d: int, most: float) -> None:
     others, goal, u = spiked(50_000, d, 99)
     square = (others @ u) ** 2
     best = risk(min(1.0, float(square @ goal / (square @ square))) * np.outer(u, u), others, goal)
-    found, model = [], clone(MODEL).set_params(solver="descent")
+    actual, model = [], clone(MODEL).set_params(solver="descent")
     for key in range(3):
         rows, target, _ = spiked(n, d, key)
-        found.append(risk(clone(model).set_params(random_state=key).fit(rows, target).coef_, others, goal) - best)
-    assert np.mean(found) < most
+        actual.append(risk(clone(model).set_params(random_state=key).fit(rows, target).coef_, others, goal) - best)
+    assert np.mean(actual) < most
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("n", "most"), [(16_000, 6e-4), (64_000, 7e-5)])
 def test_the_excess_risk_on_isotropic_rows(n: int, most: float) -> None:
     """d = 10, ε = 1, δ = 1e-6, y = (zᵀu)² ± 0.2: X = 0 has 0.0123, descent 0.003 and 0.0014; of two repetitions."""
-    found = []
+    results = []
     for key in range(2):
         rng = np.random.default_rng((n, key))
         rows = rng.standard_normal((n, 10))
@@ -196,19 +196,19 @@ def test_the_excess_risk_on_isotropic_rows(n: int, most: float) -> None:
         target = rows[:, 0] ** 2 + rng.uniform(-0.2, 0.2, n)
         off = clone(MODEL).set_params(target_bounds=(-0.2, 1.2), random_state=key).fit(rows, target).coef_
         off[0, 0] -= 1
-        found.append(float(np.trace(off @ off) * 2 + np.trace(off) ** 2) / (10 * 12) / 2)  # E(zᵀMz)²/2 on the sphere
-    assert np.mean(found) < most
+        results.append(float(np.trace(off @ off) * 2 + np.trace(off) ** 2) / (10 * 12) / 2)  # E(zᵀMz)²/2 on the sphere
+    assert np.mean(results) < most
 
 
 @pytest.mark.statistical
 def test_correlated_noise_beats_independent_noise_in_one_pass() -> None:
     rows, target, _ = spiked(8192, 4, 1)
-    found = {
+    results = {
         noise: risk(clone(MODEL).set_params(solver="stochastic", noise=noise, random_state=1).fit(rows, target).coef_,
                     rows, target)
         for noise in NOISES
     }  # fmt: skip
-    assert found["toeplitz"] < found["tree"] < found["independent"] < found["uniform"]
+    assert results["toeplitz"] < results["tree"] < results["independent"] < results["uniform"]
 
 
 # -- habits --------------------------------------------------------------------------------------------

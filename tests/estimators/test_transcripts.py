@@ -200,8 +200,8 @@ def test_matrix_completion(rank: int | None, unit: str, neighbours: str) -> None
         solver="offsets" if rank == 0 else "factors",
     )  # fmt: skip
     run = fits(model, "mean_", "item_offsets_", "user_offsets_", "user_spread_", "item_factors_", "user_factors_")
-    wanted = {"mu": gaussian_mu(EPSILON, DELTA)}
-    check(run, rating_tables(unit, neighbours), wanted, 60 if rank == 0 else 30, 0.98 if rank == 0 else 0.6)
+    expected = {"mu": gaussian_mu(EPSILON, DELTA)}
+    check(run, rating_tables(unit, neighbours), expected, 60 if rank == 0 else 30, 0.98 if rank == 0 else 0.6)
 
 
 # -- linear regression -----------------------------------------------------------------------------------
@@ -211,10 +211,10 @@ def test_matrix_completion(rank: int | None, unit: str, neighbours: str) -> None
 def test_linear_regression(neighbours: str) -> None:
     """e₁ far from its prediction beside rows e₂, and e₃ or no row: moments, slopes, and squared residuals move."""
     d = 70
-    rest, one, other = np.repeat(np.eye(d)[[1]], 2000, axis=0), np.eye(d)[[0]], np.eye(d)[[2]]
+    rest, first, other = np.repeat(np.eye(d)[[1]], 2000, axis=0), np.eye(d)[[0]], np.eye(d)[[2]]
     target = np.append(np.zeros(2000), 1.0)
     tables = (
-        (np.vstack([rest, one]), target),
+        (np.vstack([rest, first]), target),
         (np.vstack([rest, other]), -target) if neighbours == "replace" else (rest, target[:-1]),
     )
     model = LinearRegression(

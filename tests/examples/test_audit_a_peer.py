@@ -55,17 +55,17 @@ def test_an_audit_tells_the_wrong_density_from_the_right_one(example: ModuleType
 
 def test_the_peer_is_loaded_and_audited(example: ModuleType) -> None:
     """A few draws only: they show that the audit reaches the peer, not that it is wrong."""
-    found = example.audit_bingham(100, 1.0)
-    if found is None:
+    actual = example.audit_bingham(100, 1.0)
+    if actual is None:
         pytest.skip("diffprivlib is not installed")
-    assert found.runs == 100
-    assert found.epsilon_claimed == 2
+    assert actual.runs == 100
+    assert actual.epsilon_claimed == 2
 
 
 def test_the_floats_of_numpy_are_found_and_ours_are_not(example: ModuleType) -> None:
-    found = example.audit_floats(4000)
-    assert found.violated
-    assert found.epsilon_lower > 2
+    actual = example.audit_floats(4000)
+    assert actual.violated
+    assert actual.epsilon_lower > 2
     bits = ("off the grid of 2^-53", "lowest set bit of number 0")  # the low-order bits tell, by either test of them
-    assert any(words in found.method for words in bits), found.method
+    assert any(words in actual.method for words in bits), actual.method
     assert not example.audit_ours(4000).violated

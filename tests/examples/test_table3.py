@@ -23,17 +23,17 @@ def rows(example: ModuleType) -> list:
 
 
 def test_corrected_errors_are_the_known_ones(rows: list) -> None:
-    for one in rows:
-        laplace, knorm = (value / one.epsilon for value in KNOWN[one.d])
-        assert one.laplace == pytest.approx(laplace, rel=2e-3)
-        assert one.knorm == pytest.approx(knorm, abs=4 * one.deviation + 0.03 / one.epsilon)
-        assert one.deviation < 0.01 * one.knorm
+    for row in rows:
+        laplace, knorm = (value / row.epsilon for value in KNOWN[row.d])
+        assert row.laplace == pytest.approx(laplace, rel=2e-3)
+        assert row.knorm == pytest.approx(knorm, abs=4 * row.deviation + 0.03 / row.epsilon)
+        assert row.deviation < 0.01 * row.knorm
 
 
 def test_the_printed_laplace_column_is_met_by_the_wrong_scale(example: ModuleType, rows: list) -> None:
-    for one in rows:
-        assert one.wrong_laplace == pytest.approx(example.PRINTED[one.d, one.epsilon][0], rel=0.04)
-        assert one.wrong_epsilon == one.d * one.epsilon
+    for row in rows:
+        assert row.wrong_laplace == pytest.approx(example.PRINTED[row.d, row.epsilon][0], rel=0.04)
+        assert row.wrong_epsilon == row.d * row.epsilon
 
 
 def test_the_printed_walk_avoids_the_boundary(example: ModuleType) -> None:

@@ -17,9 +17,9 @@ def example() -> ModuleType:
 
 
 def test_a_mean_of_fifty_rows_gives_nine_in_ten_away(example: ModuleType) -> None:
-    found = example.attack(example.sparse_mean(100), 50, 20_000)
-    assert found.true_positive_rate > 0.9
-    assert found.false_positive_rate <= 0.01
+    actual = example.attack(example.sparse_mean(100), 50, 20_000)
+    assert actual.true_positive_rate > 0.9
+    assert actual.false_positive_rate <= 0.01
 
 
 @pytest.mark.slow
@@ -31,9 +31,9 @@ def test_the_published_test_finds_members_of_smaller_means(example: ModuleType) 
 def test_a_private_mean_does_not(example: ModuleType) -> None:
     """At ε = 1 the ceiling is 2.7 %; more than 4 of 50 are found once in 10,000 times if members were independent."""
     release = example.private_sparse_mean(1.0, 10, seed=3)
-    found = example.attack(release, 50, 1000)
-    assert found.ceiling == pytest.approx(np.e * 0.01, rel=0.01)
-    assert found.true_positive_rate <= 0.1
+    actual = example.attack(release, 50, 1000)
+    assert actual.ceiling == pytest.approx(np.e * 0.01, rel=0.01)
+    assert actual.true_positive_rate <= 0.1
 
 
 @pytest.mark.slow

@@ -193,21 +193,21 @@ class Doing:
         ledger = Ledger.open(self.place)
         if act == "release":
             return self._release(ledger, points)
-        found = self._reserve(ledger) if act == "settle" else None
+        actual = self._reserve(ledger) if act == "settle" else None
         with watched(points):
             if act == "look":
                 return self.say(f"looked {ledger.spent!r} {len(ledger.entries())}")
             if act == "settle":
-                return self._settle(ledger, found)
-            found = self._reserve(ledger)
-        return self._settle(ledger, found)
+                return self._settle(ledger, actual)
+            actual = self._reserve(ledger)
+        return self._settle(ledger, actual)
 
     def _reserve(self, ledger: Ledger) -> Reservation:
         self.say(f"asking {self.key}")
-        found = ledger.reserve([CHARGE], table="people", unit=UNIT, request={"query": "sex"}, key=self.key)
-        assert isinstance(found, Reservation)
-        self.say(f"reserved {self.key} {found.tip}")
-        return found
+        actual = ledger.reserve([CHARGE], table="people", unit=UNIT, request={"query": "sex"}, key=self.key)
+        assert isinstance(actual, Reservation)
+        self.say(f"reserved {self.key} {actual.tip}")
+        return actual
 
     def _settle(self, ledger: Ledger, found: Reservation | None) -> None:
         assert found is not None
@@ -273,13 +273,13 @@ class Inspector:
         assert report.ok, report.problems
         assert entries[: len(self.before)] == self.before, "an entry was changed, lost or given back"
         kept = {kind: {entry.key for entry in entries if entry.kind == kind} for kind in ("reserve", "settle")}
-        asked, reserved = self._hear(said)
+        requested, reserved = self._hear(said)
         assert reserved <= kept["reserve"], "an acknowledged reservation was lost"
         assert self.guaranteed.keys() <= kept["settle"], "an acknowledged release was lost"
         assert self.tips <= {entry.tip for entry in entries}
         assert self.ledger.spent == gd.PureDP(len(kept["reserve"]) / 1000), "the sum is not that of the entries"
         new = {entry.key for entry in entries[len(self.before) :] if entry.kind == "reserve"}
-        assert new <= asked, "something was spent that nobody asked for"
+        assert new <= requested, "something was spent that nobody asked for"
         self._check_refusals(said, kept["reserve"])
         self.counts["acknowledged"] += len(reserved)
         self.counts["spent in vain"] += len(new - kept["settle"])
@@ -292,31 +292,31 @@ class Inspector:
             assert hashlib.sha256(row.event.released).hexdigest() == said
 
     def _hear(self, said: list[str]) -> tuple[set[str], set[str]]:
-        asked, reserved = set(), set()
+        requested, reserved = set(), set()
         for word, *rest in map(str.split, said):
             assert word != "failed", said
             if word == "asking":
-                asked.add(rest[0])
+                requested.add(rest[0])
             if word in ("reserved", "settled"):
                 reserved.add(rest[0])
                 self.tips.add(rest[1])
             if word == "settled":
                 self.guaranteed[rest[0]] = rest[2]
             self.counts[word] += word in ("refused", "raised")
-        return asked, reserved
+        return requested, reserved
 
     def _check_refusals(self, said: list[str], kept: set[str | None]) -> None:
         """Every refusal is a sentence; where it says that nothing was spent, nothing was."""
-        asked = None
+        requested = None
         for line in said:
             word, _, rest = line.partition(" ")
-            asked = rest.split()[0] if word == "asking" else asked
+            requested = rest.split()[0] if word == "asking" else requested
             if word == "refused":
                 assert rest.endswith(ENDINGS), rest
                 assert not any(private in rest for private in ("SECRET", "sqlite", "psycopg", "Traceback")), rest
-                assert not rest.endswith(UNTOUCHED) or asked not in kept, "a charge was kept and denied"
+                assert not rest.endswith(UNTOUCHED) or requested not in kept, "a charge was kept and denied"
             if word in ("refused", "raised"):
-                asked = None  # what follows speaks of another try
+                requested = None  # what follows speaks of another try
 
 
 def run(

@@ -110,8 +110,8 @@ def damaged_bytes(draw: random.Random, seed: bytes, others: list[bytes]) -> byte
 
 
 def damaged_text(draw: random.Random, seeds: list[str]) -> str:
-    found = damaged_bytes(draw, draw.choice(seeds).encode(), [seed.encode() for seed in seeds])
-    return found.decode("utf-8", draw.choice(("replace", "ignore", "surrogateescape")))
+    actual = damaged_bytes(draw, draw.choice(seeds).encode(), [seed.encode() for seed in seeds])
+    return actual.decode("utf-8", draw.choice(("replace", "ignore", "surrogateescape")))
 
 
 def damaged_json(draw: random.Random, seeds: list[str]) -> str:
@@ -248,8 +248,8 @@ def ledgers(folder: Path) -> Trial:
         ledger = gd.Ledger.open(path, timeout=0)
         shown = ledger.spent, ledger.remaining, ledger.total, ledger.entries(), ledger.verify(), repr(ledger)
         key = {"guarantees": [gd.PureDP(0.1)], "table": "people", "unit": gd.PrivacyUnit(), "request": {"query": "SEX"}}
-        found = [ledger.reserve(**key, key="key-0"), ledger.reserve(**key, key="new")]
-        return shown, [ledger.settle(one, b"x") for one in found if isinstance(one, Reservation)]
+        results = [ledger.reserve(**key, key="key-0"), ledger.reserve(**key, key="new")]
+        return shown, [ledger.settle(one, b"x") for one in results if isinstance(one, Reservation)]
 
     def trial(draw: random.Random) -> tuple[object, Callable[[], object]]:
         path = folder / "people.ledger"
@@ -267,9 +267,9 @@ def ledger_seed(folder: Path) -> bytes:
     ledger = gd.Ledger.open(path, gd.PureDP(2.0))
     unit, request = gd.PrivacyUnit(), {"query": "SEX"}
     for number in range(4):
-        found = ledger.reserve([gd.PureDP(0.1)], table="people", unit=unit, request=request, key=f"key-{number}")
+        actual = ledger.reserve([gd.PureDP(0.1)], table="people", unit=unit, request=request, key=f"key-{number}")
         if number < 3:
-            ledger.settle(found, f"{CANARY} {number}".encode() * 20)
+            ledger.settle(actual, f"{CANARY} {number}".encode() * 20)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path.read_bytes()

@@ -26,9 +26,9 @@ CHARGE = PureDP(0.001)
 
 
 def reserve(ledger: Ledger) -> Reservation:
-    found = ledger.reserve([CHARGE], table="people", unit=PrivacyUnit(), request={"query": "SEX"})
-    assert isinstance(found, Reservation)
-    return found
+    actual = ledger.reserve([CHARGE], table="people", unit=PrivacyUnit(), request={"query": "SEX"})
+    assert isinstance(actual, Reservation)
+    return actual
 
 
 def note(log: int, text: str) -> None:

@@ -100,17 +100,17 @@ def test_what_is_left_of_an_earlier_ledger_is_not_mixed_in(path: Path) -> None:
 def test_damage_anywhere_is_refused_or_reported_or_in_unused_space(path: Path) -> None:
     ledger = filled(path, 15)
     whole, entries, tip = path.read_bytes(), ledger.entries(), ledger.tip
-    found = 0
+    actual = 0
     for start in range(16, len(whole), 499):
         path.write_bytes((whole[:start] + b"\xa5" * 300 + whole[start + 300 :])[: len(whole)])
         try:
             report = ledger.verify()
         except LedgerRefused as refusal:
-            found += "ledger file" in refusal.what or "damaged" in refusal.what or "altered" in refusal.what
+            actual += "ledger file" in refusal.what or "damaged" in refusal.what or "altered" in refusal.what
             continue
-        found += not report.ok
+        actual += not report.ok
         assert not report.ok or (ledger.entries(), ledger.tip) == (entries, tip)
-    assert found > 10
+    assert actual > 10
 
 
 def test_damage_at_the_front_is_refused(path: Path) -> None:

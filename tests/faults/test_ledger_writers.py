@@ -70,15 +70,15 @@ def test_one_key_in_sixteen_processes_is_paid_once_and_answered_alike(place: Pla
     def spend(number: int, say: Hit) -> None:
         ledger = Ledger.open(place, timeout=120)
         try:
-            found = ask(ledger, 0.1, "one")
+            actual = ask(ledger, 0.1, "one")
         except LedgerRefused as refusal:
             say("too early" if "has no answer yet" in str(refusal) else f"failed {refusal}")
             return
-        if isinstance(found, Reservation):
-            ledger.settle(found, f"answer of {number}".encode())
+        if isinstance(actual, Reservation):
+            ledger.settle(actual, f"answer of {number}".encode())
             say(f"paid answer of {number}")
         else:
-            say(f"stored {found.released.decode()}")
+            say(f"stored {actual.released.decode()}")
 
     said = together(spend)
     (payer,) = [line for line in said if line.startswith("paid ")]

@@ -64,8 +64,8 @@ def kill(forks: Nursery, folder: Path, count: int) -> int:
 def stored(path: Path) -> dict[str, str]:
     """The hash of what each key was settled with."""
     with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT key, released FROM entry WHERE kind = 'settle'").fetchall()
-    return {key: hashlib.sha256(released).hexdigest() for key, released in found}
+        actual = connection.execute("SELECT key, released FROM entry WHERE kind = 'settle'").fetchall()
+    return {key: hashlib.sha256(released).hexdigest() for key, released in actual}
 
 
 def check(folder: Path) -> None:

@@ -35,8 +35,8 @@ def delta(laws: Laws, epsilon: float) -> mpmath.mpf:
         grown = mpmath.exp(mpmath.mpf(epsilon))
         pairs = [[mpmath.mpf(x.numerator) / x.denominator for x in law] for law in laws]
         return max(
-            mpmath.fsum(max(mpmath.mpf(0), p - grown * q) for p, q in zip(one, two, strict=True))
-            for one, two in (pairs, pairs[::-1])
+            mpmath.fsum(max(mpmath.mpf(0), p - grown * q) for p, q in zip(first, second, strict=True))
+            for first, second in (pairs, pairs[::-1])
         )
 
 
@@ -45,8 +45,9 @@ def renyi(laws: Laws, order: float) -> mpmath.mpf:
     with mpmath.workdps(50):
         pairs = [[mpmath.mpf(x.numerator) / x.denominator for x in law] for law in laws]
         return max(
-            mpmath.log(mpmath.fsum(p**order * q ** (1 - order) for p, q in zip(one, two, strict=True))) / (order - 1)
-            for one, two in (pairs, pairs[::-1])
+            mpmath.log(mpmath.fsum(p**order * q ** (1 - order) for p, q in zip(first, second, strict=True)))
+            / (order - 1)
+            for first, second in (pairs, pairs[::-1])
         )
 
 

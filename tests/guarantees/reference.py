@@ -559,8 +559,10 @@ def profiles() -> Iterator[Case]:
 
 
 def profile_values(mechanism: Mechanism) -> dict[str, Any]:
-    found = {e: settled(lambda x: profile(x, *mechanism), e) for e in ("0", "0.05", "0.5", "1", "3", *near(mechanism))}
-    return {"delta": {e: delta for e, delta in found.items() if mpf(delta) == 0 or mpf(delta) > mpf(10) ** -60}}
+    results = {
+        e: settled(lambda x: profile(x, *mechanism), e) for e in ("0", "0.05", "0.5", "1", "3", *near(mechanism))
+    }
+    return {"delta": {e: delta for e, delta in results.items() if mpf(delta) == 0 or mpf(delta) > mpf(10) ** -60}}
 
 
 def profile(e, *mechanism):
@@ -752,8 +754,8 @@ def check_compositions() -> None:
         total = mpmath.fsum(w * exp(s * loss) for loss, w in composed_law((mechanism, n), mp.dps).atoms())
         same(log(total), cumulant(((mechanism, n),), s), 60)
     parts = ((("gaussian", "1"), 2), (("randomized response", "2"), 1))
-    found = contour_profile(mpf(8), *contour_nodes(parts, "1e-6", mp.dps))
-    same(found, composed_profile(parts, "1e-6")(mpf(8)))
+    actual = contour_profile(mpf(8), *contour_nodes(parts, "1e-6", mp.dps))
+    same(actual, composed_profile(parts, "1e-6")(mpf(8)))
     for side in ("add", "remove"):
         e = subsampled_epsilon(mpf(1), mpf(10), mpf(50), mpf(10) ** -10, side)
         same(gaussian_profile(e, sqrt(mpf(50)) / 10), mpf(10) ** -10)
@@ -762,8 +764,8 @@ def check_compositions() -> None:
 def main() -> None:
     for check in (check_moments, check_profiles, check_compositions):
         report(check.__name__, check)
-    found = {section.__name__: report(section.__name__, functools.partial(computed, section)) for section in SECTIONS}
-    PATH.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
+    results = {section.__name__: report(section.__name__, functools.partial(computed, section)) for section in SECTIONS}
+    PATH.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def report(title: str, work: Callable[[], Any]) -> Any:

@@ -23,8 +23,8 @@ def by_contour(guarantee: g.Guarantee, epsilon: float) -> tight.Certified:
     """Return the bracket of δ by the contour, whatever else would do."""
     parts = total(guarantee)
     order = tight.saddle(parts, epsilon)
-    found = tight._refined(parts, order, epsilon, -1.0)
-    return tight._exponentials(found)
+    actual = tight._refined(parts, order, epsilon, -1.0)
+    return tight._exponentials(actual)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.1, 2.0])
@@ -41,9 +41,9 @@ def test_the_contour_agrees_with_all_sums_written_out(guarantee: g.Guarantee, ep
     exact = explicit_distribution(total(guarantee))
     assert exact is not None
     truth = tight._exponentials(exact.log_delta(epsilon))
-    found = by_contour(guarantee, epsilon)
-    assert found.low <= truth.high
-    assert truth.low <= found.high
+    actual = by_contour(guarantee, epsilon)
+    assert actual.low <= truth.high
+    assert truth.low <= actual.high
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -55,9 +55,9 @@ def test_the_contour_agrees_with_the_residues(guarantee: g.Guarantee, epsilon: f
     exact = residues(total(guarantee))
     assert exact is not None
     truth = tight._exponentials(exact.log_delta(epsilon))
-    found = by_contour(guarantee, epsilon)
-    assert found.low <= truth.high
-    assert truth.low <= found.high
+    actual = by_contour(guarantee, epsilon)
+    assert actual.low <= truth.high
+    assert truth.low <= actual.high
     assert truth.high <= truth.low * (1 + 1e-9)
 
 

@@ -33,13 +33,13 @@ def test_delta(loss: float, delta: float, epsilon: float) -> None:
 
 @given(EPSILONS, DELTAS, DELTAS)
 def test_epsilon_is_enough_and_hardly_more(loss: float, delta: float, allowed: float) -> None:
-    found = ApproxDP(loss, delta).epsilon(allowed)
+    actual = ApproxDP(loss, delta).epsilon(allowed)
     if allowed < delta:
-        assert found == math.inf
+        assert actual == math.inf
         return
     with mpmath.workdps(120):
         spare = (mpmath.mpf(allowed) - delta) / (1 - mpmath.mpf(delta))
-        assert_upper(found, oracles.response_epsilon(loss, spare, dps=120), 1e-12, 1e-12)
+        assert_upper(actual, oracles.response_epsilon(loss, spare, dps=120), 1e-12, 1e-12)
 
 
 def test_at_its_own_point_it_is_its_own_point() -> None:
@@ -104,8 +104,11 @@ def test_the_chain_is_attained() -> None:
     """Three laws on four outcomes, each pair of neighbours (log 3, 1/10)-DP, the ends need δ·(3 + 1)."""
     delta, grown = Fraction(1, 10), ApproxDP(math.log(3), 0.1).group(2)
     laws = [(Fraction(4, 10), Fraction(6, 10)), (delta, 1 - delta), (Fraction(0), Fraction(1))]
-    for one, two in itertools.pairwise(laws):
-        assert max(one[0] - 3 * two[0], two[0] - 3 * one[0], one[1] - 3 * two[1], two[1] - 3 * one[1]) <= delta
+    for first, second in itertools.pairwise(laws):
+        assert (
+            max(first[0] - 3 * second[0], second[0] - 3 * first[0], first[1] - 3 * second[1], second[1] - 3 * first[1])
+            <= delta
+        )
     assert laws[0][0] - 9 * laws[2][0] == 4 * delta
     assert grown.delta_value == pytest.approx(0.4)
     assert grown.delta_value >= 0.4 - 1e-15

@@ -62,11 +62,11 @@ def test_charges_below_a_unit_are_a_unit(guarantee: PureDP | ZCDP | GaussianDP) 
 
 def test_each_order_of_a_budget_has_its_share_of_delta() -> None:
     """As in docs/theory/budgets.md: at order a the divergence log(m) below that of one order alone, over a - 1."""
-    one, two = RenyiBudget(1.0, 1e-6, [8.0]), RenyiBudget(1.0, 1e-6, [8.0, 16.0])
-    assert one.capacity[0] - two.capacity[0] == pytest.approx(math.log(2) / 7, rel=1e-9)
+    first, second = RenyiBudget(1.0, 1e-6, [8.0]), RenyiBudget(1.0, 1e-6, [8.0, 16.0])
+    assert first.capacity[0] - second.capacity[0] == pytest.approx(math.log(2) / 7, rel=1e-9)
     assert ApproxDP(1.0, 1e-6).epsilon(1e-6) == 1
     exact = 1 - math.log1p(-1 / 8) + (math.log(1e-6) + math.log(8)) / 7
-    assert exact - 1e-10 < one.capacity[0] < exact
+    assert exact - 1e-10 < first.capacity[0] < exact
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
@@ -90,11 +90,11 @@ def test_basic_composition_leaves_the_others_what_is_spared_of_delta() -> None:
 
 
 def test_what_is_dearer_than_what_was_asked_is_charged_last() -> None:
-    asked = ApproxDP(1.0, 1e-6)
+    requested = ApproxDP(1.0, 1e-6)
     dearer, cheaper = 60 * PureDP(0.02), PureDP(0.5)
     assert dearer.epsilon(1e-6) < 1 < dearer.cost("approx")[0]
-    assert chargeable(dearer, asked) == [asked, dearer]
-    assert chargeable(cheaper, asked) == [cheaper, asked]
+    assert chargeable(dearer, requested) == [requested, dearer]
+    assert chargeable(cheaper, requested) == [cheaper, requested]
 
 
 def test_other_libraries_are_told_the_noise_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,48 +54,48 @@ def assert_enough_and_the_least(found: Noise, make: Callable[[float], Guarantee]
 def test_noise_is_enough_and_the_least(kind: str, epsilon: float, delta: float) -> None:
     find, leaf, counts = KINDS[kind]
     for count in counts:
-        found = find(epsilon, delta, count=count)
-        assert_enough_and_the_least(found, lambda noise, count=count: count * leaf(noise), epsilon, delta)
+        actual = find(epsilon, delta, count=count)
+        assert_enough_and_the_least(actual, lambda noise, count=count: count * leaf(noise), epsilon, delta)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "rate", "steps"), SAMPLED)
 def test_sampled_noise_is_enough_and_the_least(epsilon: float, delta: float, rate: float, steps: int) -> None:
-    found = subsampled_noise_multiplier(epsilon, delta, rate, steps)
-    assert_enough_and_the_least(found, lambda noise: steps * SubsampledGaussian(rate, noise), epsilon, delta)
+    actual = subsampled_noise_multiplier(epsilon, delta, rate, steps)
+    assert_enough_and_the_least(actual, lambda noise: steps * SubsampledGaussian(rate, noise), epsilon, delta)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*TARGETS, (0.0, 1e-3), (50.0, 1e-15)])
 @pytest.mark.parametrize("count", [1, 7])
 def test_gaussian_noise_is_enough_and_the_least(epsilon: float, delta: float, count: int) -> None:
-    found = gaussian_std(epsilon, delta, count=count)
-    assert 0 < found.slack < 1e-6
+    actual = gaussian_std(epsilon, delta, count=count)
+    assert 0 < actual.slack < 1e-6
     with mpmath.workdps(60):
         root = mpmath.sqrt(count)
-        assert oracles.gaussian_delta(root / mpmath.mpf(float(found)), epsilon) <= delta
-        less = mpmath.mpf(float(found)) / (1 + 2 * found.slack + 1e-9)
+        assert oracles.gaussian_delta(root / mpmath.mpf(float(actual)), epsilon) <= delta
+        less = mpmath.mpf(float(actual)) / (1 + 2 * actual.slack + 1e-9)
         assert oracles.gaussian_delta(root / less, epsilon) > delta
-    assert found.guarantee.delta(epsilon) <= delta
-    assert found.guarantee.mu == pytest.approx(math.sqrt(count) / found, rel=1e-12)
-    assert (count * GaussianDP(1 / found)).delta(epsilon) <= delta * (1 + 1e-9)
+    assert actual.guarantee.delta(epsilon) <= delta
+    assert actual.guarantee.mu == pytest.approx(math.sqrt(count) / actual, rel=1e-12)
+    assert (count * GaussianDP(1 / actual)).delta(epsilon) <= delta * (1 + 1e-9)
 
 
 @given(st.floats(-2, 1.3), st.floats(-12, -1), st.integers(1, 20), examples=30)
 def test_laplace_noise_anywhere(log_epsilon: float, log_delta: float, count: int) -> None:
     epsilon, delta = 10**log_epsilon, 10**log_delta
-    found = laplace_scale(epsilon, delta, count=count)
-    assert found.guarantee == count * LaplaceLoss(float(found))
-    assert found.guarantee.delta(epsilon) <= delta
-    assert found <= laplace_scale(epsilon, count=count) * (1 + 1e-9)
+    actual = laplace_scale(epsilon, delta, count=count)
+    assert actual.guarantee == count * LaplaceLoss(float(actual))
+    assert actual.guarantee.delta(epsilon) <= delta
+    assert actual <= laplace_scale(epsilon, count=count) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 1 / 3, 40.0])
 @pytest.mark.parametrize("count", [1, 3, 10])
 def test_without_delta_laplace_noise_is_the_quotient(epsilon: float, count: int) -> None:
-    found = laplace_scale(epsilon, count=count)
-    assert decimal(found) * decimal(epsilon) >= count
-    assert found == pytest.approx(count / epsilon, rel=1e-15)
-    assert found.guarantee.cost("pure")[0] <= decimal(epsilon)
-    assert found.guarantee.epsilon(0) <= epsilon * (1 + 1e-15)
+    actual = laplace_scale(epsilon, count=count)
+    assert decimal(actual) * decimal(epsilon) >= count
+    assert actual == pytest.approx(count / epsilon, rel=1e-15)
+    assert actual.guarantee.cost("pure")[0] <= decimal(epsilon)
+    assert actual.guarantee.epsilon(0) <= epsilon * (1 + 1e-15)
     whole = discrete_laplace_scale(epsilon, sensitivity=4, count=count)
     assert decimal(whole) * decimal(epsilon) >= 4 * count
     assert whole.guarantee == count * DiscreteLaplaceLoss(float(whole), 4)
@@ -135,10 +135,10 @@ def test_more_privacy_needs_more_noise() -> None:
 
 
 def test_noise_keeps_its_guarantee_and_its_slack() -> None:
-    found = laplace_scale(1.0, 1e-6, count=3)
-    for other in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
-        assert (other, other.guarantee, other.slack) == (found, found.guarantee, found.slack)
-    assert type(found * 2) is float
+    actual = laplace_scale(1.0, 1e-6, count=3)
+    for other in (pickle.loads(pickle.dumps(actual)), copy.copy(actual), copy.deepcopy(actual)):
+        assert (other, other.guarantee, other.slack) == (actual, actual.guarantee, actual.slack)
+    assert type(actual * 2) is float
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -218,10 +218,10 @@ def test_bad_steps_are_refused(steps: object) -> None:
 @pytest.mark.parametrize("find", FINDERS[1:], ids=NAMES[1:])
 def test_guarantees_that_any_noise_keeps_are_refused_or_kept(find: Finder, epsilon: float, delta: float) -> None:
     try:
-        found = find(epsilon, delta)
+        actual = find(epsilon, delta)
     except InvalidRequest:
         return
-    assert found.guarantee.delta(epsilon) <= delta
+    assert actual.guarantee.delta(epsilon) <= delta
 
 
 def test_a_sample_that_is_small_enough_hides_any_noise() -> None:

@@ -52,8 +52,8 @@ def test_nothing_added_changes_nothing(guarantee: Guarantee) -> None:
 @given(st.lists(COMPONENTS, min_size=1, max_size=4), st.floats(1.01, 100))
 def test_the_renyi_curve_is_the_sum(parts: list[Guarantee], order: float) -> None:
     total = math.fsum(part.renyi(order) for part in parts)
-    found = compose([(part, 1) for part in parts]).renyi(order)
-    assert total * (1 - 1e-15) <= found <= total * (1 + 1e-13)
+    actual = compose([(part, 1) for part in parts]).renyi(order)
+    assert total * (1 - 1e-15) <= actual <= total * (1 + 1e-13)
 
 
 @given(st.lists(COMPONENTS, min_size=1, max_size=4))
@@ -73,25 +73,25 @@ BASIC = st.lists(st.builds(ApproxDP, st.floats(0.001, 2), st.floats(0, 1e-3)), m
 @given(BASIC, st.floats(0, 10), st.floats(1e-12, 0.5))
 @example([ApproxDP(1.0, 0.0), ApproxDP(1.0, 5e-324)], 3.0, 0.5)
 def test_never_above_the_plain_sum(parts: list[ApproxDP], epsilon: float, delta: float) -> None:
-    found = compose([(part, 1) for part in parts])
+    actual = compose([(part, 1) for part in parts])
     losses = sum(decimal(part.epsilon_value) for part in parts)
     deltas = sum(decimal(part.delta_value) for part in parts)
     basic = ApproxDP(float(losses) * (1 + 1e-15), float(deltas) * (1 + 1e-15))
-    assert found.delta(epsilon) <= basic.delta(epsilon) * (1 + 1e-12) + 2 * math.ulp(0.0)
-    assert found.epsilon(delta) <= basic.epsilon(delta) * (1 + 1e-12)
-    assert found.epsilon(float(deltas) * (1 + 1e-15)) <= basic.epsilon_value
+    assert actual.delta(epsilon) <= basic.delta(epsilon) * (1 + 1e-12) + 2 * math.ulp(0.0)
+    assert actual.epsilon(delta) <= basic.epsilon(delta) * (1 + 1e-12)
+    assert actual.epsilon(float(deltas) * (1 + 1e-15)) <= basic.epsilon_value
 
 
 @given(st.lists(st.floats(0.001, 2), min_size=2, max_size=5))
 def test_pure_parts_without_delta_give_their_sum(losses: list[float]) -> None:
-    found = compose([(PureDP(loss), 1) for loss in losses])
+    actual = compose([(PureDP(loss), 1) for loss in losses])
     exact = sum(decimal(loss) for loss in losses)
-    assert exact <= decimal(found.epsilon(0)) <= exact * (1 + Fraction(1, 10**15))
+    assert exact <= decimal(actual.epsilon(0)) <= exact * (1 + Fraction(1, 10**15))
 
 
 def test_many_small_losses_cost_less_than_their_sum() -> None:
-    found = 1000 * PureDP(0.01)
-    assert found.epsilon(1e-6) < 2 < found.epsilon(0) == 10
+    actual = 1000 * PureDP(0.01)
+    assert actual.epsilon(1e-6) < 2 < actual.epsilon(0) == 10
 
 
 def exact_cases(count: int, seed: int) -> list[tuple[finite.Laws, ...]]:
@@ -102,10 +102,10 @@ def exact_cases(count: int, seed: int) -> list[tuple[finite.Laws, ...]]:
 def test_pure_parts_are_never_below_the_exact_product() -> None:
     for mechanisms in exact_cases(200, 1):
         together = finite.product(*mechanisms)
-        found = compose([(PureDP(finite.loss(each)), 1) for each in mechanisms])
-        for epsilon in (0.3, 0.5 * found.epsilon(0)):
-            assert found.delta(epsilon) >= finite.delta(together, epsilon)
-        assert finite.delta(together, found.epsilon(0.1)) <= 0.1
+        actual = compose([(PureDP(finite.loss(each)), 1) for each in mechanisms])
+        for epsilon in (0.3, 0.5 * actual.epsilon(0)):
+            assert actual.delta(epsilon) >= finite.delta(together, epsilon)
+        assert finite.delta(together, actual.epsilon(0.1)) <= 0.1
 
 
 def test_approximate_parts_are_never_below_the_exact_product() -> None:
@@ -115,25 +115,25 @@ def test_approximate_parts_are_never_below_the_exact_product() -> None:
         together, points = finite.product(*mechanisms), [rng.choice([0.0, 0.2, 1.0]) for _ in mechanisms]
         deltas = [finite.raised(finite.delta(each, at)) for each, at in zip(mechanisms, points, strict=True)]
         if sum(deltas) < 1:
-            found = compose([(ApproxDP(at, delta), 1) for at, delta in zip(points, deltas, strict=True)])
+            actual = compose([(ApproxDP(at, delta), 1) for at, delta in zip(points, deltas, strict=True)])
             for epsilon in (0.2, 0.4, 1.0):
-                assert found.delta(epsilon) >= finite.delta(together, epsilon) * (1 - mpmath.mpf(10) ** -40)
+                assert actual.delta(epsilon) >= finite.delta(together, epsilon) * (1 - mpmath.mpf(10) ** -40)
 
 
 def test_equal_mechanisms_are_never_below_the_exact_product() -> None:
     rng = random.Random(3)
     for _ in range(50):
         one = finite.made_up(rng, 2)
-        found, together = 3 * PureDP(finite.loss(one)), finite.product(one, one, one)
+        actual, together = 3 * PureDP(finite.loss(one)), finite.product(one, one, one)
         for epsilon in (0.0, 0.4, 1.5):
-            assert found.delta(epsilon) >= finite.delta(together, epsilon)
+            assert actual.delta(epsilon) >= finite.delta(together, epsilon)
 
 
 def test_renyi_is_never_below_the_exact_product() -> None:
     for mechanisms in exact_cases(40, 4):
         together = finite.product(*mechanisms)
-        found = compose([(PureDP(finite.loss(each)), 1) for each in mechanisms])
-        assert all(found.renyi(order) >= finite.renyi(together, order) for order in (1.5, 2.0, 7.0))
+        actual = compose([(PureDP(finite.loss(each)), 1) for each in mechanisms])
+        assert all(actual.renyi(order) >= finite.renyi(together, order) for order in (1.5, 2.0, 7.0))
 
 
 def test_the_comparison_would_notice_too_little() -> None:
@@ -141,18 +141,18 @@ def test_the_comparison_would_notice_too_little() -> None:
     short = 0
     for mechanisms in exact_cases(200, 1):
         together = finite.product(*mechanisms)
-        found = compose([(PureDP(0.97 * finite.loss(each)), 1) for each in mechanisms])
-        short += found.delta(found.epsilon(0)) < finite.delta(together, found.epsilon(0))
+        actual = compose([(PureDP(0.97 * finite.loss(each)), 1) for each in mechanisms])
+        short += actual.delta(actual.epsilon(0)) < finite.delta(together, actual.epsilon(0))
     assert short > 100
 
 
 @given(st.lists(st.floats(0.01, 3), min_size=2, max_size=6), st.floats(0, 10), examples=60)
 def test_gaussians_collapse_into_the_root_of_the_squares(mus: list[float], epsilon: float) -> None:
-    found = compose([(GaussianDP(mu), 1) for mu in mus])
+    actual = compose([(GaussianDP(mu), 1) for mu in mus])
     with mpmath.workdps(50):
         mu = mpmath.sqrt(mpmath.fsum(mpmath.mpf(each) ** 2 for each in mus))
     absolute = 1e-14 if epsilon / mu - mu / 2 < -4.9 else 1e-40
-    assert_upper(found.delta(epsilon), oracles.gaussian_delta(mu, epsilon), 1e-6, absolute)
+    assert_upper(actual.delta(epsilon), oracles.gaussian_delta(mu, epsilon), 1e-6, absolute)
 
 
 def test_two_gaussians_by_name() -> None:
@@ -170,9 +170,9 @@ def test_mixed_parts_take_the_better_rule() -> None:
 @pytest.mark.parametrize("exponent", [9, 10, 12, 16])
 def test_very_many_tiny_losses_add_up(exponent: int) -> None:
     """10^(2k) releases at 10^−k are as good as Gaussian with μ = 1, from above."""
-    found = 10 ** (2 * exponent) * PureDP(float(f"1e-{exponent}"))
-    assert found.epsilon(1e-6) >= 0.999 * GaussianDP(1).epsilon(1e-6)
-    assert found.delta(4.0) >= 0.999 * GaussianDP(1).delta(4.0)
+    actual = 10 ** (2 * exponent) * PureDP(float(f"1e-{exponent}"))
+    assert actual.epsilon(1e-6) >= 0.999 * GaussianDP(1).epsilon(1e-6)
+    assert actual.delta(4.0) >= 0.999 * GaussianDP(1).delta(4.0)
 
 
 @pytest.mark.parametrize("guarantee", [GaussianDP(1e-170), PureDP(1e-170)])

@@ -100,11 +100,11 @@ def test_a_multiple_a_sum_and_a_composition_are_one_guarantee(guarantee: Guarant
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
 def test_equal_compositions_answer_equally(guarantee: Guarantee, method: str | None) -> None:
-    one, other = 2 * guarantee, guarantee + guarantee
-    assert one.renyi(2.5) == other.renyi(2.5)
-    assert one.delta(0.4, method) == other.delta(0.4, method)
-    assert one.epsilon(1e-5, method) == other.epsilon(1e-5, method)
-    assert one.delta(0.4, method).low == other.delta(0.4, method).low
+    first, other = 2 * guarantee, guarantee + guarantee
+    assert first.renyi(2.5) == other.renyi(2.5)
+    assert first.delta(0.4, method) == other.delta(0.4, method)
+    assert first.epsilon(1e-5, method) == other.epsilon(1e-5, method)
+    assert first.delta(0.4, method).low == other.delta(0.4, method).low
 
 
 SHORTENED = (RenyiDP, FiniteLoss, LossDistribution, Grouped, RenyiBudget)
@@ -130,19 +130,19 @@ def test_renyi_grows_with_the_order(guarantee: Guarantee) -> None:
     """A divergence does; the bound for a group of a curve at given orders need not."""
     curve = [guarantee.renyi(order) for order in ORDERS]
     assert all(value >= 0 for value in curve)
-    assert all(one <= two * (1 + 1e-9) for one, two in itertools.pairwise(curve))
+    assert all(first <= second * (1 + 1e-9) for first, second in itertools.pairwise(curve))
 
 
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
 def test_bounds_are_in_range_and_fall(guarantee: Guarantee, method: str | None) -> None:
-    found = answers(guarantee, method)
-    assert all(isinstance(bound, Bound) and bound.method in METHODS for bound in found)
-    assert all(0 <= bound.low <= bound for bound in found)
-    deltas, epsilons = found[: len(EPSILONS)], found[len(EPSILONS) :]
+    actual = answers(guarantee, method)
+    assert all(isinstance(bound, Bound) and bound.method in METHODS for bound in actual)
+    assert all(0 <= bound.low <= bound for bound in actual)
+    deltas, epsilons = actual[: len(EPSILONS)], actual[len(EPSILONS) :]
     assert all(bound <= 1 for bound in deltas)
     for column in (deltas, epsilons):
-        assert all(two <= one * (1 + 1e-9) for one, two in itertools.pairwise(column))
+        assert all(second <= first * (1 + 1e-9) for first, second in itertools.pairwise(column))
     assert epsilons[-1] == 0
 
 
@@ -183,8 +183,8 @@ def test_the_tight_answer_is_the_least_where_it_is_certified(guarantee: Guarante
 
 def test_most_examples_have_certified_answers() -> None:
     """The control for the test above: it would hold for answers that certify nothing."""
-    found = [epsilon(guarantee, 1e-6, "tight") for guarantee in ALL_ORDINARY]
-    tight = [bound for bound in found if 0 < bound < math.inf and bound.method == "tight"]
+    results = [epsilon(guarantee, 1e-6, "tight") for guarantee in ALL_ORDINARY]
+    tight = [bound for bound in results if 0 < bound < math.inf and bound.method == "tight"]
     assert len(tight) >= 20
     assert sum(bound.low >= bound * (1 - 1e-9) for bound in tight) >= 6
     assert all(bound.low >= bound * (1 - 1e-6) for bound in tight)

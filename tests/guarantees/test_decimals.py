@@ -39,8 +39,8 @@ def test_sums_are_exact(seed: int) -> None:
     epsilon, delta = together(parts)
     written = float(delta)
     assert decimal(written) == delta  # at most four digits
-    found = total.epsilon(written)
-    assert decimal(float(found)) <= epsilon
+    actual = total.epsilon(written)
+    assert decimal(float(actual)) <= epsilon
     assert total.epsilon(written, "tight") <= float(epsilon)
     if delta:
         assert total.epsilon(math.nextafter(written, 0)) == math.inf
@@ -57,9 +57,9 @@ def test_what_is_left_of_delta_is_exact(seed: int) -> None:
     left = (decimal(delta) - decimal(other.delta_value)) / (1 - decimal(other.delta_value))
     least = gd.GaussianDP(1.0).epsilon(float(left) * (1 + 1e-12))
     for method in ("tight", "rdp", "basic"):
-        found = (other + gd.GaussianDP(1.0)).epsilon(delta, method)
-        assert least <= found + 2 * other.epsilon_value
-        assert math.isfinite(found)
+        actual = (other + gd.GaussianDP(1.0)).epsilon(delta, method)
+        assert least <= actual + 2 * other.epsilon_value
+        assert math.isfinite(actual)
     assert (other + gd.GaussianDP(1.0)).epsilon(delta, "basic") >= float(gd.GaussianDP(1.0).epsilon(float(left)))
 
 

@@ -35,9 +35,9 @@ def precisely(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def computed(*numbers: Any, dps: int = 120) -> mpf:
         with mpmath.workdps(dps + 40):
-            found = function(*[_mpf(number) for number in numbers])
+            actual = function(*[_mpf(number) for number in numbers])
         with mpmath.workdps(dps):
-            return +found
+            return +actual
 
     return computed
 
@@ -107,8 +107,8 @@ def test_the_closed_form_of_normals_is_the_integral(order: float, one: tuple, tw
     tilt = [order / one[1] ** 2, (1 - order) / two[1] ** 2]  # the integrand is a bell around this middle
     middle, width = (tilt[0] * one[0] + tilt[1] * two[0]) / sum(tilt), sum(tilt) ** -0.5
     cuts = [middle + i * width for i in range(-12, 13, 3)]
-    found = integrated(order, log_density(*one), log_density(*two), cuts)
-    assert abs(found - true_normal(order, *one, *two)) < 1e-12
+    actual = integrated(order, log_density(*one), log_density(*two), cuts)
+    assert abs(actual - true_normal(order, *one, *two)) < 1e-12
 
 
 @pytest.mark.parametrize("order", [1, 1.5, 2, 5, 20])
@@ -118,8 +118,8 @@ def test_the_closed_form_of_laplace_is_the_integral(order: float, scale: float) 
         return lambda x: -abs(x - mean) / scale - mpmath.log(2 * scale)
 
     cuts = [i * scale for i in range(-40, 0, 5)] + [0, 0.5, 1] + [1 + i * scale for i in range(5, 45, 5)]
-    found = integrated(order, log_density(0), log_density(1), cuts)
-    assert abs(found - true_laplace(order, 0, 1, scale)) < 1e-12
+    actual = integrated(order, log_density(0), log_density(1), cuts)
+    assert abs(actual - true_laplace(order, 0, 1, scale)) < 1e-12
 
 
 # -- the library against the definitions
@@ -161,8 +161,8 @@ def test_laplace(order: float) -> None:
     ],
 )
 def test_finite(order: float, p: list[float], q: list[float]) -> None:
-    one, two = ([exact(x) / sum(map(exact, law)) for x in law] for law in (p, q))
-    assert_upper(finite(order, p, q), true_finite(order, one, two), TIGHT)
+    first, second = ([exact(x) / sum(map(exact, law)) for x in law] for law in (p, q))
+    assert_upper(finite(order, p, q), true_finite(order, first, second), TIGHT)
 
 
 @example(2.0, 0.5, 0.500000001)
@@ -224,9 +224,9 @@ def test_an_outcome_of_p_alone_is_never_hidden(order: float) -> None:
 @pytest.mark.parametrize("scale", [10, 100, 1e4])
 def test_the_divergence_of_laplace_falls_as_the_square_of_the_scale(scale: float) -> None:
     """Printed is 0.5/scale."""
-    found = laplace(1, 0, 1, scale)
-    assert found == pytest.approx(1 / scale + math.exp(-1 / scale) - 1, rel=1e-7)
-    assert 0.5 / scale**2 * (1 - 1 / scale) < found < 0.5 / scale**2
+    actual = laplace(1, 0, 1, scale)
+    assert actual == pytest.approx(1 / scale + math.exp(-1 / scale) - 1, rel=1e-7)
+    assert 0.5 / scale**2 * (1 - 1 / scale) < actual < 0.5 / scale**2
 
 
 @pytest.mark.parametrize(("std_p", "std_q", "edge"), [(1.2, 1, Fraction(36, 11)), (2, 1, Fraction(4, 3))])
@@ -370,6 +370,6 @@ def test_bad_laws(function: Callable[..., float], facts: list[Any], bad: list[An
 
 
 def test_sums_within_a_billionth_are_made_1() -> None:
-    found = finite(2, [0.5, 0.5 + 9e-10], [0.5, 0.5 - 8e-10])
+    actual = finite(2, [0.5, 0.5 + 9e-10], [0.5, 0.5 - 8e-10])
     p, q = exact(0.5) / exact(1 + 9e-10), exact(0.5) / exact(1 - 8e-10)
-    assert found == bernoulli(2, p, q) == bernoulli(2, 1 - p, 1 - q)
+    assert actual == bernoulli(2, p, q) == bernoulli(2, 1 - p, 1 - q)

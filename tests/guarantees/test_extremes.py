@@ -16,7 +16,7 @@ LEAST = 1e-322  # the last steps of the floats
 
 
 def fall(values: list[float]) -> bool:
-    return all(two <= one * (1 + 1e-9) + LEAST for one, two in itertools.pairwise(values))
+    return all(second <= first * (1 + 1e-9) + LEAST for first, second in itertools.pairwise(values))
 
 
 @pytest.mark.parametrize("guarantee", ALL_EXTREME, ids=named)
@@ -49,9 +49,9 @@ def test_a_bounded_range_loses_no_digits_where_terms_cancel(loss: float, above: 
             for scale in (1 + more, more, mpmath.mpf(1))
         )
         exact = (first - second - third) / more
-        found = ExponentialLoss(loss).renyi(1 + above)
-        assert exact <= found or found == loss
-        assert found <= exact * (1 + mpmath.mpf(10) ** -13)
+        actual = ExponentialLoss(loss).renyi(1 + above)
+        assert exact <= actual or actual == loss
+        assert actual <= exact * (1 + mpmath.mpf(10) ** -13)
 
 
 @pytest.mark.parametrize("value", [10.0**-k for k in range(1, 17)] + [0.5, 2.0, 7.0])
@@ -60,5 +60,5 @@ def test_the_epsilon_of_a_bounded_range_is_never_below_its_closed_form(value: fl
         for delta in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 0.1, 0.4, 0.9):
             root = mpmath.sqrt(mpmath.mpf(delta) * -mpmath.expm1(-mpmath.mpf(value)))
             exact = max(mpmath.mpf(0), value + 2 * mpmath.log(1 - root))
-            found = ExponentialLoss(value).epsilon(delta)
-            assert exact <= found <= exact + 1e-13 * value
+            actual = ExponentialLoss(value).epsilon(delta)
+            assert exact <= actual <= exact + 1e-13 * value

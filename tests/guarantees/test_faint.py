@@ -32,14 +32,14 @@ def test_faint_noise_on_a_sample_is_a_mixture(n: int, rate: float, std: float) -
         for epsilon in (0.0, 1.0, 16.0, rate * most, most):
             exact = mixture(n, rate, std, epsilon)
             if exact > 1e-12:
-                found = guarantee.delta(epsilon)
-                assert exact <= found <= exact * (1 + 1e-8)
-                assert found.low <= exact * (1 + 1e-9)  # a loss of the pair is infinite once in 1e23
+                actual = guarantee.delta(epsilon)
+                assert exact <= actual <= exact * (1 + 1e-8)
+                assert actual.low <= exact * (1 + 1e-9)  # a loss of the pair is infinite once in 1e23
         for delta in (1e-9, 1e-5, 0.1):
-            found = guarantee.epsilon(delta)
-            exact = mixture(n, rate, std, float(found))
+            actual = guarantee.epsilon(delta)
+            exact = mixture(n, rate, std, float(actual))
             assert exact <= mpf(delta) * (1 + mpf(2) ** -50)
-            assert found == 0 or exact >= delta * (1 - 1e-6)
+            assert actual == 0 or exact >= delta * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(("n", "rate", "std", "mu"), [(3, 0.2, 0.02, 1.0), (50, 0.01, 0.04, 2.0)])
@@ -47,8 +47,8 @@ def test_faint_noise_beside_other_noise(n: int, rate: float, std: float, mu: flo
     guarantee = n * g.SubsampledGaussian(rate, std) + g.GaussianDP(mu)
     with mpmath.workdps(60):
         for delta in (1e-6, 0.3):
-            found = guarantee.epsilon(delta)
-            exact = mixture(n, rate, std, float(found), mu)
+            actual = guarantee.epsilon(delta)
+            exact = mixture(n, rate, std, float(actual), mu)
             assert delta * (1 - 1e-6) <= exact <= mpf(delta) * (1 + mpf(2) ** -50)
 
 
@@ -63,21 +63,21 @@ def test_faint_noise_beside_finite_losses() -> None:
                 weight = mpmath.fprod(1 / (1 + mpmath.exp(-s * e)) for s, e in zip(signs, (1, mpf(0.5)), strict=True))
                 exact += weight * mixture(2, 0.2, 0.02, epsilon - moved)
             exact = mpf("0.01") + mpf("0.99") * exact
-            found = guarantee.delta(epsilon)
-            assert exact <= found <= exact * (1 + 1e-8)
+            actual = guarantee.delta(epsilon)
+            assert exact <= actual <= exact * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("std", [0.049, 0.02, 0.001])
 @pytest.mark.parametrize("order", [1.0, 1.5, 8.0, 300.0])
 def test_the_curve_of_faint_noise_is_never_below_its_moments(std: float, order: float) -> None:
     """(1 − q)^a + q^a·e^{a(a−1)/2σ²} is less than E_Q r^a, and within log(1/q) of it."""
-    found = g.SubsampledGaussian(0.2, std).renyi(order)
+    actual = g.SubsampledGaussian(0.2, std).renyi(order)
     with mpmath.workdps(60):
         a, q, s = mpf(order), mpf(0.2), mpf(std)
         exact = q / (2 * s**2) + q * mpmath.log(q) + (1 - q) * mpmath.log(1 - q)
         if order > 1:
             exact = mpmath.log((1 - q) ** a + q**a * mpmath.exp(a * (a - 1) / (2 * s**2))) / (a - 1)
-        assert exact <= found <= exact * (1 + mpf(10) ** -11) - mpmath.log(q) / min(1, order - 1 or 1)
+        assert exact <= actual <= exact * (1 + mpf(10) ** -11) - mpmath.log(q) / min(1, order - 1 or 1)
 
 
 @pytest.mark.parametrize(("n", "std", "shift"), [(1, 0.02, 1), (3, 0.02, 1), (3, 0.05, 3), (1, 0.0999, 1)])
@@ -101,10 +101,10 @@ def test_faint_discrete_noise_beside_its_definition(n: int, std: float, shift: i
 
 
 def test_the_least_noise_of_one_step_is_the_one_of_its_profile() -> None:
-    found = g.subsampled_noise_multiplier(16.0, 0.02302382, 0.2, 1)
-    assert found == pytest.approx(0.2, rel=1e-7)
-    assert found.guarantee.delta(16.0) <= 0.02302382
-    assert g.SubsampledGaussian(0.2, found * (1 - 1e-8)).delta(16.0) > 0.02302382
+    actual = g.subsampled_noise_multiplier(16.0, 0.02302382, 0.2, 1)
+    assert actual == pytest.approx(0.2, rel=1e-7)
+    assert actual.guarantee.delta(16.0) <= 0.02302382
+    assert g.SubsampledGaussian(0.2, actual * (1 - 1e-8)).delta(16.0) > 0.02302382
 
 
 @pytest.mark.parametrize("std", [0.02, 0.04])

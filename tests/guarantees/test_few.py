@@ -19,9 +19,9 @@ def bracket(guarantee: g.Guarantee, epsilon: float, log_delta: float) -> tuple[f
     ends = []
     for total in directions(guarantee.components()):
         order = saddle(total, epsilon)
-        found = few_losses(total, order, log_delta)
-        assert found is not None
-        bounds = found.log_delta(epsilon)
+        actual = few_losses(total, order, log_delta)
+        assert actual is not None
+        bounds = actual.log_delta(epsilon)
         ends.append((math.exp(bounds.low), math.exp(bounds.high)))
     low, high = max(ends, key=lambda pair: pair[1])
     return low, high
@@ -72,8 +72,8 @@ def test_faint_tails_are_not_subtracted() -> None:
     rate, std, epsilon = 6.625574128420235e-08, 0.06004273163226032, 650.0
     with mpmath.workdps(400):
         truth = closed(rate, std, epsilon)
-    found = SubsampledPrivacyLoss([(rate, std, 1, 0)], [1]).exact_delta(epsilon)
-    assert found is None or truth <= found <= truth * (1 + 1e-6)
+    actual = SubsampledPrivacyLoss([(rate, std, 1, 0)], [1]).exact_delta(epsilon)
+    assert actual is None or truth <= actual <= truth * (1 + 1e-6)
 
 
 def test_two_releases_by_an_integral_over_the_first() -> None:
@@ -98,16 +98,16 @@ def test_two_releases_by_an_integral_over_the_first() -> None:
     low, high = bracket(2 * g.SubsampledGaussian(rate, std), epsilon, math.log(truth) - 2)
     assert low <= truth * (1 + 1e-9)
     assert truth * (1 - 1e-9) <= high <= truth * (1 + 1e-5)
-    found = (2 * g.SubsampledGaussian(rate, std)).delta(epsilon)
-    assert found.low <= truth * (1 + 1e-9)
-    assert truth * (1 - 1e-9) <= found <= truth * (1 + 1e-4)
+    actual = (2 * g.SubsampledGaussian(rate, std)).delta(epsilon)
+    assert actual.low <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= actual <= truth * (1 + 1e-4)
 
 
 def test_a_few_releases_have_narrow_answers() -> None:
-    found = (3 * g.SubsampledGaussian(0.2, 0.5)).delta(1.0)
-    assert found == pytest.approx(0.155933, rel=1e-5)
-    assert found.low > found * (1 - 1e-3)
-    again = (3 * g.SubsampledGaussian(0.2, 0.5)).epsilon(float(found))
+    actual = (3 * g.SubsampledGaussian(0.2, 0.5)).delta(1.0)
+    assert actual == pytest.approx(0.155933, rel=1e-5)
+    assert actual.low > actual * (1 - 1e-3)
+    again = (3 * g.SubsampledGaussian(0.2, 0.5)).epsilon(float(actual))
     assert again == pytest.approx(1.0, rel=1e-4)
 
 

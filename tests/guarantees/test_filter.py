@@ -205,8 +205,8 @@ def admitted_times(budget: Guarantee, guarantee: Guarantee) -> int:
 )
 def test_exactly_as_many_as_fit(budget: Guarantee, guarantee: Guarantee, times: int) -> None:
     """RenyiDP needs every order: 3·(4·0.125) is all of 1.5, while order 2 has 0.25 left."""
-    found = admitted_times(budget, guarantee)
-    assert times - (1 if isinstance(budget, RenyiDP) else 0) <= found <= times
+    actual = admitted_times(budget, guarantee)
+    assert times - (1 if isinstance(budget, RenyiDP) else 0) <= actual <= times
 
 
 # -- the best order ----------------------------------------------------------------------------------------------------

@@ -72,10 +72,10 @@ def test_delta_increases_in_mu(first: float, second: float, epsilon: float) -> N
 @pytest.mark.parametrize("mu", MUS)
 def test_epsilon_is_enough_and_the_least(mu: float) -> None:
     for delta in DELTAS:
-        found = GaussianDP(mu).epsilon(delta)
-        assert truth(mu, found) <= delta
-        if found > 0:
-            assert truth(mu, found * (1 - 1e-6)) > delta * (1 - LOOSE)
+        actual = GaussianDP(mu).epsilon(delta)
+        assert truth(mu, actual) <= delta
+        if actual > 0:
+            assert truth(mu, actual * (1 - 1e-6)) > delta * (1 - LOOSE)
 
 
 @given(st.floats(-3, 1.3), st.floats(-30, -0.01))

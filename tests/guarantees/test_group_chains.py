@@ -15,7 +15,7 @@ def true_delta(rate: float, noise: float, size: int, epsilon: float) -> float:
     weights = scipy.stats.binom.pmf(np.arange(size + 1), size, rate)
     mixed = sum(weight * scipy.stats.norm.pdf(places, j, noise) for j, weight in enumerate(weights))
     alone = scipy.stats.norm.pdf(places, 0, noise)
-    gaps = [one - math.exp(epsilon) * other for one, other in ((mixed, alone), (alone, mixed))]
+    gaps = [first - math.exp(epsilon) * other for first, other in ((mixed, alone), (alone, mixed))]
     return max(float(np.maximum(gap, 0).sum()) * (places[1] - places[0]) for gap in gaps)
 
 
@@ -24,9 +24,9 @@ def true_delta(rate: float, noise: float, size: int, epsilon: float) -> float:
 def test_a_group_of_a_subsampled_step_is_between_the_truth_and_a_few_times_it(size: int, epsilon: float) -> None:
     truth = true_delta(0.01, 1.0, size, epsilon)
     chain = g.Grouped(g.SubsampledGaussian(0.01, 1), size)
-    found = chain.delta(epsilon)
-    assert truth * (1 - 1e-6) <= found <= 12 * truth
-    assert chain.epsilon(found) <= epsilon * (1 + 1e-3)
+    actual = chain.delta(epsilon)
+    assert truth * (1 - 1e-6) <= actual <= 12 * truth
+    assert chain.epsilon(actual) <= epsilon * (1 + 1e-3)
 
 
 def test_the_figures_of_the_proof_page() -> None:

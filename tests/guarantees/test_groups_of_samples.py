@@ -49,11 +49,11 @@ def cases(seed: int, n: int) -> list[tuple[float, float, int, float]]:
 @pytest.mark.parametrize("case", cases(2901, 12), ids=lambda case: f"q={case[0]:.2g} noise={case[1]:.2g} k={case[2]}")
 def test_one_release_to_a_group_is_the_worst_split_of_it(case: tuple[float, float, int, float]) -> None:
     rate, std, size, epsilon = case
-    found = g.SubsampledGaussian(rate, std).group(size).delta(epsilon)
+    actual = g.SubsampledGaussian(rate, std).group(size).delta(epsilon)
     with mpmath.workdps(50):
         truth = max(true_delta(rate, std, (removed, size - removed), epsilon) for removed in range(size + 1))
-    assert found.low <= truth <= found
-    assert found <= float(truth) * (1 + (1e-8 if truth > 1e-9 else 1e-3)) + 1e-15
+    assert actual.low <= truth <= actual
+    assert actual <= float(truth) * (1 + (1e-8 if truth > 1e-9 else 1e-3)) + 1e-15
 
 
 def hockey_stick(p: np.ndarray, q: np.ndarray, epsilon: float, step: float) -> float:
@@ -86,11 +86,11 @@ def mixed(x: np.ndarray, moves: np.ndarray, rate: float, std: float) -> np.ndarr
 def test_two_releases_by_their_integral() -> None:
     """δ of two releases is the mean of the profile of one at ε less the loss of the other."""
     rate, std, epsilon = 0.2, 0.8, 1.0
-    found = (2 * g.SubsampledGaussian(rate, std)).group(2).delta(epsilon)
+    actual = (2 * g.SubsampledGaussian(rate, std)).group(2).delta(epsilon)
     with mpmath.workdps(20):
         truth = max(second(rate, std, (removed, 2 - removed), epsilon) for removed in (2, 1, 0))
-    assert found.low <= truth * (1 + 1e-7)
-    assert truth * (1 - 1e-7) <= found <= truth * (1 + 1e-3)
+    assert actual.low <= truth * (1 + 1e-7)
+    assert truth * (1 - 1e-7) <= actual <= truth * (1 + 1e-3)
 
 
 def second(rate: float, std: float, split: Split, epsilon: float) -> float:

@@ -23,10 +23,10 @@ def true_divergence(rate: float, std: float, order: int) -> mpf:
 
 @pytest.mark.parametrize(("rate", "std", "order"), CASES)
 def test_the_bound_at_a_high_order_is_above_the_truth_and_near(rate: float, std: float, order: int) -> None:
-    found = g.SubsampledGaussian(rate, std).renyi(order)
+    actual = g.SubsampledGaussian(rate, std).renyi(order)
     with mpmath.workdps(50):
         truth = true_divergence(rate, std, order)
-        assert truth <= mpf(found) <= truth * (1 + mpf(10) ** -6)
+        assert truth <= mpf(actual) <= truth * (1 + mpf(10) ** -6)
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ def case(request: pytest.FixtureRequest) -> tuple[PrivacyLoss, dict[tuple[float,
             axis = moment(mpmath.mpc(order, 0), *row).real
             for height in HEIGHTS[::2] if quick else HEIGHTS:
                 ratio = moment(mpmath.mpc(order, height), *row) / axis
-                found = mpmath.log(axis), mpmath.log(abs(ratio)), mpmath.arg(ratio)
-                truth[order, height] = tuple(float(value) for value in found)
+                actual = mpmath.log(axis), mpmath.log(abs(ratio)), mpmath.arg(ratio)
+                truth[order, height] = tuple(float(value) for value in actual)
     return family([row], [1]), truth
 
 
@@ -120,8 +120,8 @@ def test_moments_on_the_axis(case: Any) -> None:
     losses, truth = case
     for (order, height), (log_moment, _, _) in truth.items():
         if height == 0:
-            found = float(losses.log_moment(np.array([order]))[0])
-            assert abs(found - log_moment) <= losses.rounding(order) + 1e-300
+            actual = float(losses.log_moment(np.array([order]))[0])
+            assert abs(actual - log_moment) <= losses.rounding(order) + 1e-300
             assert losses.rounding(order) <= 1e-11 * (1 + log_moment)
 
 
@@ -129,7 +129,7 @@ def test_moments_on_the_axis(case: Any) -> None:
 def test_the_line_is_within_its_own_rounding(case: Any) -> None:
     losses, truth = case
     for order in dict.fromkeys(order for order, _ in truth):
-        heights = np.array([height for found, height in truth if found == order])
+        heights = np.array([height for actual, height in truth if actual == order])
         line = losses.line(order, heights)
         for height, real, imaginary, lost in zip(heights, *line, strict=True):
             _, log_modulus, angle = truth[order, float(height)]

@@ -26,9 +26,9 @@ def events(seed: int, n: int = 4) -> tuple[g.FiniteLoss, list[tuple[float, float
 def test_delta_is_that_of_the_worst_event_at_negative_epsilon_too(seed: int, epsilon: float) -> None:
     mechanism, pairs = events(seed)
     truth = max(p - math.exp(epsilon) * q for p, q in pairs)
-    found = mechanism.delta(epsilon)
-    assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-9)
-    assert found.low <= truth * (1 + 1e-12)
+    actual = mechanism.delta(epsilon)
+    assert truth * (1 - 1e-12) <= actual <= truth * (1 + 1e-9)
+    assert actual.low <= truth * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("prior", [0.01, 0.3, 0.5, 0.9])

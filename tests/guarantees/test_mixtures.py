@@ -338,5 +338,5 @@ def test_one_discrete_gaussian_number_has_a_closed_profile(std: float, size: int
         weights = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s * s)) for k in range(-far - size, far + size)}
         total = mpmath.fsum(weights.values())
         exact = mpmath.fsum(max(weights[k] - e * weights[k + size], 0) for k in range(-far, far)) / total
-    found = G.DiscreteGaussianLoss(std, size).exact_delta(epsilon)
-    assert exact <= found <= max(exact * (1 + mpmath.mpf(2) ** -36), mpmath.mpf(5e-324))
+    actual = G.DiscreteGaussianLoss(std, size).exact_delta(epsilon)
+    assert exact <= actual <= max(exact * (1 + mpmath.mpf(2) ** -36), mpmath.mpf(5e-324))

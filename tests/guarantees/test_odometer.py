@@ -24,11 +24,11 @@ def test_it_stays_with_the_composed_total() -> None:
         odometer.add(guarantee)
         total = total + guarantee
         if n % 3 == 0:
-            found, fresh = odometer.epsilon(1e-6), total.epsilon(1e-6)
+            actual, fresh = odometer.epsilon(1e-6), total.epsilon(1e-6)
             assert odometer.total == total
-            assert found.low <= fresh
-            assert fresh.low <= found
-            assert found == pytest.approx(fresh, rel=1e-6)
+            assert actual.low <= fresh
+            assert fresh.low <= actual
+            assert actual == pytest.approx(fresh, rel=1e-6)
 
 
 def test_a_kind_with_two_directions_may_join_late() -> None:
@@ -50,8 +50,8 @@ def test_a_curve_or_a_lost_mass_is_taken_from_the_total() -> None:
         odometer.add(LaplaceLoss(5.0))
         odometer.epsilon(1e-6)
         odometer.add(late)
-        found = odometer.epsilon(1e-6)
-        assert (found, found.method) == (odometer.total.epsilon(1e-6), odometer.total.epsilon(1e-6).method)
+        actual = odometer.epsilon(1e-6)
+        assert (actual, actual.method) == (odometer.total.epsilon(1e-6), odometer.total.epsilon(1e-6).method)
 
 
 def test_another_delta_and_nothing_at_all() -> None:

@@ -69,6 +69,6 @@ def test_the_low_end_of_rare_outcomes_is_below_the_truth() -> None:
     """A rare outcome with a large loss beside common ones near 0, whose losses are rounded by the size of the large."""
     for rare, rarer in ((-9, -12), (-6, -10), (-12, -15)):
         p, q = (Fraction(10) ** power for power in (rare, rarer))
-        found = FiniteLoss([p, 1 - p], [q, 1 - q]).delta(0)
-        assert found.low <= p - q <= found
-        assert found.low >= (p - q) * Fraction(9, 10)
+        actual = FiniteLoss([p, 1 - p], [q, 1 - q]).delta(0)
+        assert actual.low <= p - q <= actual
+        assert actual.low >= (p - q) * Fraction(9, 10)

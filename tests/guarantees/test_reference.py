@@ -58,16 +58,16 @@ def assert_bound(found: Any, truth: Any, relative: float) -> None:
 
 def by_mechanism(section: str, values: str) -> list[Any]:
     """Return (mechanism, place, texts): a subsampled release in both directions, ε-DP like its worst case."""
-    found = defaultdict(list)
+    actual = defaultdict(list)
     for entry in REFERENCE[section].values():
         kind, *numbers = entry["mechanism"]
         for place, text in entry[values].items():
-            found[kind.removesuffix(SIDES[0]).removesuffix(SIDES[1]), *numbers, place].append(text)
+            actual[kind.removesuffix(SIDES[0]).removesuffix(SIDES[1]), *numbers, place].append(text)
             if kind == "randomized response":
-                found["pure", *numbers, place].append(text)
+                actual["pure", *numbers, place].append(text)
     return [
         pytest.param(mechanism, place, texts, id=f"{mechanism[0]}({', '.join(mechanism[1:])}) at {place}")
-        for (*mechanism, place), texts in found.items()
+        for (*mechanism, place), texts in actual.items()
     ]
 
 
@@ -89,30 +89,30 @@ def test_delta(mechanism: list[str], epsilon: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("entry", entries("conversions", "order"))
 def test_the_best_order(entry: dict[str, Any]) -> None:
-    found = composed(entry["parts"]).epsilon(float(entry["delta"]), method="rdp")
-    assert found <= exact(entry["epsilon"]) * (1 + CLOSED) + ABSOLUTE, "all orders together never say less than one"
+    actual = composed(entry["parts"]).epsilon(float(entry["delta"]), method="rdp")
+    assert actual <= exact(entry["epsilon"]) * (1 + CLOSED) + ABSOLUTE, "all orders together never say less than one"
 
 
 @pytest.mark.parametrize("entry", entries("conversions", "parts"))
 def test_a_single_order(entry: dict[str, Any]) -> None:
     guarantee = gd.guarantees.RenyiDP([float(entry["order"])], [float(entry["renyi"])])
-    found = guarantee.epsilon(float(entry["delta"]), method="rdp")
-    assert found <= exact(entry["epsilon"]) * (1 + CLOSED) + ABSOLUTE
-    assert_no_coins_show_more(guarantee, found, float(entry["delta"]))
+    actual = guarantee.epsilon(float(entry["delta"]), method="rdp")
+    assert actual <= exact(entry["epsilon"]) * (1 + CLOSED) + ABSOLUTE
+    assert_no_coins_show_more(guarantee, actual, float(entry["delta"]))
 
 
 @pytest.mark.parametrize("entry", entries("gaussian_sigma"))
 def test_gaussian_noise(entry: dict[str, Any]) -> None:
-    found = gd.guarantees.gaussian_std(float(entry["epsilon"]), float(entry["delta"]))
-    assert_upper(found, exact(entry["sigma"]), CLOSED)
+    actual = gd.guarantees.gaussian_std(float(entry["epsilon"]), float(entry["delta"]))
+    assert_upper(actual, exact(entry["sigma"]), CLOSED)
 
 
 @pytest.mark.parametrize("entry", entries("compositions"))
 def test_a_composition(entry: dict[str, Any]) -> None:
-    found = composed(entry["parts"]).epsilon(float(entry["delta"]), method="tight")
+    actual = composed(entry["parts"]).epsilon(float(entry["delta"]), method="tight")
     most = float(entry["max_loss"])  # a sum of decimals, which may be less than the same sum of floats
-    assert_bound(found, min(exact(entry["epsilon"]), mpmath.mpf(most)), LONG if is_long(entry["parts"]) else CLOSED)
-    assert found <= most * (1 + CLOSED)
+    assert_bound(actual, min(exact(entry["epsilon"]), mpmath.mpf(most)), LONG if is_long(entry["parts"]) else CLOSED)
+    assert actual <= most * (1 + CLOSED)
 
 
 def is_long(parts: list[Any]) -> bool:
@@ -125,16 +125,16 @@ def test_subsampled_steps(name: str) -> None:
     both = [REFERENCE["subsampled"][name.replace(SIDES[0], side)] for side in SIDES]
     entry = both[0]
     step = leaf("subsampled gaussian", entry["rate"], entry["noise_multiplier"])
-    found = (int(entry["steps"]) * step).epsilon(float(entry["delta"]), method="tight")
-    assert_bound(found, exact(*[side["epsilon"] for side in both]), SUBSAMPLED)
+    actual = (int(entry["steps"]) * step).epsilon(float(entry["delta"]), method="tight")
+    assert_bound(actual, exact(*[side["epsilon"] for side in both]), SUBSAMPLED)
 
 
 @pytest.mark.parametrize("entry", entries("advanced"))
 def test_advanced_composition(entry: dict[str, Any]) -> None:
     guarantee = int(entry["count"]) * gd.PureDP(float(entry["epsilon"]))
-    found = guarantee.epsilon(float(entry["delta"]), method="advanced")
-    assert_upper(found, exact(entry["tanh"]), CLOSED)
-    assert found < exact(entry["dwork_roth"])
+    actual = guarantee.epsilon(float(entry["delta"]), method="advanced")
+    assert_upper(actual, exact(entry["tanh"]), CLOSED)
+    assert actual < exact(entry["dwork_roth"])
 
 
 @pytest.mark.parametrize("section", reference.SECTIONS, ids=lambda section: section.__name__)

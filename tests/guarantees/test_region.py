@@ -134,9 +134,9 @@ def test_a_corner_is_not_said_without_a_proof(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_orders_together_say_more_than_each() -> None:
-    one, two = RenyiDP([1.5], [0.04]), RenyiDP([8], [0.7])
+    first, second = RenyiDP([1.5], [0.04]), RenyiDP([8], [0.7])
     both = RenyiDP([1.5, 8], [0.04, 0.7])
-    assert float(both.epsilon(1e-2)) < min(float(one.epsilon(1e-2)), float(two.epsilon(1e-2))) - 1e-3
+    assert float(both.epsilon(1e-2)) < min(float(first.epsilon(1e-2)), float(second.epsilon(1e-2))) - 1e-3
 
 
 def test_a_bound_at_order_one_and_at_infinity() -> None:
@@ -159,9 +159,9 @@ def test_the_tradeoff_of_gaussian_noise(mu: float, rate: float) -> None:
     with mpmath.workdps(50):
         z = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))
         truth = mpmath.ncdf(z - mu)
-        found = GaussianDP(mu).tradeoff(rate)
-        assert found <= truth
-        assert found == pytest.approx(float(truth), rel=1e-6, abs=1e-9)
+        actual = GaussianDP(mu).tradeoff(rate)
+        assert actual <= truth
+        assert actual == pytest.approx(float(truth), rel=1e-6, abs=1e-9)
 
 
 def test_tradeoffs_fall_and_the_ends_are_sure() -> None:

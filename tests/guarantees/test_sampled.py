@@ -234,8 +234,8 @@ def test_a_curve_may_be_sampled_and_gaussian_noise_keeps_it() -> None:
 
 def test_a_fixed_size_never_tells_less_than_a_poisson_sample() -> None:
     for inner in (g.PureDP(1), g.GaussianDP(1)):
-        one, other = (20 * g.Sampled(inner, 0.1, **facts) for facts in ({}, REPLACED))
-        assert one.epsilon(1e-5).low <= other.epsilon(1e-5) <= 1.2 * one.epsilon(1e-5)
+        first, other = (20 * g.Sampled(inner, 0.1, **facts) for facts in ({}, REPLACED))
+        assert first.epsilon(1e-5).low <= other.epsilon(1e-5) <= 1.2 * first.epsilon(1e-5)
 
 
 @pytest.mark.parametrize("inner", [g.PureDP(1), g.GaussianDP(1)], ids=repr)

@@ -37,10 +37,10 @@ def test_delta_is_between_the_truth_of_gaussian_noise_and_the_optimum(log_rho: f
     """Gaussian noise has the curve ρ·a exactly."""
     rho = 10**log_rho
     epsilon = rho + place * math.sqrt(2 * rho)
-    found = ZCDP(rho).delta(epsilon)
+    actual = ZCDP(rho).delta(epsilon)
     with mpmath.workdps(40):
         mu = mpmath.sqrt(2 * mpmath.mpf(rho))
-        assert oracles.gaussian_delta(mu, epsilon) <= found <= oracles.zcdp_delta(rho, epsilon) * (1 + 1e-6)
+        assert oracles.gaussian_delta(mu, epsilon) <= actual <= oracles.zcdp_delta(rho, epsilon) * (1 + 1e-6)
 
 
 @given(st.floats(-3, 1.3), st.floats(-12, -1))

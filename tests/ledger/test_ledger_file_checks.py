@@ -84,13 +84,13 @@ def test_a_new_ledger_has_one_name_before_the_disk_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others who open it meanwhile would take a second name for a hard link, and refuse it after a second."""
-    found, wait = [], os.fsync
+    actual, wait = [], os.fsync
 
     def waiting(file: int) -> None:
-        found.append(os.stat(tmp_path / "a.ledger").st_nlink)
+        actual.append(os.stat(tmp_path / "a.ledger").st_nlink)
         wait(file)
 
     monkeypatch.setattr(os, "fsync", waiting)
     Ledger.open(tmp_path / "a.ledger", PureDP(1))
-    assert found == [1]
+    assert actual == [1]
     assert [file.name for file in tmp_path.iterdir() if not file.name.startswith("a.ledger")] == []

@@ -40,13 +40,13 @@ class History(RuleBasedStateMachine):
             expected: object = Stored(key, self.released[key]) if replayed else None
         else:
             expected = Reservation if self.spent + Fraction(cost) <= 1 else None
-        found = self.try_reserve(PureDP(float(cost)), query, key)
+        actual = self.try_reserve(PureDP(float(cost)), query, key)
         if expected is Reservation:
-            assert isinstance(found, Reservation)
+            assert isinstance(actual, Reservation)
             self.spent += Fraction(cost)
-            self.requests[key], self.open[key] = (cost, query), found
+            self.requests[key], self.open[key] = (cost, query), actual
         else:
-            assert found == expected
+            assert actual == expected
 
     def try_reserve(self, guarantee: Guarantee, query: str, key: str) -> Reservation | Stored | None:
         try:

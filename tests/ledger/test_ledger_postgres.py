@@ -91,12 +91,12 @@ def test_psycopg_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_ledger_is_a_schema_and_others_are_apart(postgres: Server) -> None:
-    one, two = postgres.new_ledger(), postgres.new_ledger()
-    paid(Ledger.open(one, PureDP(1)), 0.5)
-    assert Ledger.open(two, PureDP(3)).spent == PureDP(0)
-    assert Ledger.open(one).spent == PureDP(0.5)
-    assert repr(Ledger.open(one)) == f"Ledger('{shown(one)}', budget=PureDP(1), spent=PureDP(0.5))"
-    assert Ledger.open(one).durable
+    first, second = postgres.new_ledger(), postgres.new_ledger()
+    paid(Ledger.open(first, PureDP(1)), 0.5)
+    assert Ledger.open(second, PureDP(3)).spent == PureDP(0)
+    assert Ledger.open(first).spent == PureDP(0.5)
+    assert repr(Ledger.open(first)) == f"Ledger('{shown(first)}', budget=PureDP(1), spent=PureDP(0.5))"
+    assert Ledger.open(first).durable
 
 
 def test_the_schema_has_a_name_of_its_own_where_none_is_given(postgres: Server) -> None:
@@ -199,18 +199,18 @@ def test_a_commit_waits_for_the_disk_whatever_the_settings_of_the_user(
         "ALTER ROLE hasty SET default_transaction_read_only = on", "ALTER ROLE hasty SET search_path = public",
         "ALTER ROLE hasty SET default_transaction_isolation = 'serializable'",
     )  # fmt: skip
-    found: list[Any] = []
+    results: list[Any] = []
 
     def watched(connection: Any, *rest: Any) -> bool:
         is_durable = begin(connection, *rest)
-        found.append(connection.execute("SHOW synchronous_commit").fetchone())
+        results.append(connection.execute("SHOW synchronous_commit").fetchone())
         return is_durable
 
     begin = store.schema.begin
     monkeypatch.setattr(store.schema, "begin", watched)
     ledger = Ledger.open(place.replace("keeper", "hasty"))
     paid(ledger, 0.5)
-    assert (set(found), ledger.durable, ledger.spent) == ({("on",)}, True, PureDP(0.5))
+    assert (set(results), ledger.durable, ledger.spent) == ({("on",)}, True, PureDP(0.5))
 
 
 def test_a_server_that_does_not_wait_for_its_disk_is_not_durable() -> None:

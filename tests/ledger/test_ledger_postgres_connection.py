@@ -47,8 +47,8 @@ def gone(server: Server, process: int) -> bool:
 
 def line_of(ledger: Ledger) -> int:
     """The process of the server that serves the ledger."""
-    found: int = ledger._store.run(lambda transaction: transaction._connection.info.backend_pid, write=False)  # type: ignore[attr-defined]
-    return found
+    actual: int = ledger._store.run(lambda transaction: transaction._connection.info.backend_pid, write=False)  # type: ignore[attr-defined]
+    return actual
 
 
 def test_one_connection_serves_one_ledger_and_ends_with_it(server: Server) -> None:

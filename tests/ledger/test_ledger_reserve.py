@@ -93,9 +93,9 @@ def test_a_request_is_json_and_is_not_repeated(ledger: Ledger, request_: Any) ->
 
 
 def test_requests_are_kept(ledger: Ledger) -> None:
-    asked = {"query": "SEX; ü \ud800", "shape": (2, 3), "deep": {"a": [None, True, 0.1, 10**40]}}
-    ask(ledger, request=asked)
-    assert ledger.entries()[-1].request == {**asked, "shape": [2, 3]}
+    requested = {"query": "SEX; ü \ud800", "shape": (2, 3), "deep": {"a": [None, True, 0.1, 10**40]}}
+    ask(ledger, request=requested)
+    assert ledger.entries()[-1].request == {**requested, "shape": [2, 3]}
 
 
 def test_charges_are_whole_units_of_any_size(place: Place) -> None:

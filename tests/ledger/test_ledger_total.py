@@ -9,8 +9,8 @@ from gaugedp.guarantees import RenyiBudget, RenyiDP, compose
 
 def paid(ledger: gd.Ledger, *guarantees: gd.guarantees.Guarantee) -> None:
     for guarantee in guarantees:
-        asked = {"table": "people", "unit": gd.PrivacyUnit(), "request": {"query": "count"}}
-        ledger.settle(ledger.reserve([guarantee], **asked), b"{}")
+        requested = {"table": "people", "unit": gd.PrivacyUnit(), "request": {"query": "count"}}
+        ledger.settle(ledger.reserve([guarantee], **requested), b"{}")
 
 
 def test_the_total_is_the_composition_of_what_was_charged() -> None:

@@ -29,10 +29,10 @@ def change(path: Path, *statements: str, guarded: bool = False) -> None:
 
 
 def _drop_guards(connection: sqlite3.Connection) -> list[str]:
-    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _ in found:
+    actual = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in actual:
         connection.execute(f"DROP TRIGGER {name}")
-    return [sql for _, sql in found]
+    return [sql for _, sql in actual]
 
 
 def test_an_honest_ledger_verifies(ledger: Ledger) -> None:

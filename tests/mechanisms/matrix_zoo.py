@@ -66,18 +66,18 @@ BODIES = {
 def strategies(name: str, p: int) -> list[Strategy]:
     """The strategy in use, and all others that are made for such a question."""
     body = BODIES[name]
-    found = [best_strategy(body, p)]
+    results = [best_strategy(body, p)]
     structure = body.generators.structure
     kinds = set() if structure is None else {block.kind for block in structure.blocks}
     n = body.generators.n_generators
     if kinds in ({"prefix"}, {"ranges"}):
         inner = toeplitz(body) if p == 2 else best_tree(n, kinds == {"ranges"}, body.coefficient_radius)
-        found.append(inner if kinds == {"prefix"} else Ranges(inner, n))
+        results.append(inner if kinds == {"prefix"} else Ranges(inner, n))
     if structure is not None and kinds == {"cells"} and p == 1:
-        found.append(weighted(body, structure))
+        results.append(weighted(body, structure))
     if kinds == {"ranges"} and p == 2:
-        found.append(optimal_ranges(body))
-    return found
+        results.append(optimal_ranges(body))
+    return results
 
 
 def matrix_of(strategy: Strategy) -> np.ndarray:
@@ -87,14 +87,14 @@ def matrix_of(strategy: Strategy) -> np.ndarray:
 def least_norm(matrix: np.ndarray, point: np.ndarray, p: int) -> float:
     """The least ‖u‖_p with matrix·u = point."""
     if p == 2:
-        found = np.linalg.lstsq(matrix, point, rcond=1e-12)[0]
-        assert np.allclose(matrix @ found, point, rtol=1e-9, atol=1e-9 * np.abs(point).max())
-        return float(np.linalg.norm(found))
+        actual = np.linalg.lstsq(matrix, point, rcond=1e-12)[0]
+        assert np.allclose(matrix @ actual, point, rtol=1e-9, atol=1e-9 * np.abs(point).max())
+        return float(np.linalg.norm(actual))
     rows = np.hstack([matrix, -matrix])
     size = np.abs(rows).max(axis=1, keepdims=True)
-    found = scipy.optimize.linprog(np.ones(rows.shape[1]), A_eq=rows / size, b_eq=point / size[:, 0])
-    assert found.status == 0
-    return float(found.fun)
+    actual = scipy.optimize.linprog(np.ones(rows.shape[1]), A_eq=rows / size, b_eq=point / size[:, 0])
+    assert actual.status == 0
+    return float(actual.fun)
 
 
 def length(strategy: Strategy) -> float:

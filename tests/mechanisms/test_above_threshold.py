@@ -24,17 +24,17 @@ def law(mechanism: gd.AboveThreshold, scores: list[int]) -> list[mpmath.mpf]:
         a, b = (mpmath.mpf(scale.numerator) / scale.denominator
                 for scale in (mechanism.threshold_scale, mechanism.score_scale))  # fmt: skip
         falls = [mpmath.e ** (-1 / scale) for scale in (a, b)]
-        found = [mpmath.mpf(0)] * (len(scores) + 1)
+        actual = [mpmath.mpf(0)] * (len(scores) + 1)
         for r in range(-400, 401):
             left = (1 - falls[0]) / (1 + falls[0]) * falls[0] ** abs(r)
             for place, score in enumerate(scores):
                 needed = int(mechanism.threshold) + r - score
                 tail = falls[1] ** (needed if needed > 0 else 1 - needed) / (1 + falls[1])
                 above = tail if needed > 0 else 1 - tail
-                found[place] += left * above
+                actual[place] += left * above
                 left *= 1 - above
-            found[-1] += left
-        return found
+            actual[-1] += left
+        return actual
 
 
 @pytest.mark.parametrize("body", [COUNTS, SCORES], ids=["counts", "scores"])
@@ -42,11 +42,11 @@ def law(mechanism: gd.AboveThreshold, scores: list[int]) -> list[mpmath.mpf]:
 def test_the_law_is_that_of_the_definition_and_of_the_draws(body, epsilon: float) -> None:
     mechanism = gd.AboveThreshold.calibrate(body, gd.PureDP(epsilon), threshold=4)
     scores = np.array([1, 5, 3, 9])
-    wanted = np.array([float(share) for share in law(mechanism, scores.tolist())])
-    assert mechanism.probabilities(scores) == pytest.approx(wanted, abs=1e-12)
-    assert wanted.sum() == pytest.approx(1)
+    expected = np.array([float(share) for share in law(mechanism, scores.tolist())])
+    assert mechanism.probabilities(scores) == pytest.approx(expected, abs=1e-12)
+    assert expected.sum() == pytest.approx(1)
     drawn = np.bincount(mechanism.draw(scores, DRAWS, research_rng(7)), minlength=5) / DRAWS
-    assert (np.abs(drawn - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / DRAWS)).all()
+    assert (np.abs(drawn - expected) <= 5 * np.sqrt(expected * (1 - expected) / DRAWS)).all()
 
 
 @pytest.mark.parametrize(("body", "one_way"), [(COUNTS, True), (SCORES, False)], ids=["counts", "scores"])

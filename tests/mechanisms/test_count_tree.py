@@ -30,9 +30,9 @@ def tails(quantiles: np.ndarray, counts: tuple[int, int], weights: tuple[float, 
 @pytest.mark.parametrize("counts", [(1, 0), (2, 0), (1, 1)])
 @pytest.mark.parametrize("miss", MISSES)
 def test_quantiles_of_few_variables_are_those_in_closed_form(miss: float, counts, weights) -> None:
-    found = upper_quantiles(miss, (np.array([counts[0]]), np.array([counts[1]])), weights)
-    assert tails(found, counts, weights)[0] <= miss
-    assert tails(found, counts, weights)[0] >= miss * (1 - 1e-6)
+    actual = upper_quantiles(miss, (np.array([counts[0]]), np.array([counts[1]])), weights)
+    assert tails(actual, counts, weights)[0] <= miss
+    assert tails(actual, counts, weights)[0] >= miss * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(("first", "second"), [(5, 0), (3, 4), (40, 2), (1, 60), (30, 30)])
@@ -54,8 +54,8 @@ def test_the_quantile_of_a_row_does_not_depend_on_the_others() -> None:
     counts = (np.arange(0, 30), 30 - np.arange(0, 30))
     together = upper_quantiles(0.0225, counts, (0.3, 0.7))
     apart = [
-        upper_quantiles(0.0225, (one, other), (0.3, 0.7))[0]
-        for one, other in zip(*np.array(counts)[..., None], strict=True)
+        upper_quantiles(0.0225, (first, other), (0.3, 0.7))[0]
+        for first, other in zip(*np.array(counts)[..., None], strict=True)
     ]
     np.testing.assert_allclose(together, apart, rtol=1e-8)
 

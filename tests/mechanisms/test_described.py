@@ -52,9 +52,9 @@ def test_its_law_is_said_with_its_numbers(recipe: Recipe) -> None:
     """Within a thousandth: bodies off a lattice are a little larger on it."""
     words, numbers = WORDS[recipe.name]
     pattern = re.escape(words).replace(r"\#", f"({NUMBER})").replace(r"\*", NUMBER)
-    found = re.fullmatch(pattern, recipe.made(recipe.guarantees[0]).describe())
-    assert found, recipe.made(recipe.guarantees[0]).describe()
-    assert [float(text.replace(",", "")) for text in found.groups()] == pytest.approx(numbers, rel=1e-3)
+    actual = re.fullmatch(pattern, recipe.made(recipe.guarantees[0]).describe())
+    assert actual, recipe.made(recipe.guarantees[0]).describe()
+    assert [float(text.replace(",", "")) for text in actual.groups()] == pytest.approx(numbers, rel=1e-3)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)

@@ -84,7 +84,7 @@ def test_laplace_noise_keeps_its_guarantee_between_all_neighbours(text: str, uni
     apart = np.unique(differences(query, unit), axis=0)
     widths = np.array([float(law.scale) for law in laws])
     candidates = apart[np.argsort((np.abs(apart) / widths).sum(axis=1))[-20:]]
-    loss = max(largest_loss(laws, one) for one in candidates)
+    loss = max(largest_loss(laws, candidate) for candidate in candidates)
     assert loss <= epsilon * (1 + 1e-9)
     assert loss >= (0.9 if text in COUNTS else 0.6) * epsilon  # radii of mixtures are upper bounds
     assert loss * 1.11 > epsilon or text in SUMS  # noise 10 % too small would be seen
@@ -158,10 +158,10 @@ def exact_delta(laws: list, apart: np.ndarray, epsilon: float) -> float:
             reach = int(9 * law.variance**0.5) + 10 + abs(int(shift))
             k = np.arange(-reach, reach + 1)
             tables.append((np.exp(log_law(law, k)), np.exp(log_law(law, k - shift))))
-    one, other = tables[0]
+    first, other = tables[0]
     for more, shifted in tables[1:]:
-        one, other = np.outer(one, more).ravel(), np.outer(other, shifted).ravel()
-    return float(np.maximum(one - np.exp(epsilon) * other, 0).sum())
+        first, other = np.outer(first, more).ravel(), np.outer(other, shifted).ravel()
+    return float(np.maximum(first - np.exp(epsilon) * other, 0).sum())
 
 
 GAUSSIANS = {

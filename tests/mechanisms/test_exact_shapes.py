@@ -83,11 +83,11 @@ def chances(noise: GaugeNoise, n_bits: int) -> tuple[dict[tuple[int, ...], int],
             anything += 1
             continue
         sides = [lattice[place % len(lattice)] for place in range(law.d)]
-        found = [
+        results = [
             range(floor(side * low + Fraction(1, 2)), floor(side * high + Fraction(1, 2)) + 1)
             for side, (low, high) in zip(sides, ends, strict=True)
         ]
-        points = list(product(*found))
+        points = list(product(*results))
         (sure if len(points) == 1 else maybe).update(points)
     return sure, maybe, anything
 

@@ -61,11 +61,11 @@ def test_every_generator_is_reached_within_the_radius(name: str, monkeypatch: py
     body, used = BODIES[name], []
     inverse = p_identity._inverse
     monkeypatch.setattr(p_identity, "_inverse", lambda strategy: used.append(strategy) or inverse(strategy))
-    found = p_identity.p_identity(body, None)
-    assert isinstance(found.law, Combined)
-    needed = reach(used[0], found.law) * Fraction(body.coefficient_radius)
-    assert needed <= Fraction(found.radius) <= needed * (1 + Fraction(1, 2**30))
-    kept = [sign * one for one in found.law.left.T for sign in (1, -1)]
+    actual = p_identity.p_identity(body, None)
+    assert isinstance(actual.law, Combined)
+    needed = reach(used[0], actual.law) * Fraction(body.coefficient_radius)
+    assert needed <= Fraction(actual.radius) <= needed * (1 + Fraction(1, 2**30))
+    kept = [sign * one for one in actual.law.left.T for sign in (1, -1)]
     for column in filter(np.any, body.columns().T):
         assert any(np.array_equal(column, one) for one in kept)
 
@@ -104,10 +104,10 @@ def test_every_difference_of_answers_is_reached_within_the_radius(name: str, p: 
     places = [next(i for i, row in enumerate(law.left) if np.array_equal(row, unit)) for unit in units]
     assert product(left, [columns[place] for place in places]) == columns
     gram = product(right, [list(column) for column in zip(*right, strict=True)])
-    found = [[columns[place][j] for place in places] for j in range(len(columns[0]))]
-    points = found if not body.differences or body.with_zero else []
+    results = [[columns[place][j] for place in places] for j in range(len(columns[0]))]
+    points = results if not body.differences or body.with_zero else []
     if body.differences:
-        pairs = [(a, b) for place, a in enumerate(found) for b in found[:place]]
+        pairs = [(a, b) for place, a in enumerate(results) for b in results[:place]]
         points = points + [[x - y for x, y in zip(a, b, strict=True)] for a, b in pairs]
     squares = [sum(map(Fraction.__mul__, point, solved(gram, point)), Fraction(0)) for point in points]
     needed, radius = max(squares) * Fraction(body.factor) ** 2, Fraction(mechanism.strategy.radius) ** 2
@@ -140,8 +140,8 @@ def test_rows_that_depend_on_others_are_whole_multiples_of_them() -> None:
     """Those of all ranges are: of this matrix, a third of a row is needed, and nothing is called proved."""
     thirds = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     assert whole_basis(thirds[[0, 1]]) is not None
-    found = whole_basis(np.array([[3.0, 0.0], [0.0, 2.0], [2.0, 1.0]]))
-    assert found is None
+    actual = whole_basis(np.array([[3.0, 0.0], [0.0, 2.0], [2.0, 1.0]]))
+    assert actual is None
     left, rows = whole_basis(BODIES["ranges"].columns())
     assert np.array_equal(left @ BODIES["ranges"].columns()[rows], BODIES["ranges"].columns())
 
@@ -173,7 +173,7 @@ def test_normal_noise_of_marginals_reaches_every_generator_within_its_radius(nam
     radius, law, _ = strategy.proof(body)
     assert np.allclose(law.matrix, strategy.apply(np.eye(strategy.n_noise)).T, rtol=0, atol=1e-14)
     columns = rational(body.columns())
-    z, found = strategy.interactions, []
+    z, actual = strategy.interactions, []
     for cell in np.ndindex(*z.structure.shape):
         u = []
         for axes, factor in zip(z.sets, strategy._factors, strict=True):
@@ -183,11 +183,11 @@ def test_normal_noise_of_marginals_reaches_every_generator_within_its_radius(nam
                     (Fraction(int(cell[a] == i)) - Fraction(1, n) for a, i, n in sizes), start=Fraction(1)
                 )
                 u.append(value / Fraction(factor) if factor else Fraction(0))
-        found.append(u)
+        actual.append(u)
     if min(strategy._factors) > 0:
-        assert product(exact_matrix(law), [list(row) for row in zip(*found, strict=True)]) == columns
-    pairs = [[x - y for x, y in zip(a, b, strict=True)] for i, a in enumerate(found) for b in found[:i]]
-    points = pairs * body.differences + found * (body.with_zero or not body.differences)
+        assert product(exact_matrix(law), [list(row) for row in zip(*actual, strict=True)]) == columns
+    pairs = [[x - y for x, y in zip(a, b, strict=True)] for i, a in enumerate(actual) for b in actual[:i]]
+    points = pairs * body.differences + actual * (body.with_zero or not body.differences)
     needed = max(sum((x * x for x in u), Fraction(0)) for u in points) * Fraction(body.factor) ** 2
     assert needed <= Fraction(radius) ** 2 <= needed * (1 + Fraction(1, 2**30))
 

@@ -120,8 +120,8 @@ def test_the_square_and_the_hexagon_have_exact_draws_too() -> None:
     mechanism = ExponentialDensity.calibrate(linear, square, gd.PureDP(2.0))
     answer = np.array([1.5, -0.5])
     draws = mechanism.draw(answer, 20_000, gd.research_rng(7))
-    wanted = 1 / np.tanh(answer) - 1 / answer  # density ∝ e^{a·y} on [−1, 1]
-    assert (np.abs(draws.mean(axis=0) - wanted) < 5 * draws.std(axis=0) / 20_000**0.5).all()
+    expected = 1 / np.tanh(answer) - 1 / answer  # density ∝ e^{a·y} on [−1, 1]
+    assert (np.abs(draws.mean(axis=0) - expected) < 5 * draws.std(axis=0) / 20_000**0.5).all()
     outputs = ExponentialDensity.calibrate(ON_DISC, hexagon, ONE).draw(A_PLANE, 500, gd.research_rng(8))
     assert hexagon.gauge(outputs).max() < 1.001
 
@@ -147,10 +147,10 @@ def test_no_loss_and_no_range_of_losses_is_above_epsilon(quality: Quality, epsil
         answer = scale * np.ones(over.ambient_dim)
         for change in quality.body.argmax(np.eye(over.ambient_dim)):
             for sign in (1, -1):
-                found = losses(mechanism, answer, answer + sign * change)
-                assert np.abs(found).max() <= epsilon
-                assert np.ptp(found) <= epsilon
-                largest = max(largest, np.ptp(found))
+                actual = losses(mechanism, answer, answer + sign * change)
+                assert np.abs(actual).max() <= epsilon
+                assert np.ptp(actual) <= epsilon
+                largest = max(largest, np.ptp(actual))
     assert largest > 0.6 * epsilon  # and it is not far below
 
 

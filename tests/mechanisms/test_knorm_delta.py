@@ -82,10 +82,10 @@ def test_where_the_loss_is_not_known_it_is_pure() -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 @pytest.mark.parametrize("d", [2, 3, 5, 10])
 def test_it_errs_less_than_pure_and_gaussian_noise(d: int, epsilon: float) -> None:
-    asked, body = gd.ApproxDP(epsilon, 1e-6), LpBall(d, 2)
-    length = d * gd.KNorm.calibrate(body, asked).guarantee.scale
+    requested, body = gd.ApproxDP(epsilon, 1e-6), LpBall(d, 2)
+    length = d * gd.KNorm.calibrate(body, requested).guarantee.scale
     assert length < d / epsilon, "pure noise"
-    assert length < gd.Gaussian.calibrate(body, asked).error()
+    assert length < gd.Gaussian.calibrate(body, requested).error()
 
 
 @pytest.mark.parametrize("body", [LpBall(3, 2), Ellipsoid(np.diag([1.0, 5.0, 2.0]))], ids=repr)

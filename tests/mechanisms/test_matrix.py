@@ -82,8 +82,8 @@ def test_the_noise_has_the_covariance_of_its_strategy(name: str, guarantee) -> N
     direction = np.random.default_rng(1).normal(size=BODIES[name].ambient_dim)
     expected = float(((direction @ matrix) ** 2).sum()) * (2 if isinstance(guarantee, gd.PureDP) else 1)
     expected += float((direction**2).sum()) * float(mechanism.lattice_step) ** 2 / 12
-    found = (noise @ direction) ** 2
-    assert found.mean() == pytest.approx(expected, abs=4.5 * found.std() / math.sqrt(N_DRAWS) + 2e-3 * expected)
+    actual = (noise @ direction) ** 2
+    assert actual.mean() == pytest.approx(expected, abs=4.5 * actual.std() / math.sqrt(N_DRAWS) + 2e-3 * expected)
 
 
 @pytest.mark.parametrize("guarantee", [PURE, NORMAL], ids=str)

@@ -82,8 +82,8 @@ def test_in_a_regular_tree_it_is_the_best_of_all_normal_noise() -> None:
 def test_what_is_wanted_more_gets_more(p: int) -> None:
     weights = np.repeat([0.05, 1, 1], [3, 6, 24])
     body = REGULAR.sensitivity(ROW)
-    alike, wanted = (nested(body, body.generators.nesting, p, scales) for scales in (None, weights))
-    errors = [strategy.radius * np.sqrt(strategy.squares) for strategy in (alike, wanted)]
+    alike, expected = (nested(body, body.generators.nesting, p, scales) for scales in (None, weights))
+    errors = [strategy.radius * np.sqrt(strategy.squares) for strategy in (alike, expected)]
     assert errors[1][0] < 0.8 * errors[0][0]
     assert errors[1][-1] > errors[0][-1]
     assert ((errors[1] / weights) ** 2).sum() < ((errors[0] / weights) ** 2).sum()

@@ -112,14 +112,14 @@ def test_nothing_is_proved_where_the_levels_miss_the_question() -> None:
 def test_every_first_precision_gives_the_integers_of_the_truth() -> None:
     mechanism, _, law = of(BOX, 3)
     reals = tape(law, 40, 1)
-    wanted = []
+    expected = []
     for draw in range(40):
         with mpmath.workprec(MANY):
             each = [test_mapped.truth(part, numbers, draw) for part, numbers in law._with_numbers(reals)]
             points = [mpmath.fsum(x) for x in zip(*each, strict=True)]
-            wanted.append([int(mpmath.floor(float(mechanism._lattice[0]) * x + 0.5)) for x in points])
+            expected.append([int(mpmath.floor(float(mechanism._lattice[0]) * x + 0.5)) for x in points])
     for first_bits in (8, 16, 53, 64, 120):
-        assert rounded(law, tape(law, 40, 1), mechanism._lattice, first_bits).tolist() == wanted, first_bits
+        assert rounded(law, tape(law, 40, 1), mechanism._lattice, first_bits).tolist() == expected, first_bits
 
 
 def test_parts_of_numbers_have_bits_of_their_own() -> None:

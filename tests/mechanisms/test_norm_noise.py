@@ -214,7 +214,8 @@ def test_noise_beyond_64_bits_is_refused_before_anything_is_paid() -> None:
     cells = gd.Domain.of(**{f"a{i}": gd.integers(1, 500) for i in range(3)})
     query = gd.marginals(cells, *cells.attributes)
     names = [
-        one.mechanism.name for one in gd.plan(query, gd.PrivacyUnit("p", max_rows=10**6), epsilon=5e-10).candidates
+        candidate.mechanism.name
+        for candidate in gd.plan(query, gd.PrivacyUnit("p", max_rows=10**6), epsilon=5e-10).candidates
     ]
     assert "Laplace" in names
     assert "Cube" not in names

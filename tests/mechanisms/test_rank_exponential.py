@@ -58,8 +58,8 @@ def law(table: list[int], mechanism: RankExponential, share: Fraction, side: int
 def truths(table: list[int], share: Fraction) -> tuple[int, int]:
     """The least and the largest quantile by the definition: at most q·n rows below, at most (1 − q)·n above."""
     n = sum(table)
-    found = [y for y in range(len(table)) if sum(table[:y]) <= share * n and sum(table[y + 1 :]) <= (1 - share) * n]
-    return found[0], found[-1]
+    results = [y for y in range(len(table)) if sum(table[:y]) <= share * n and sum(table[y + 1 :]) <= (1 - share) * n]
+    return results[0], results[-1]
 
 
 def fits(observed: np.ndarray, probabilities: np.ndarray) -> float:
@@ -120,11 +120,11 @@ def test_the_draws_follow_the_law(name) -> None:
 def joint(table: list[int], mechanism: RankExponential) -> np.ndarray:
     """P(answer, lower, upper): three draws, and ends that are never on the wrong side of the answer."""
     laws = [law(table, mechanism, HALF, side) for side in SIDES]
-    found = np.zeros((5, 5, 5))
+    results = np.zeros((5, 5, 5))
     for value, lower, upper in product(range(5), repeat=3):
         chance = laws[0][value] * laws[1][lower] * laws[2][upper]
-        found[value, min(lower, value), max(upper, value)] += chance
-    return found.ravel()
+        results[value, min(lower, value), max(upper, value)] += chance
+    return results.ravel()
 
 
 @pytest.mark.statistical
@@ -233,8 +233,8 @@ def neighbours(unit, n_groups: int, n_values: int):
 def loss_range(pair, mechanism, share, side) -> tuple[float, float]:
     """The range of the losses of one draw in all cells together, and the largest loss in size."""
     ranges, tops, bottoms = 0.0, 0.0, 0.0
-    for one, other in zip(*pair, strict=True):
-        losses = np.log(law(list(one), mechanism, share, side)) - np.log(law(list(other), mechanism, share, side))
+    for first, other in zip(*pair, strict=True):
+        losses = np.log(law(list(first), mechanism, share, side)) - np.log(law(list(other), mechanism, share, side))
         ranges += np.ptp(losses)
         tops, bottoms = tops + losses.max(), bottoms + losses.min()
     return float(ranges), float(max(tops, -bottoms))
@@ -248,9 +248,9 @@ def test_every_draw_has_the_range_it_is_charged_for(unit, n_groups, n_values, sh
     mechanism = made([share], unit, n_values, n_groups, gd.PureDP(40.0))
     pairs = list(neighbours(unit, n_groups, n_values))[:: 1 if unit.max_rows == 1 else 7]
     for side, epsilon in zip(SIDES, (2 * mechanism.epsilon, mechanism.epsilon, mechanism.epsilon), strict=True):
-        found = [loss_range(pair, mechanism, share, side) for pair in pairs]
-        assert max(ranges for ranges, _ in found) <= epsilon * (1 + 1e-9)
-        assert max(loss for _, loss in found) <= epsilon * (1 + 1e-9)
+        results = [loss_range(pair, mechanism, share, side) for pair in pairs]
+        assert max(ranges for ranges, _ in results) <= epsilon * (1 + 1e-9)
+        assert max(loss for _, loss in results) <= epsilon * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -286,12 +286,12 @@ def test_parts_of_neighbours_differ_by_one_sensitivity(unit) -> None:
 def cell_moves(mechanism: RankExponential, here: np.ndarray, there: np.ndarray, side: int) -> int:
     limit = mechanism._limit(Fraction(1))
     tables = [Runs.of(np.array(table)) for table in (here, there)]
-    found = []
+    results = []
     for share in mechanism.quantiles:
         shift = side * mechanism.shift(share)
-        one, other = (np.repeat(mechanism._parts_off(runs, share, shift, limit), runs.lengths) for runs in tables)
-        found.append(int(np.abs(one - other).max()))
-    return max(found)
+        first, other = (np.repeat(mechanism._parts_off(runs, share, shift, limit), runs.lengths) for runs in tables)
+        results.append(int(np.abs(first - other).max()))
+    return max(results)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -510,8 +510,8 @@ def test_the_randomness_is_drawn_before_the_answer_is_seen() -> None:
         if late:
             stream.bytes(1000)
         order = (second, first) if late else (first, second)
-        found = [one(table).tolist() for one in order]
-        draws.append(found[::-1] if late else found)
+        results = [one(table).tolist() for one in order]
+        draws.append(results[::-1] if late else results)
     assert draws[0] == draws[1]
     assert first.seed == 9
 

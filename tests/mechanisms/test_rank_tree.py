@@ -32,10 +32,10 @@ def test_the_guarantee_holds_the_draw_and_the_tree(guarantee, count: int) -> Non
     assert mechanism.guarantee == ExponentialLoss(speed * epsilon) + gd.PureDP(2 * epsilon)
     assert mechanism.tree.epsilon == 2 * epsilon
     delta = guarantee.delta_value if isinstance(guarantee, gd.ApproxDP) else 1e-6
-    asked, kept = guarantee.epsilon(delta), mechanism.guarantee.epsilon(delta)
+    requested, kept = guarantee.epsilon(delta), mechanism.guarantee.epsilon(delta)
     assert guarantee.follows_from(mechanism.guarantee)
-    assert kept <= asked * (1 + 1e-9)
-    assert kept >= 0.98 * asked or not isinstance(guarantee, gd.PureDP | gd.ApproxDP)
+    assert kept <= requested * (1 + 1e-9)
+    assert kept >= 0.98 * requested or not isinstance(guarantee, gd.PureDP | gd.ApproxDP)
     if isinstance(guarantee, gd.ZCDP):
         assert speed**2 * epsilon**2 / 8 + 2 * epsilon**2 == pytest.approx(guarantee.rho)
 

@@ -52,11 +52,11 @@ def coverage(noise, units, term: tuple[int, int, float], curves: np.ndarray) -> 
 @pytest.mark.parametrize(("text", "guarantee", "name"), CASES, ids=str)
 def test_they_hold_as_often_as_they_say_and_hardly_more(text: str, guarantee: dict, name: str) -> None:
     noise, units, terms = made(text, guarantee)
-    found = quotients(noise, units, terms)
-    assert found is not None
+    actual = quotients(noise, units, terms)
+    assert actual is not None
     for level in LEVELS:
         error = 5.5 * math.sqrt(level * (1 - level) / DRAWS)  # of some 10^4 shares: a false alarm in 10^3 runs
-        curves = found.widths(level)
+        curves = actual.widths(level)
         assert coverage(noise, units, terms[0], curves).min() >= level - error, (name, level)
         lattice = float(noise.lattice_step) * (units[0] + terms[0][2] * units[terms[0][1]])
         narrow = 0.8 * (curves - lattice).clip(0)

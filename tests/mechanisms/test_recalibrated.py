@@ -51,13 +51,13 @@ def test_it_keeps_the_guarantee_on_the_same_body(recipe: Recipe) -> None:
     for guarantee in recipe.guarantees:
         if isinstance(first, gd.Matrix) and ("Laplace" in recipe.name) != isinstance(guarantee, gd.PureDP):
             continue
-        found = first.recalibrated(guarantee)
-        assert type(found) is type(first)
-        assert implies(found.guarantee, guarantee, recipe.exactness == "mixing"), guarantee
+        actual = first.recalibrated(guarantee)
+        assert type(actual) is type(first)
+        assert implies(actual.guarantee, guarantee, recipe.exactness == "mixing"), guarantee
         for field in ("body", "quality", "over", "weights", "strategy", "k", "quantiles", "absolute"):
-            assert getattr(found, field, None) is getattr(first, field, None) or field in {"k", "quantiles"}
-        assert found.exactness == recipe.exactness
-        assert found.form == recipe.form
+            assert getattr(actual, field, None) is getattr(first, field, None) or field in {"k", "quantiles"}
+        assert actual.exactness == recipe.exactness
+        assert actual.form == recipe.form
 
 
 def test_it_is_what_the_calibration_gives(recipe: Recipe) -> None:
@@ -140,17 +140,17 @@ ORIGIN, CORNER = np.zeros(4), np.eye(4)[1]
 @pytest.mark.parametrize("kind", [Own, Told])
 def test_a_correct_mechanism_of_ones_own_is_audited(kind) -> None:
     made = kind.calibrate(COUNTS, ONE)
-    found = gd.audit.audit(made, ORIGIN, CORNER, runs=4000, rng=gd.research_rng(1))
-    assert not found.violated, found
-    assert {test.kind for test in found.tests} == {"white-box", "black-box"}
-    assert found.epsilon_lower > 0.5
+    actual = gd.audit.audit(made, ORIGIN, CORNER, runs=4000, rng=gd.research_rng(1))
+    assert not actual.violated, actual
+    assert {test.kind for test in actual.tests} == {"white-box", "black-box"}
+    assert actual.epsilon_lower > 0.5
 
 
 @pytest.mark.parametrize("kind", [Own, Told])
 def test_a_wrong_one_alarms(kind) -> None:
-    found = gd.audit.audit(kind.calibrate(COUNTS, ONE, 0.5), ORIGIN, CORNER, runs=4000, rng=gd.research_rng(1))
-    assert found.violated
-    assert white_box_alarms(found) == (kind is Told)
+    actual = gd.audit.audit(kind.calibrate(COUNTS, ONE, 0.5), ORIGIN, CORNER, runs=4000, rng=gd.research_rng(1))
+    assert actual.violated
+    assert white_box_alarms(actual) == (kind is Told)
 
 
 def test_one_that_does_not_say_how_keeps_its_own_guarantee_alone() -> None:
@@ -172,8 +172,8 @@ class Narrower(gd.Laplace):
 
 def test_a_subclass_is_compared_with_the_law_of_its_parent() -> None:
     made = replace(Narrower.calibrate(COUNTS, ONE), guarantee=ONE)
-    found = gd.audit.audit(made, ORIGIN, CORNER, runs=4000, rng=gd.research_rng(1))
-    assert white_box_alarms(found)
+    actual = gd.audit.audit(made, ORIGIN, CORNER, runs=4000, rng=gd.research_rng(1))
+    assert white_box_alarms(actual)
 
 
 # -- the audit computes the law by itself ----------------------------------------------------------------------------

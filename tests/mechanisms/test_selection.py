@@ -29,8 +29,8 @@ N_DRAWS = 60_000
 
 
 def fits(found: np.ndarray, chances: np.ndarray) -> float:
-    seen, wanted = np.bincount(found.astype(int), minlength=len(chances)), chances * len(found)
-    return float(scipy.special.chdtrc(len(chances) - 1, ((seen - wanted) ** 2 / wanted).sum()))
+    seen, expected = np.bincount(found.astype(int), minlength=len(chances)), chances * len(found)
+    return float(scipy.special.chdtrc(len(chances) - 1, ((seen - expected) ** 2 / expected).sum()))
 
 
 # -- laws ----------------------------------------------------------------------------------------------
@@ -40,18 +40,18 @@ def fits(found: np.ndarray, chances: np.ndarray) -> float:
 @pytest.mark.parametrize("body", [CUBE, COUNTS, REPLACED], ids=["cube", "counts", "replaced"])
 def test_draws_follow_the_law(kind, body) -> None:
     mechanism = kind.calibrate(body, ONE)
-    found = mechanism.draw(np.round(SCORES * 2), N_DRAWS, gd.research_rng(1))
-    assert fits(found, mechanism.probabilities(np.round(SCORES * 2))) > 1e-4
+    actual = mechanism.draw(np.round(SCORES * 2), N_DRAWS, gd.research_rng(1))
+    assert fits(actual, mechanism.probabilities(np.round(SCORES * 2))) > 1e-4
     control = kind.calibrate(body, gd.PureDP(1.1)).probabilities(np.round(SCORES * 2))
-    assert fits(found, control) < 1e-4
+    assert fits(actual, control) < 1e-4
 
 
 def test_the_exponential_law_by_hand() -> None:
     weights = np.exp(SCORES / 2)
     assert gd.Exponential.calibrate(CUBE, ONE).probabilities(SCORES) == pytest.approx(weights / weights.sum(), abs=1e-4)
     weights = np.exp([0, 1, 3, 4])
-    found = gd.Exponential.calibrate(COUNTS, ONE).probabilities(np.array([0, 1, 3, 4]))
-    assert found == pytest.approx(weights / weights.sum(), rel=1e-12)
+    actual = gd.Exponential.calibrate(COUNTS, ONE).probabilities(np.array([0, 1, 3, 4]))
+    assert actual == pytest.approx(weights / weights.sum(), rel=1e-12)
 
 
 def flipped(scores: np.ndarray, rate: float) -> np.ndarray:
@@ -68,8 +68,8 @@ def flipped(scores: np.ndarray, rate: float) -> np.ndarray:
 
 def test_permute_and_flip_by_its_definition() -> None:
     scores = np.array([3, 0, 1, 3])
-    found = gd.PermuteAndFlip.calibrate(COUNTS, gd.PureDP(0.7)).probabilities(scores)
-    assert found == pytest.approx(flipped(scores, 0.7), rel=1e-12)
+    actual = gd.PermuteAndFlip.calibrate(COUNTS, gd.PureDP(0.7)).probabilities(scores)
+    assert actual == pytest.approx(flipped(scores, 0.7), rel=1e-12)
 
 
 def laplace_table(scale: float, reach: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,9 +93,9 @@ def test_noisy_max_by_enumeration(absolute: bool) -> None:
     mechanism = gd.NoisyMax.calibrate(body, ONE, absolute=absolute)
     assert mechanism.scale == 2
     scores = [1, -3]
-    wanted = noisy_max_by_hand(scores, 2.0, absolute, 60)
-    assert mechanism.probabilities(np.array(scores)) == pytest.approx(wanted, rel=1e-9)
-    assert fits(mechanism.draw(np.array(scores), N_DRAWS, gd.research_rng(2)), wanted) > 1e-4
+    expected = noisy_max_by_hand(scores, 2.0, absolute, 60)
+    assert mechanism.probabilities(np.array(scores)) == pytest.approx(expected, rel=1e-9)
+    assert fits(mechanism.draw(np.array(scores), N_DRAWS, gd.research_rng(2)), expected) > 1e-4
 
 
 def test_the_factor_two_falls_for_counts_alone() -> None:
@@ -126,10 +126,10 @@ starts = st.lists(st.floats(-3, 3), min_size=4, max_size=4)
 @settings(deadline=None)
 @given(starts, moves, st.sampled_from([0.3, 1.0, 4.0]))
 def test_no_output_loses_more_than_epsilon(start, move, epsilon: float) -> None:
-    one, other = np.array(start), np.array(start) + np.array(move)
+    first, other = np.array(start), np.array(start) + np.array(move)
     for kind in (gd.Exponential, gd.PermuteAndFlip):
         mechanism = kind.calibrate(CUBE, gd.PureDP(epsilon))
-        losses = np.log(mechanism.probabilities(one) / mechanism.probabilities(other))
+        losses = np.log(mechanism.probabilities(first) / mechanism.probabilities(other))
         assert np.abs(losses).max() <= epsilon * (1 + 1e-9)
         if kind is gd.Exponential:
             assert np.ptp(losses) <= epsilon * (1 + 1e-9)
@@ -155,8 +155,8 @@ def test_permute_and_flip_has_the_curve_of_laplace_noise() -> None:
     assert mechanism.guarantee == gd.guarantees.LaplaceLoss(1.0)
     assert mechanism.guarantee.renyi(2) == pytest.approx(math.log(2 * math.e / 3 + math.exp(-2) / 3), rel=1e-9)
     assert mechanism.guarantee.cost("pure") == (1,)
-    one, other = (mechanism.probabilities(np.array(row)) for row in ([0.5, -0.5], [-0.5, 0.5]))
-    assert np.maximum(one - other, 0.0).sum() == pytest.approx(mechanism.guarantee.delta(0.0), rel=1e-3)
+    first, other = (mechanism.probabilities(np.array(row)) for row in ([0.5, -0.5], [-0.5, 0.5]))
+    assert np.maximum(first - other, 0.0).sum() == pytest.approx(mechanism.guarantee.delta(0.0), rel=1e-3)
     assert gd.PermuteAndFlip.calibrate(CUBE, gd.PureDP(0.7)).guarantee.cost("pure")[0] <= Fraction(7, 10)
 
 
@@ -220,11 +220,11 @@ def test_private_max_as_printed_costs_one_and_a_half() -> None:
 
 def test_the_value_has_fresh_noise() -> None:
     mechanism = gd.NoisyMax.calibrate(COUNTS, ONE, with_value=True)
-    found = mechanism.draw(np.array([0, 50, 0, 0]), N_DRAWS, gd.research_rng(3))
-    assert (found[:, 0] == 1).all()
+    actual = mechanism.draw(np.array([0, 50, 0, 0]), N_DRAWS, gd.research_rng(3))
+    assert (actual[:, 0] == 1).all()
     law = DiscreteLaplace(mechanism.value_scale)
-    assert found[:, 1].mean() == pytest.approx(50, abs=5 * (law.variance / N_DRAWS) ** 0.5)
-    assert found[:, 1].var() == pytest.approx(law.variance, rel=0.05)
+    assert actual[:, 1].mean() == pytest.approx(50, abs=5 * (law.variance / N_DRAWS) ** 0.5)
+    assert actual[:, 1].var() == pytest.approx(law.variance, rel=0.05)
 
 
 GUARANTEES = [gd.PureDP(0.5), gd.ZCDP(0.02), gd.ApproxDP(0.5, 1e-6), gd.ApproxDP(0.5, 0.01), gd.ApproxDP(0.5, 0)]
@@ -232,17 +232,17 @@ GUARANTEES = [gd.PureDP(0.5), gd.ZCDP(0.02), gd.ApproxDP(0.5, 1e-6), gd.ApproxDP
 
 @pytest.mark.parametrize("guarantee", [*GUARANTEES, gd.guarantees.ExponentialLoss(0.5)], ids=str)
 def test_the_range_keeps_the_guarantee_and_no_more(guarantee) -> None:
-    found = bounded_range(guarantee)
-    assert found >= 0.4 - 1e-12
-    larger = gd.guarantees.ExponentialLoss(found * 1.0001)
-    kept = gd.guarantees.ExponentialLoss(found)
+    actual = bounded_range(guarantee)
+    assert actual >= 0.4 - 1e-12
+    larger = gd.guarantees.ExponentialLoss(actual * 1.0001)
+    kept = gd.guarantees.ExponentialLoss(actual)
     if isinstance(guarantee, gd.ApproxDP):
         assert kept.delta(0.5) <= guarantee.delta_value < larger.delta(0.5)
     elif isinstance(guarantee, gd.ZCDP):
-        assert found == pytest.approx(0.4)
+        assert actual == pytest.approx(0.4)
         assert kept.cost("zcdp")[0] <= Fraction(2, 100) < larger.cost("zcdp")[0]
     else:
-        assert found == 0.5
+        assert actual == 0.5
 
 
 # -- how good ------------------------------------------------------------------------------------------
@@ -296,13 +296,13 @@ def test_peeling_picks_one_after_another() -> None:
     scores = np.array([0.0, -2.0, 1.0, 0.5])
     picks, _ = mechanism.split(mechanism.draw(scores, 20_000, gd.research_rng(6)))
     weights = np.exp(float(mechanism.rate) * np.abs(mechanism.in_steps(scores)))
-    wanted = np.zeros((4, 4))
+    expected = np.zeros((4, 4))
     for i, j in itertools.permutations(range(4), 2):
-        wanted[i, j] = weights[i] / weights.sum() * weights[j] / (weights.sum() - weights[i])
+        expected[i, j] = weights[i] / weights.sum() * weights[j] / (weights.sum() - weights[i])
     off = ~np.eye(4, dtype=bool)
     seen = np.bincount(picks[:, 0] * 4 + picks[:, 1], minlength=16).reshape(4, 4)
     assert not seen[~off].any()
-    assert scipy.special.chdtrc(11, ((seen - wanted * 20_000)[off] ** 2 / (wanted * 20_000)[off]).sum()) > 1e-4
+    assert scipy.special.chdtrc(11, ((seen - expected * 20_000)[off] ** 2 / (expected * 20_000)[off]).sum()) > 1e-4
 
 
 def test_peeling_is_a_gaussian_and_exponentials() -> None:
@@ -425,8 +425,8 @@ def test_a_prepared_choice_is_made_once() -> None:
 
 def test_ties_are_fair() -> None:
     for kind in (gd.Exponential, gd.PermuteAndFlip):
-        found = kind.calibrate(CUBE, ONE).draw(np.zeros(4), N_DRAWS, gd.research_rng(12))
-        assert fits(found, np.full(4, 0.25)) > 1e-4
+        actual = kind.calibrate(CUBE, ONE).draw(np.zeros(4), N_DRAWS, gd.research_rng(12))
+        assert fits(actual, np.full(4, 0.25)) > 1e-4
     noisy = gd.NoisyMax.calibrate(COUNTS, gd.PureDP(50.0)).draw(np.zeros(4), 1000, gd.research_rng(12))
     assert (noisy == 0).mean() > 0.99  # no noise to speak of: the first of equals
 
@@ -485,8 +485,8 @@ def test_counts_that_are_scaled_are_no_integers(factor: float) -> None:
     for kind in (gd.Exponential, gd.PermuteAndFlip):
         mechanism = kind.calibrate(body, ONE)
         assert mechanism.width * mechanism.lattice_step >= factor
-        one, other = factor * np.array([1.0, 0, 0, 0]), np.zeros(4)
-        losses = np.log(mechanism.probabilities(one) / mechanism.probabilities(other))
+        first, other = factor * np.array([1.0, 0, 0, 0]), np.zeros(4)
+        losses = np.log(mechanism.probabilities(first) / mechanism.probabilities(other))
         assert np.abs(losses).max() <= 1
 
 

@@ -46,7 +46,9 @@ def coverage(noise, term: tuple[int, int, int], widths: np.ndarray) -> np.ndarra
     totals = np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape).reshape(DRAWS, n)
     places = np.concatenate([[0, 1, 1 / 3, 0.5], (PLACES[:-1] + PLACES[1:]) / 2, PLACES[:-1] + np.diff(PLACES) / 7])
     seen = [
-        (np.abs(table.reshape(DRAWS, n) - p * totals) <= [np.interp(p, PLACES, one) + 1e-9 for one in widths]).mean(0)
+        (np.abs(table.reshape(DRAWS, n) - p * totals) <= [np.interp(p, PLACES, width) + 1e-9 for width in widths]).mean(
+            0
+        )
         for p in places
     ]
     return np.array(seen).T
@@ -57,10 +59,10 @@ def coverage(noise, term: tuple[int, int, int], widths: np.ndarray) -> np.ndarra
 def test_they_hold_as_often_as_they_say_and_hardly_more(text, unit, guarantee, name) -> None:
     noise, terms = made(text, unit, guarantee)
     assert name == noise.name
-    found = share_widths(noise, terms)
+    actual = share_widths(noise, terms)
     for level in LEVELS:
         error = 5.5 * math.sqrt(level * (1 - level) / DRAWS)  # of some 10^4 shares: a false alarm in 10^3 runs
-        widths = found.widths(level)
+        widths = actual.widths(level)
         assert coverage(noise, terms[0], widths).min() >= level - error, level
         if level >= 0.9:  # below, coarse noise is mostly 0, and any width would do
             assert coverage(noise, terms[0], 0.8 * widths).min() < level - error, "and a fifth less would not do"
@@ -73,13 +75,13 @@ def test_those_of_comparisons_hold_both_ways_and_hardly_more(text, unit, guarant
     noise = gd.plan(query, unit, **guarantee).mechanism
     ((own, other),) = comparison_terms(query.estimates)
     rows = noise.sample_noise(DRAWS, research_rng(98))
-    found = comparison_widths(noise, [(own, other)])
+    actual = comparison_widths(noise, [(own, other)])
     for level in (0.5, 0.9, 0.95, 0.99):
         error = 5.5 * math.sqrt(level * (1 - level) / DRAWS)
         seen = []
-        for tops, bottoms, widths in zip((own, other), (other, own), np.hsplit(found.widths(level), 2), strict=True):
+        for tops, bottoms, widths in zip((own, other), (other, own), np.hsplit(actual.widths(level), 2), strict=True):
             for p in (0, 0.3, 0.5, 0.9, 1):
-                reach = np.array([np.interp(p, PLACES, one) for one in widths])
+                reach = np.array([np.interp(p, PLACES, width) for width in widths])
                 gaps = np.abs(rows[:, tops] - p * rows[:, bottoms])
                 assert ((gaps <= reach + 1e-9).mean(axis=0) >= level - error).all(), (level, p)
                 seen.append((gaps <= 0.8 * reach).mean(axis=0).min())

@@ -80,8 +80,8 @@ def least_error(epsilon: float, period: int, reach: int) -> float:
     ratios = np.zeros((len(pairs), n))
     for row, (i, j) in enumerate(pairs):
         ratios[row, i], ratios[row, j] = ratio, -1.0
-    found = scipy.optimize.linprog(cost, ratios, np.zeros(len(pairs)), mass[None], [1.0], method="highs")
-    return float(found.fun)
+    actual = scipy.optimize.linprog(cost, ratios, np.zeros(len(pairs)), mass[None], [1.0], method="highs")
+    return float(actual.fun)
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 5])

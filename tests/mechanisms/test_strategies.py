@@ -100,19 +100,19 @@ def test_reference_values_of_the_optimum(name: str) -> None:
 
 
 def test_the_parts_of_a_factorisation_belong_together() -> None:
-    found = factorise(BODIES["random"])
-    assert found.upper == pytest.approx(found.radius * math.sqrt(np.trace(found.covariance)), rel=1e-9)
-    assert np.allclose(found.left @ found.inverse, np.eye(4))
-    assert 0 <= found.gap <= 2e-6
+    actual = factorise(BODIES["random"])
+    assert actual.upper == pytest.approx(actual.radius * math.sqrt(np.trace(actual.covariance)), rel=1e-9)
+    assert np.allclose(actual.left @ actual.inverse, np.eye(4))
+    assert 0 <= actual.gap <= 2e-6
 
 
 def test_no_other_strategy_beats_the_lower_bound() -> None:
     matrix = np.random.default_rng(5).normal(size=(3, 40))
-    found = factorise(Polytope.symmetric_hull(matrix))
+    actual = factorise(Polytope.symmetric_hull(matrix))
     for seed in range(20):
         left = np.random.default_rng(seed).normal(size=(3, 3))
         other = np.linalg.norm(left) * np.linalg.norm(np.linalg.solve(left, matrix), axis=0).max()
-        assert other >= found.lower
+        assert other >= actual.lower
 
 
 def test_weights_are_what_errors_are_divided_by() -> None:
@@ -254,12 +254,12 @@ def test_beyond_the_search_neighbouring_cells_are_added_up(p: int, monkeypatch: 
     best = length(optimal(body, None))
     monkeypatch.setattr("gaugedp.mechanisms.factorisation._MOST_WORK", 10**6)
     monkeypatch.setattr("gaugedp.mechanisms.strategies.best._recent", [])
-    found = best_strategy(body, p)
+    actual = best_strategy(body, p)
     on_the_cells = math.sqrt(body.columns().sum()) * (1 if p == 2 else math.sqrt(2))
     if p == 2:
-        assert best <= length(found) <= min(1.4 * best, 0.5 * on_the_cells)
+        assert best <= length(actual) <= min(1.4 * best, 0.5 * on_the_cells)
     else:
-        assert length(found) * math.sqrt(2) <= 0.8 * on_the_cells
+        assert length(actual) * math.sqrt(2) <= 0.8 * on_the_cells
 
 
 def test_what_is_too_large_for_the_search_says_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,8 @@ def test_every_corner_lies_in_the_ellipsoid(body: BoxHull, weighted: bool) -> No
     exact = np.zeros(body.ambient_dim)
     singular = np.linalg.svd(scaled, compute_uv=False) ** 2
     exact[: len(singular)] = singular
-    found = np.sort(np.repeat(values, counts.astype(int)))[::-1]
-    assert found == pytest.approx(exact, abs=1e-9 * exact.max())
+    actual = np.sort(np.repeat(values, counts.astype(int)))[::-1]
+    assert actual == pytest.approx(exact, abs=1e-9 * exact.max())
     assert strategy.least <= strategy.radius * np.linalg.norm(scaled) * (1 + 1e-12)
 
 
@@ -65,11 +65,11 @@ def test_a_radius_is_proved_for_the_floats_of_the_strategy(kind: tuple[bool, boo
     for low, high in (([0.1, -2.0, 0.3], [0.7, 5.0, 0.9]), ([0.0, 1.0, -1.0], [0.5, 1.0, 2.0])):
         body = BoxHull.of(np.array(low), np.array(high), 3.0, *kind)
         strategy = segment_and_box(body, np.array([1.0, 2.0, 1.0]))
-        found = replace(strategy, along=off * strategy.along).proof(body)
+        actual = replace(strategy, along=off * strategy.along).proof(body)
         if not strategy.across.all() and body.differences and not body.with_zero:
-            assert found is None  # a coordinate that never moves
+            assert actual is None  # a coordinate that never moves
             continue
-        radius, law, cube = found
+        radius, law, cube = actual
         left, corners = rational(law.right), list(product(*zip(low, high, strict=True)))
         moved = [[Fraction(x) for x in corner] for corner in corners]
         if body.differences:
@@ -166,13 +166,13 @@ class Less(BySweeps):
 def test_an_audit_finds_a_tenth_less_noise() -> None:
     body = BoxHull.of(np.zeros(5), np.full(5, 100.0))
     mechanism = gd.KNorm.calibrate(body, gd.PureDP(1.0))
-    one, other = np.zeros(5), np.full(5, 100.0)
-    assert not gd.audit.audit(mechanism, one, other, runs=4000, rng=gd.research_rng(1)).violated
+    first, other = np.zeros(5), np.full(5, 100.0)
+    assert not gd.audit.audit(mechanism, first, other, runs=4000, rng=gd.research_rng(1)).violated
     correlated = gd.Matrix.calibrate(body, gd.GaussianDP(1.0))
-    assert not gd.audit.audit(correlated, one, other, runs=4000, rng=gd.research_rng(1)).violated
+    assert not gd.audit.audit(correlated, first, other, runs=4000, rng=gd.research_rng(1)).violated
     for broken in (
         replace(mechanism, noise=Less(body)),
         replace(mechanism, scale_factor=0.9 * mechanism.scale_factor),
         replace(correlated, scale=0.9 * correlated.scale),
     ):
-        assert gd.audit.audit(broken, one, other, runs=4000, rng=gd.research_rng(1)).violated
+        assert gd.audit.audit(broken, first, other, runs=4000, rng=gd.research_rng(1)).violated

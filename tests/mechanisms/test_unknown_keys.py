@@ -33,10 +33,10 @@ def law_of(selection: KeySelection, count: int) -> Law:
         values = count + np.arange(-reach, reach + 1)
         edges = scipy.special.ndtr((np.arange(-reach, reach + 2) - 0.5) / float(noise.std))
         sizes = np.diff(edges)
-    found: Law = Counter()
+    results: Law = Counter()
     for value, size in zip(values.tolist(), sizes.tolist(), strict=True):
-        found[value if value >= noise.cut else 0] += size
-    return found
+        results[value if value >= noise.cut else 0] += size
+    return results
 
 
 def tables(n_people: int, n_keys: int) -> Iterable[tuple[tuple[str, ...], ...]]:
@@ -114,11 +114,12 @@ def test_gaussian_noise_holds_for_every_number_of_new_keys() -> None:
 
 @pytest.mark.parametrize("n_changed", [1, 2, 3, 4, 10, 100])
 def test_the_noise_with_the_smaller_even_count_is_chosen(n_changed: int) -> None:
-    asked = gd.ApproxDP(1.0, 1e-6)
+    requested = gd.ApproxDP(1.0, 1e-6)
     options = [
-        KeySelection(asked, n_changed, noise) for noise in [*_split(n_changed, asked), *_gaussian(n_changed, asked)]
+        KeySelection(requested, n_changed, noise)
+        for noise in [*_split(n_changed, requested), *_gaussian(n_changed, requested)]
     ]
-    chosen = KeySelection.calibrate(n_changed, asked)
+    chosen = KeySelection.calibrate(n_changed, requested)
     assert chosen.least_count(0.5) == min(option.least_count(0.5) for option in options)
     assert isinstance(chosen.noise, OptimalNoise) == (n_changed <= 2)
 
@@ -136,20 +137,20 @@ def test_hidden_keys_are_zero_and_shown_ones_are_not(n_changed: int) -> None:
     """Shares within 5 deviations; a cut that is one lower is 15 off."""
     selection = KeySelection.calibrate(n_changed, gd.ApproxDP(1.0, 1e-6))
     counts = np.array([0, 1, 5, selection.least_count(0.5), 1000])
-    found = selection.draw(counts, 20_000, gd.research_rng(3))
-    assert not found[:, 0].any()
-    assert (found[:, 4] >= selection.noise.cut).all()
-    shares = (found > 0).mean(axis=0)
+    actual = selection.draw(counts, 20_000, gd.research_rng(3))
+    assert not actual[:, 0].any()
+    assert (actual[:, 4] >= selection.noise.cut).all()
+    shares = (actual > 0).mean(axis=0)
     assert shares == pytest.approx(selection.chances(counts), abs=5 * 0.5 / 20_000**0.5)
-    assert (found[:, 4] - selection.noise.shift).mean() == pytest.approx(1000, abs=1)
+    assert (actual[:, 4] - selection.noise.shift).mean() == pytest.approx(1000, abs=1)
 
 
 def test_a_key_that_nobody_has_is_hidden_whatever_its_noise() -> None:
     """Gaussian noise alone passes the cut in one draw of twenty."""
     selection = KeySelection(gd.ApproxDP(1.0, 0.3), 2, *_gaussian(2, gd.ApproxDP(1.0, 0.3)))
-    found = selection.draw(np.array([0, 1]), 2000, gd.research_rng(5))
-    assert not found[:, 0].any()
-    assert found[:, 1].any()
+    actual = selection.draw(np.array([0, 1]), 2000, gd.research_rng(5))
+    assert not actual[:, 0].any()
+    assert actual[:, 1].any()
 
 
 def test_long_tables_give_way_to_gaussian_noise() -> None:

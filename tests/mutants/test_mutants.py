@@ -39,14 +39,14 @@ def source(file: str) -> str:
 @cache
 def names(file: str) -> frozenset[str]:
     """Return the tests of a file, those of a class as Class::test."""
-    found = set()
+    results = set()
     for node in ast.parse((ROOT / file).read_text("utf-8")).body:
-        found.add(getattr(node, "name", ""))
+        results.add(getattr(node, "name", ""))
         inner = node.body if isinstance(node, ast.ClassDef) else []
-        found |= {f"{node.name}::{each.name}" for each in inner if isinstance(each, ast.FunctionDef)}
+        results |= {f"{node.name}::{each.name}" for each in inner if isinstance(each, ast.FunctionDef)}
         if isinstance(node, ast.Assign):  # TestModel = Machine.TestCase
-            found |= {f"{target.id}::runTest" for target in node.targets if isinstance(target, ast.Name)}
-    return frozenset(found)
+            results |= {f"{target.id}::runTest" for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(results)
 
 
 def test_there_are_faults_enough_in_every_room() -> None:

@@ -57,8 +57,8 @@ def neighbouring(neighbours: str, d: int, count: int):
 @pytest.mark.parametrize("d", [1, 2, 5, 40])
 def test_one_row_moves_the_moments_within_the_radius_and_up_to_it(neighbours: str, d: int) -> None:
     furthest, widest = 0.0, 0.0
-    for one, other in neighbouring(neighbours, d, 300 if d > 1 else 5):
-        gap = second_moments(one) - second_moments(other)
+    for first, other in neighbouring(neighbours, d, 300 if d > 1 else 5):
+        gap = second_moments(first) - second_moments(other)
         furthest = max(furthest, float(np.linalg.norm(gap)))
         widest = max(widest, float(np.linalg.norm(gap, 2)))
     assert furthest <= moved_frobenius(d, neighbours)
@@ -74,19 +74,19 @@ def test_one_row_moves_products_and_squares_within_their_radii(neighbours: str, 
     d, replaced = 6, neighbours == "replace"
     oja = Oja.calibrate((d, k), gd.GaussianDP(1.0), neighbours)
     pure = SphereExponential.calibrate((d, k), gd.PureDP(1.0), neighbours)
-    found = np.zeros(2)
-    for case, (one, other) in enumerate(neighbouring(neighbours, d, 400)):
-        start = np.column_stack([one.T, unit_rows(k, d).T])[:, :k] if case % 2 else unit_rows(k, d).T
+    results = np.zeros(2)
+    for case, (first, other) in enumerate(neighbouring(neighbours, d, 400)):
+        start = np.column_stack([first.T, unit_rows(k, d).T])[:, :k] if case % 2 else unit_rows(k, d).T
         if replaced and k > 1 and case % 4 == 3:
             start[:, 1] = other[0]
         frame = np.linalg.qr(start)[0]
-        moved = np.linalg.norm(products(one, frame) - products(other, frame))
-        spread = np.abs(squares(one, frame) - squares(other, frame)).sum()
-        found = np.maximum(found, [moved, spread])
-    assert found[0] <= oja.noise.body.radius(2)
-    assert found[0] > 0.99 * (math.sqrt(min(k, 2)) if replaced else 1.0)
-    assert found[1] <= pure.noise.body.radius(1)
-    assert found[1] > 0.99 * (2.0 if replaced and k > 1 else 1.0)
+        moved = np.linalg.norm(products(first, frame) - products(other, frame))
+        spread = np.abs(squares(first, frame) - squares(other, frame)).sum()
+        results = np.maximum(results, [moved, spread])
+    assert results[0] <= oja.noise.body.radius(2)
+    assert results[0] > 0.99 * (math.sqrt(min(k, 2)) if replaced else 1.0)
+    assert results[1] <= pure.noise.body.radius(1)
+    assert results[1] > 0.99 * (2.0 if replaced and k > 1 else 1.0)
 
 
 def test_sums_are_whole_steps_and_the_same_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,9 +95,9 @@ def test_sums_are_whole_steps_and_the_same_in_any_order(monkeypatch: pytest.Monk
     whole = [second_moments(rows), products(rows, frame), squares(rows, frame)]
     monkeypatch.setattr(noisy_moments, "_BLOCK", 70)
     shuffled = [second_moments(rows[order]), products(rows[order], frame), squares(rows[order], frame)]
-    for one, other in zip(whole, shuffled, strict=True):
-        assert (one == other).all()
-        assert (one * 4.0**noisy_moments.BITS == np.rint(one * 4.0**noisy_moments.BITS)).all()
+    for first, other in zip(whole, shuffled, strict=True):
+        assert (first == other).all()
+        assert (first * 4.0**noisy_moments.BITS == np.rint(first * 4.0**noisy_moments.BITS)).all()
     assert whole[0] == pytest.approx(rows.T @ rows, abs=0.1)
     assert whole[1] == pytest.approx(rows.T @ rows @ frame, abs=0.1)
     assert whole[2] == pytest.approx(((rows @ frame) ** 2).sum(axis=0), abs=0.1)
@@ -132,9 +132,9 @@ def test_released_matrices_have_the_profile_they_guarantee_and_less_noise_has_no
         return count
 
     best = stats.norm.cdf(mu / 2)
-    found = right(mu)
-    assert stats.binom.sf(found - 1, 16_000, best) > 1e-6
-    assert found > 16_000 * best - 5 * 50  # and not much more noise than that
+    actual = right(mu)
+    assert stats.binom.sf(actual - 1, 16_000, best) > 1e-6
+    assert actual > 16_000 * best - 5 * 50  # and not much more noise than that
     assert stats.binom.sf(right(1.1 * mu) - 1, 16_000, best) < 1e-6
 
 
@@ -146,11 +146,11 @@ def test_noise_has_the_deviations_that_mu_asks_for(neighbours: str, k: int) -> N
     moments = NoisyMoments.calibrate((4, k), gd.GaussianDP(0.5), neighbours).noise.gaussian
     oja = Oja.calibrate((4, k), gd.GaussianDP(0.5), neighbours, steps=9)
     frobenius, product = (math.sqrt(2), math.sqrt(k)) if neighbours == "replace" else (1.0, 1.0)
-    for noise, wanted in ((moments, frobenius / 0.5), (oja.noise, product * 3 / 0.5)):
-        found = noise.sample_noise(3000, research_rng(5))
-        error = wanted * (5 / math.sqrt(2 * found.size) + 2e-3)
-        assert found.std() == pytest.approx(wanted, abs=error)
-        assert abs(0.9 * found.std() - wanted) > error
+    for noise, expected in ((moments, frobenius / 0.5), (oja.noise, product * 3 / 0.5)):
+        actual = noise.sample_noise(3000, research_rng(5))
+        error = expected * (5 / math.sqrt(2 * actual.size) + 2e-3)
+        assert actual.std() == pytest.approx(expected, abs=error)
+        assert abs(0.9 * actual.std() - expected) > error
 
 
 @pytest.mark.statistical
@@ -236,8 +236,8 @@ def test_directions_are_orthonormal_and_the_later_ones_follow_their_law() -> Non
 def test_values_have_laplace_noise_for_a_twentieth(neighbours: str) -> None:
     pure = SphereExponential.calibrate((3, 2), gd.PureDP(2.0), neighbours)
     scale = (2 if neighbours == "replace" else 1) / (0.05 * 2.0)
-    found = np.abs(pure.noise.sample_noise(4000, research_rng(2))).mean()
-    assert found == pytest.approx(scale, rel=5 / math.sqrt(8000) + 2e-3)
+    actual = np.abs(pure.noise.sample_noise(4000, research_rng(2))).mean()
+    assert actual == pytest.approx(scale, rel=5 / math.sqrt(8000) + 2e-3)
 
 
 # -- what is found -----------------------------------------------------------------------------------
@@ -282,8 +282,8 @@ def test_errors_are_near_their_formulas() -> None:
     mu = gaussian_mu(1.0, 1e-6)
 
     def lost(one, runs: int = 30) -> float:
-        found = [one.solve(rows, rng).vectors[0] for _ in range(runs)]
-        return float(np.mean([values[0] - v @ square @ v for v in found]))
+        results = [one.solve(rows, rng).vectors[0] for _ in range(runs)]
+        return float(np.mean([values[0] - v @ square @ v for v in results]))
 
     rng = research_rng(8)
     formula = float((1 / (values[0] - values[1:])).sum()) / mu**2

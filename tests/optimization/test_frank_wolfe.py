@@ -25,12 +25,12 @@ def table(n: int, d: int, key: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndar
 @pytest.mark.parametrize("steps", [1, 7, 60])
 @pytest.mark.parametrize("asked", [ASKED, gd.ApproxDP(0.2, 1e-9), gd.PureDP(1.0)])
 def test_all_choices_together_keep_what_is_asked_and_use_it(steps: int, asked) -> None:
-    found = FrankWolfe.calibrate(100, 5, Logistic(), 2.0, asked, steps=steps)
+    actual = FrankWolfe.calibrate(100, 5, Logistic(), 2.0, asked, steps=steps)
     delta = getattr(asked, "delta_value", 0.0)
     epsilon = asked.epsilon(delta)
-    assert 0.999 * epsilon < found.guarantee.epsilon(delta) <= epsilon
-    assert found.guarantee.epsilon(delta) == (steps * found.selection.guarantee).epsilon(delta)
-    assert isinstance(found.selection.guarantee, ExponentialLoss)
+    assert 0.999 * epsilon < actual.guarantee.epsilon(delta) <= epsilon
+    assert actual.guarantee.epsilon(delta) == (steps * actual.selection.guarantee).epsilon(delta)
+    assert isinstance(actual.selection.guarantee, ExponentialLoss)
 
 
 @pytest.mark.parametrize(("neighbours", "moved"), [("replace", 2.0), ("add_remove", 1.0)])
@@ -75,9 +75,9 @@ def test_without_noise_it_finds_the_minimum() -> None:
     features, _, weights = table(4000, 10)
     calibration = FrankWolfe.calibrate(4000, 10, Squared(4.0), 4.0, gd.PureDP(1e9), steps=300)
     goal = features @ weights
-    found = frank_wolfe(features, goal, Squared(4.0), 4.0, calibration, gd.research_rng(1))
-    assert np.abs(found).sum() <= 4.0
-    assert ((features @ found - goal) ** 2).mean() / 2 < 0.02 < calibration.risk_bound(4000, Squared(4.0), 4.0)
+    actual = frank_wolfe(features, goal, Squared(4.0), 4.0, calibration, gd.research_rng(1))
+    assert np.abs(actual).sum() <= 4.0
+    assert ((features @ actual - goal) ** 2).mean() / 2 < 0.02 < calibration.risk_bound(4000, Squared(4.0), 4.0)
 
 
 def test_more_rows_bring_the_risk_down_below_the_bound() -> None:
@@ -96,10 +96,10 @@ def test_what_is_not_finite_counts_as_nothing_and_progress_is_told() -> None:
     calibration = FrankWolfe.calibrate(4, 2, Logistic(), 1.0, gd.PureDP(1.0), steps=3)
     features = np.array([[math.nan, 1.0], [math.inf, -math.inf], [1e308, 0.0], [0.2, 0.1]])
     shown: list[float] = []
-    found = frank_wolfe(
+    actual = frank_wolfe(
         features, np.array([1e308, math.nan, -math.inf, 1]), Logistic(), 1.0, calibration, progress=shown.append
     )
-    assert np.isfinite(found).all()
+    assert np.isfinite(actual).all()
     assert shown[-1] == 1.0
     assert len(shown) == 3
 

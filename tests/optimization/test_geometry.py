@@ -21,21 +21,21 @@ each = pytest.mark.parametrize("geometry", GEOMETRIES, ids=repr)
 def points(geometry: Geometry, count: int, seed: int = 0) -> np.ndarray:
     """Dense and sparse points, near and far."""
     rng = np.random.default_rng((RNG_SEED, seed))
-    found = rng.standard_normal((count, geometry.ambient_dim)) * rng.lognormal(0, 1, (count, 1))
-    found[1::3] *= rng.random(found[1::3].shape) < 0.3
-    found[2::3] *= rng.lognormal(0, 2, found[2::3].shape)
-    return found
+    actual = rng.standard_normal((count, geometry.ambient_dim)) * rng.lognormal(0, 1, (count, 1))
+    actual[1::3] *= rng.random(actual[1::3].shape) < 0.3
+    actual[2::3] *= rng.lognormal(0, 2, actual[2::3].shape)
+    return actual
 
 
 @each
 def test_the_regulariser_is_strongly_convex_in_both_norms(geometry: Geometry) -> None:
-    one, other = points(geometry, 300), points(geometry, 300, 1)
-    other[::2] = one[::2] + 0.01 * other[::2]
-    slopes = geometry.gradient(one)
-    excess = geometry.regulariser(other) - geometry.regulariser(one) - (slopes * (other - one)).sum(axis=1)
-    slack = 1e-11 * (geometry.regulariser(other) + geometry.regulariser(one) + 1)
-    assert (excess >= geometry.norm(other - one) ** 2 / 2 - slack).all()
-    assert (excess >= geometry.convexity / 2 * ((other - one) ** 2).sum(axis=1) - slack).all()
+    first, other = points(geometry, 300), points(geometry, 300, 1)
+    other[::2] = first[::2] + 0.01 * other[::2]
+    slopes = geometry.gradient(first)
+    excess = geometry.regulariser(other) - geometry.regulariser(first) - (slopes * (other - first)).sum(axis=1)
+    slack = 1e-11 * (geometry.regulariser(other) + geometry.regulariser(first) + 1)
+    assert (excess >= geometry.norm(other - first) ** 2 / 2 - slack).all()
+    assert (excess >= geometry.convexity / 2 * ((other - first) ** 2).sum(axis=1) - slack).all()
 
 
 def least_modulus(geometry: Geometry) -> float:
@@ -114,14 +114,14 @@ def test_gradients_by_differences_and_the_mirror_map(geometry: Geometry) -> None
 
 @each
 def test_the_dual_norm_and_the_normal(geometry: Geometry) -> None:
-    one, other = points(geometry, 300), points(geometry, 300, 4)
-    one = one[geometry.norm(one) > 0]
-    products = (one * other[: len(one)]).sum(axis=1)
-    bound = geometry.norm(one) * geometry.dual_norm(other[: len(one)])
+    first, other = points(geometry, 300), points(geometry, 300, 4)
+    first = first[geometry.norm(first) > 0]
+    products = (first * other[: len(first)]).sum(axis=1)
+    bound = geometry.norm(first) * geometry.dual_norm(other[: len(first)])
     assert (products <= bound * (1 + 1e-12)).all()
-    normals = geometry.normal(one)
-    assert geometry.dual_norm(normals) == pytest.approx(np.ones(len(one)))  # and Hölder is an equality there
-    assert (normals * one).sum(axis=1) == pytest.approx(geometry.norm(one))
+    normals = geometry.normal(first)
+    assert geometry.dual_norm(normals) == pytest.approx(np.ones(len(first)))  # and Hölder is an equality there
+    assert (normals * first).sum(axis=1) == pytest.approx(geometry.norm(first))
     lengths = np.linalg.norm(normals, axis=1)
     assert lengths.max() <= geometry.row_reach * (1 + 1e-12)
 
@@ -179,13 +179,13 @@ def test_the_entropy_of_the_simplex_is_strongly_convex() -> None:
 
 def test_the_simplex() -> None:
     simplex, rng = Simplex(6), np.random.default_rng(3)
-    one, other = rng.dirichlet(np.full(6, 0.4), 500), rng.dirichlet(np.full(6, 0.4), 500)
-    excess = simplex.regulariser(other) - simplex.regulariser(one)
-    excess -= (simplex.gradient(one + 1e-300) * (other - one)).sum(axis=1)
-    assert (excess >= np.abs(other - one).sum(axis=1) ** 2 / 2 - 1e-9).all()
+    first, other = rng.dirichlet(np.full(6, 0.4), 500), rng.dirichlet(np.full(6, 0.4), 500)
+    excess = simplex.regulariser(other) - simplex.regulariser(first)
+    excess -= (simplex.gradient(first + 1e-300) * (other - first)).sum(axis=1)
+    assert (excess >= np.abs(other - first).sum(axis=1) ** 2 / 2 - 1e-9).all()
     corners = np.concatenate([np.eye(6), np.full((1, 6), 1 / 6)])
     assert np.ptp(simplex.regulariser(corners)) == pytest.approx(simplex.range)
-    kept = one[(one > 1e-9).all(axis=1)]
+    kept = first[(first > 1e-9).all(axis=1)]
     assert simplex.mirror(simplex.gradient(kept)) == pytest.approx(kept)
 
 

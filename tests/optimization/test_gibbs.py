@@ -58,18 +58,21 @@ def table(geometry: Geometry, n: int, key: int) -> tuple[np.ndarray, np.ndarray]
 def test_the_gaussian_parameter_is_all_that_the_guarantee_allows(purpose: str, neighbours: str, epsilon: float) -> None:
     extra = {"convexity": 0.3} if purpose == "strongly_convex" else {}
     loss, factor = Huber(0.5), 2 if neighbours == "replace" else 1
-    one = Gibbs.calibrate(
+    mechanism = Gibbs.calibrate(
         Geometry((7,), 1.5, 3.0), loss, 400, gd.ApproxDP(epsilon, 1e-6),
         purpose=purpose, row_norm=2.0, neighbours=neighbours, **extra,
     )  # fmt: skip
-    mu = factor * 2.0 * one.rate / math.sqrt(one.strength)
-    spent = float(gd.GaussianDP(mu + 4 * one.total_variation).delta(epsilon)) + (1 + math.exp(epsilon)) * one.stop
+    mu = factor * 2.0 * mechanism.rate / math.sqrt(mechanism.strength)
+    spent = (
+        float(gd.GaussianDP(mu + 4 * mechanism.total_variation).delta(epsilon))
+        + (1 + math.exp(epsilon)) * mechanism.stop
+    )
     assert 0.999e-6 < spent <= 1e-6
     assert gaussian_mu(epsilon, 1e-6) * 0.995 < mu < gaussian_mu(epsilon, 1e-6)
     if purpose == "erm":
-        assert one.strength == pytest.approx(7 / one.geometry.range)
+        assert mechanism.strength == pytest.approx(7 / mechanism.geometry.range)
     if extra:
-        assert one.strength == pytest.approx(one.rate * 400 * 0.3)
+        assert mechanism.strength == pytest.approx(mechanism.rate * 400 * 0.3)
 
 
 @pytest.mark.parametrize(("asked", "true"), [(0.1, 0.145), (0.5, 0.81), (1.0, 1.72), (2.0, 3.70), (4.0, 8.19)])
@@ -81,27 +84,27 @@ def test_the_printed_parameters_keep_another_guarantee(asked: float, true: float
 
 def line(neighbours: str) -> tuple[Gibbs, tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """A mechanism on a wide interval, and two neighbours for which theorem 1 is attained."""
-    one = Gibbs.calibrate(
+    mechanism = Gibbs.calibrate(
         Geometry((1,), 2, 100.0), Slope(), 20, gd.ApproxDP(4.0, 1e-6),
         purpose="strongly_convex", convexity=1.0, neighbours=neighbours,
     )  # fmt: skip
     rows, targets = np.ones((20, 1)), np.resize([1.0, -1.0], 20)
     if neighbours == "add_remove":
-        return one, (rows, targets), (rows[1:], targets[1:])
-    return one, (rows, targets), (rows, np.concatenate([[-1.0], targets[1:]]))
+        return mechanism, (rows, targets), (rows[1:], targets[1:])
+    return mechanism, (rows, targets), (rows, np.concatenate([[-1.0], targets[1:]]))
 
 
 def audited(neighbours: str, excess: float) -> tuple[float, bool]:
     """The distance of the means in deviations, and whether the audit finds a violation of the mechanism's own claim."""
-    honest, one, other = line(neighbours)
+    honest, first, other = line(neighbours)
     claim = gd.GaussianDP(gaussian_mu(4.0, 1e-6))
     mechanism = dataclasses.replace(honest, rate=honest.rate * excess)
-    pools = [mechanism.draw(*rows, 20_000, gd.research_rng(key)) for key, rows in enumerate((one, other))]
+    pools = [mechanism.draw(*rows, 20_000, gd.research_rng(key)) for key, rows in enumerate((first, other))]
     gap = abs(pools[0].mean() - pools[1].mean()) / math.sqrt((pools[0].var() + pools[1].var()) / 2)
     waiting = [list(pool[:, 0]) for pool in pools]
-    found = audit(lambda side: waiting[int(side[0])].pop(), np.array([0]), np.array([1]), claim, 16_000,
+    actual = audit(lambda side: waiting[int(side[0])].pop(), np.array([0]), np.array([1]), claim, 16_000,
                   rng=gd.research_rng(9))  # fmt: skip
-    return gap, found.violated
+    return gap, actual.violated
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
@@ -198,13 +201,13 @@ def by_rejection(one: Gibbs, rows: np.ndarray, targets: np.ndarray, count: int) 
     mode = np.zeros((1, one.geometry.ambient_dim))
     for _ in range(3000):
         mode = mode - 0.5 / (one.strength + one.rate * len(rows) / 4) * exponent.gradient(mode)
-    found: list[np.ndarray] = []
-    while sum(map(len, found)) < count:
+    results: list[np.ndarray] = []
+    while sum(map(len, results)) < count:
         drawn = mode + rng.standard_normal((4000, mode.shape[1])) / math.sqrt(one.strength)
         drawn = drawn[one.geometry.contains(drawn)]
         gaps = exponent.value(drawn) - exponent.value(mode) - one.strength / 2 * ((drawn - mode) ** 2).sum(axis=1)
-        found.append(drawn[rng.exponential(size=len(drawn)) > gaps])
-    return np.concatenate(found)
+        results.append(drawn[rng.exponential(size=len(drawn)) > gaps])
+    return np.concatenate(results)
 
 
 def langevin(one: Gibbs, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -226,9 +229,9 @@ def test_it_agrees_with_exact_rejection_and_with_another_walk() -> None:
     """Means of the loss and of the weights, within four standard errors."""
     geometry = Geometry((4,), 2, 4.0)
     rows, targets = table(geometry, 300, 1)
-    one = Gibbs.calibrate(geometry, Logistic(), 300, ASKED)
-    ours, exact = one.draw(rows, targets, 300, gd.research_rng(1)), by_rejection(one, rows, targets, 3000)
-    for other in (exact, langevin(one, rows, targets)):
+    mechanism = Gibbs.calibrate(geometry, Logistic(), 300, ASKED)
+    ours, exact = mechanism.draw(rows, targets, 300, gd.research_rng(1)), by_rejection(mechanism, rows, targets, 3000)
+    for other in (exact, langevin(mechanism, rows, targets)):
         for part in (
             lambda w: np.logaddexp(0, -(w @ rows.T) * targets).mean(axis=1),
             *(lambda w, i=i: w[:, i] for i in range(4)),
@@ -264,8 +267,8 @@ def test_the_reference_run_has_its_mean_loss() -> None:
     weights = rng.standard_normal(10)
     weights *= 4 / np.linalg.norm(weights)
     targets = np.where(rng.random(1000) < 1 / (1 + np.exp(-rows @ weights)), 1.0, -1.0)
-    one = Gibbs.calibrate(Geometry((10,), 2, 5.0), Logistic(), 1000, ASKED)
-    draws = one.draw(rows, targets, 64, gd.research_rng(1))
+    mechanism = Gibbs.calibrate(Geometry((10,), 2, 5.0), Logistic(), 1000, ASKED)
+    draws = mechanism.draw(rows, targets, 64, gd.research_rng(1))
     losses = np.logaddexp(0, -(draws @ rows.T) * targets).mean(axis=1)
     assert abs(losses.mean() - 0.5923) < 0.001 + 4 * losses.std() / 8
     assert losses.std() < 0.04
@@ -277,15 +280,15 @@ def test_the_risk_is_below_its_bound(shape: tuple[int, ...], p: float, purpose: 
     """The mean over 24 draws of the loss less its least value on the ball, found by random search from above."""
     geometry = Geometry(shape, p, 2.0)
     rows, targets = table(geometry, 300, 2)
-    one = Gibbs.calibrate(geometry, Logistic(), 300, gd.ApproxDP(4.0, 1e-6), purpose=purpose)
-    draws = one.draw(rows, targets, 24, gd.research_rng(1))
+    mechanism = Gibbs.calibrate(geometry, Logistic(), 300, gd.ApproxDP(4.0, 1e-6), purpose=purpose)
+    draws = mechanism.draw(rows, targets, 24, gd.research_rng(1))
     assert geometry.outer.contains(draws * (1 - 1e-6)).all()
     losses = np.logaddexp(0, -(draws @ rows.T) * targets).mean(axis=1)
     tries = np.random.default_rng(3).standard_normal((4000, geometry.ambient_dim))
     tries *= 2.0 / geometry.norm(tries)[:, None]
     least = np.logaddexp(0, -(tries @ rows.T) * targets).mean(axis=1).min()
-    assert losses.mean() - least + 3 * losses.std() / 24**0.5 < one.risk_bound()
-    assert one.risk_bound(population=True) > one.risk_bound(population=False)
+    assert losses.mean() - least + 3 * losses.std() / 24**0.5 < mechanism.risk_bound()
+    assert mechanism.risk_bound(population=True) > mechanism.risk_bound(population=False)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Hinge(), Absolute()], ids=repr)
@@ -293,49 +296,49 @@ def test_the_risk_is_below_its_bound(shape: tuple[int, ...], p: float, purpose: 
 def test_the_risk_is_above_its_bound_as_seldom_as_promised_by_integration(p: float, loss: Loss) -> None:
     geometry = Geometry((2,), p, 20.0)
     rows, targets = table(geometry, 40, 6)
-    one = Gibbs.calibrate(geometry, loss, 40, gd.ApproxDP(8.0, 1e-3), in_ball=False)
+    mechanism = Gibbs.calibrate(geometry, loss, 40, gd.ApproxDP(8.0, 1e-3), in_ball=False)
     axis = geometry.outer.radius * np.linspace(-1, 1, 301)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     grid = grid[geometry.outer.contains(grid)]
-    logs = -one.posterior(rows, targets).value(grid)
+    logs = -mechanism.posterior(rows, targets).value(grid)
     chances = np.exp(logs - np.logaddexp.reduce(logs))
     losses = loss.value(grid @ rows.T, np.broadcast_to(targets, (len(grid), 40))).mean(axis=1)
     excess = losses - losses[geometry.contains(grid)].min()
     for confidence in (0.05, 0.5, 0.95, 0.9999):
-        assert chances[excess > one.risk_bound(confidence=confidence)].sum() <= 1 - confidence
-    assert chances[excess > one.risk_bound(confidence=0.5) / 50].sum() > 0.5  # control: a bound this small fails
+        assert chances[excess > mechanism.risk_bound(confidence=confidence)].sum() <= 1 - confidence
+    assert chances[excess > mechanism.risk_bound(confidence=0.5) / 50].sum() > 0.5  # control: a bound this small fails
 
 
 @pytest.mark.parametrize("d", [1, 2, 10, 300])
 @pytest.mark.parametrize("confidence", [0.95, 0.9999])
 def test_the_bound_with_a_confidence_holds_for_a_cone(d: int, confidence: float) -> None:
     """The exponent ‖w‖ on ℝ^d has the law Gamma(d): three tenths of the deviation are too little (control)."""
-    one = Gibbs.calibrate(Geometry((d,), 2), Logistic(), 100, ASKED)
-    deviation = one._deviation(confidence, population=False)
+    mechanism = Gibbs.calibrate(Geometry((d,), 2), Logistic(), 100, ASKED)
+    deviation = mechanism._deviation(confidence, population=False)
     failure = 1 - confidence
     assert scipy.stats.gamma.sf(d + deviation, d) <= failure
     assert scipy.stats.gamma.sf(d + 0.3 * deviation, d) > failure
-    assert one.risk_bound(confidence=confidence) > one.risk_bound()
+    assert mechanism.risk_bound(confidence=confidence) > mechanism.risk_bound()
 
 
 def test_the_samplers_error_is_part_of_the_chance_to_fail() -> None:
-    one = Gibbs.calibrate(Geometry((3,), 2), Logistic(), 100, gd.ApproxDP(0.1, 0.9))
-    assert min(one.total_variation, one.stop) > 1e-3
+    mechanism = Gibbs.calibrate(Geometry((3,), 2), Logistic(), 100, gd.ApproxDP(0.1, 0.9))
+    assert min(mechanism.total_variation, mechanism.stop) > 1e-3
     with pytest.raises(InvalidRequest, match="leaves nothing"):
-        one.risk_bound(confidence=1 - one.stop / 2)
-    failure = scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.05 - one.stop) - 2 * one.total_variation)
-    assert one._deviation(0.95, population=False) == pytest.approx(
+        mechanism.risk_bound(confidence=1 - mechanism.stop / 2)
+    failure = scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.05 - mechanism.stop) - 2 * mechanism.total_variation)
+    assert mechanism._deviation(0.95, population=False) == pytest.approx(
         math.sqrt(-6 * math.log(failure)) - math.log(failure)
     )
 
 
 @pytest.mark.parametrize("loss", [Hinge(), Absolute()], ids=repr)
 def test_kinks_are_smoothed_by_little(loss: Loss) -> None:
-    one = Gibbs.calibrate(Geometry((3,), 2), loss, 60, ASKED)
-    assert one.bias == pytest.approx(3 / ((16 if isinstance(loss, Hinge) else 4) * one.rate * 60))
-    assert one.bias < 0.13 * one.risk_bound()
-    rows, targets = table(one.geometry, 60, 4)
-    assert np.isfinite(one.sample(rows, targets, gd.research_rng(1))).all()
+    mechanism = Gibbs.calibrate(Geometry((3,), 2), loss, 60, ASKED)
+    assert mechanism.bias == pytest.approx(3 / ((16 if isinstance(loss, Hinge) else 4) * mechanism.rate * 60))
+    assert mechanism.bias < 0.13 * mechanism.risk_bound()
+    rows, targets = table(mechanism.geometry, 60, 4)
+    assert np.isfinite(mechanism.sample(rows, targets, gd.research_rng(1))).all()
 
 
 def test_rows_that_push_hard_cost_few_trials() -> None:
@@ -343,8 +346,10 @@ def test_rows_that_push_hard_cost_few_trials() -> None:
     for shape, p in (((10,), 1), ((50,), 2), ((10,), math.inf), ((4, 3), 1)):
         geometry = Geometry(shape, p, 3.0)
         row = geometry.normal(np.ones((1, geometry.ambient_dim)))
-        one = Gibbs.calibrate(geometry, Huber(1.0), 2000, ASKED, in_ball=False)
-        sampler = one.walk.sampler(one.posterior(np.repeat(row, 2000, 0), np.full(2000, 1e9)), one._pace)
+        mechanism = Gibbs.calibrate(geometry, Huber(1.0), 2000, ASKED, in_ball=False)
+        sampler = mechanism.walk.sampler(
+            mechanism.posterior(np.repeat(row, 2000, 0), np.full(2000, 1e9)), mechanism._pace
+        )
         points = sampler.draw((4, geometry.ambient_dim), 40, gd.research_rng(1))
         assert sampler.trials(points, gd.research_rng(2)) < 12
 
@@ -354,9 +359,9 @@ def test_rows_that_push_hard_cost_few_trials() -> None:
 
 def test_rows_are_pulled_back_and_what_is_not_finite_counts_as_nothing() -> None:
     geometry = Geometry((2,), 1, 1.0)
-    one = Gibbs.calibrate(geometry, Logistic(), 5, ASKED, row_norm=2.0)
+    mechanism = Gibbs.calibrate(geometry, Logistic(), 5, ASKED, row_norm=2.0)
     rows = np.array([[1e308, -1e308], [math.nan, 1.0], [0.5, math.inf], [0.1, 1.0], [8.0, 1.0]])
-    exponent = one.posterior(rows, np.array([1.0, 1, 1, math.nan, -7.0]))
+    exponent = mechanism.posterior(rows, np.array([1.0, 1, 1, math.nan, -7.0]))
     assert exponent.rows == pytest.approx(np.array([[2.0, -2], [0, 0], [0, 0], [0.1 * 0, 0], [2, 0.25]]))
     assert exponent.targets.tolist() == [1, 0, 0, 0, -1]
     nuclear = Gibbs.calibrate(Geometry((2, 2), 1), Huber(), 1, ASKED)
@@ -364,24 +369,24 @@ def test_rows_are_pulled_back_and_what_is_not_finite_counts_as_nothing() -> None
 
 
 def test_a_sample_has_a_shape_a_lattice_and_a_progress() -> None:
-    one = Gibbs.calibrate(Geometry((2, 3), 2), Logistic(), 40, ASKED)
-    rows, targets = table(one.geometry, 40, 5)
+    mechanism = Gibbs.calibrate(Geometry((2, 3), 2), Logistic(), 40, ASKED)
+    rows, targets = table(mechanism.geometry, 40, 5)
     shown: list[float] = []
-    found = one.sample(rows.reshape(40, 2, 3), targets, gd.research_rng(1), shown.append)
-    assert found.shape == (2, 3)
-    assert (found / float(one.lattice_step) % 1 == 0).all()
+    actual = mechanism.sample(rows.reshape(40, 2, 3), targets, gd.research_rng(1), shown.append)
+    assert actual.shape == (2, 3)
+    assert (actual / float(mechanism.lattice_step) % 1 == 0).all()
     assert shown == sorted(shown)
-    assert len(shown) == one.steps
-    assert one.exactness == "mixing"
-    assert f"{one.steps:,} steps" in repr(one)
-    assert one.sample(rows, targets).shape == (2, 3)
+    assert len(shown) == mechanism.steps
+    assert mechanism.exactness == "mixing"
+    assert f"{mechanism.steps:,} steps" in repr(mechanism)
+    assert mechanism.sample(rows, targets).shape == (2, 3)
 
 
 def test_removed_rows_need_no_public_number() -> None:
-    one = Gibbs.calibrate(Geometry((2,), 2), Logistic(), 40, ASKED, neighbours="add_remove")
+    mechanism = Gibbs.calibrate(Geometry((2,), 2), Logistic(), 40, ASKED, neighbours="add_remove")
     for n in (0, 1, 70):
-        rows, targets = table(one.geometry, n, 5)
-        assert one.sample(rows, targets, gd.research_rng(1)).shape == (2,)
+        rows, targets = table(mechanism.geometry, n, 5)
+        assert mechanism.sample(rows, targets, gd.research_rng(1)).shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -423,8 +428,8 @@ def test_what_cannot_be_is_refused(wrong) -> None:
     ],
 )
 def test_corners_of_the_norm_do_not_set_the_number_of_steps(geometry: Geometry, steps: int) -> None:
-    one = Gibbs.calibrate(geometry, Logistic(), 1000, ASKED)
-    assert one.steps == pytest.approx(steps, rel=0.01)
+    mechanism = Gibbs.calibrate(geometry, Logistic(), 1000, ASKED)
+    assert mechanism.steps == pytest.approx(steps, rel=0.01)
 
 
 @pytest.mark.parametrize("size", [5, 12, 30, 100])
@@ -455,16 +460,16 @@ def test_another_regulariser_keeps_the_guarantee_and_its_law(p: float, q: float,
     rows = np.array([[1.0, 0.4], [-0.3, 1.0], [1.0, -1.0], [0.2, 0.9]])
     rows /= np.maximum(1, geometry.dual_norm(rows))[:, None]
     targets = np.array([1.0, -1.0, 1.0, 1.0])
-    one = Gibbs.calibrate(geometry, Logistic(), 4, gd.ApproxDP(4.0, 1e-3), in_ball=in_ball)
+    mechanism = Gibbs.calibrate(geometry, Logistic(), 4, gd.ApproxDP(4.0, 1e-3), in_ball=in_ball)
     other = np.concatenate([-rows[:1], rows[1:]])
-    assert profile(one, (rows, targets), (other, targets), 4.0)[0] <= 1e-3
+    assert profile(mechanism, (rows, targets), (other, targets), 4.0)[0] <= 1e-3
     ball = geometry if in_ball else geometry.outer
     axis = ball.outer.radius * np.linspace(-1, 1, 301)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     grid = grid[ball.norm(grid) <= ball.radius]
-    logs = -one.posterior(rows, targets).value(grid)
+    logs = -mechanism.posterior(rows, targets).value(grid)
     mean = np.exp(logs - np.logaddexp.reduce(logs)) @ grid
-    draws = one.draw(rows, targets, 400, gd.research_rng(5))
+    draws = mechanism.draw(rows, targets, 400, gd.research_rng(5))
     assert np.abs(draws.mean(axis=0) - mean).max() < 5 * draws.std() / 20
     assert (ball.norm(draws) <= ball.radius * (1 + 1e-6)).all()
 
@@ -503,16 +508,16 @@ def test_draws_on_the_simplex_have_the_mean_of_their_law_and_keep_the_bound() ->
     rng = np.random.default_rng(4)
     rows = rng.uniform(-1, 1, (60, 3))
     targets = np.where(rows @ [0.8, 0.1, 0.1] > 0, 1.0, -1.0)
-    one = Gibbs.calibrate(Simplex(3), Logistic(), 60, gd.ApproxDP(8.0, 1e-3))
+    mechanism = Gibbs.calibrate(Simplex(3), Logistic(), 60, gd.ApproxDP(8.0, 1e-3))
     grid = on_simplex()
-    logs = -one.posterior(rows, targets).value(grid)
+    logs = -mechanism.posterior(rows, targets).value(grid)
     chances = np.exp(logs - np.logaddexp.reduce(logs))
-    draws = one.draw(rows, targets, 80, gd.research_rng(2))
+    draws = mechanism.draw(rows, targets, 80, gd.research_rng(2))
     assert np.abs(draws.mean(axis=0) - chances @ grid).max() < 5 * draws.std(axis=0).max() / 80**0.5
     assert draws.sum(axis=1) == pytest.approx(1, abs=1e-6)
     losses = np.logaddexp(0, -(grid @ rows.T) * targets).mean(axis=1)
-    assert chances @ losses - losses.min() < one.risk_bound()
-    assert chances[losses - losses.min() > one.risk_bound(confidence=0.9)].sum() <= 0.1
+    assert chances @ losses - losses.min() < mechanism.risk_bound()
+    assert chances[losses - losses.min() > mechanism.risk_bound(confidence=0.9)].sum() <= 0.1
 
 
 def test_a_loss_of_ones_own_is_drawn_on_the_simplex() -> None:
@@ -520,8 +525,8 @@ def test_a_loss_of_ones_own_is_drawn_on_the_simplex() -> None:
         return np.abs((weights * rows).sum(axis=1) - targets)
 
     rows, targets = np.eye(3)[[0, 1, 2, 0]], np.array([0.5, 0.2, 0.3, 0.5])
-    one = Gibbs.calibrate(Simplex(3), missing, 4, gd.ApproxDP(1.0, 1e-3), lipschitz=1.0)
-    draws = one.draw(rows, targets, 2, gd.research_rng(3))
+    mechanism = Gibbs.calibrate(Simplex(3), missing, 4, gd.ApproxDP(1.0, 1e-3), lipschitz=1.0)
+    draws = mechanism.draw(rows, targets, 2, gd.research_rng(3))
     assert draws.sum(axis=1) == pytest.approx(1, abs=1e-6)
     assert draws.min() >= 0
-    assert 0 < one.queries.total <= 2 * one.query_bound
+    assert 0 < mechanism.queries.total <= 2 * mechanism.query_bound

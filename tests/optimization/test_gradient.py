@@ -46,13 +46,15 @@ def test_sums_are_the_same_in_any_order_and_of_whole_numbers() -> None:
     rows, labels = made_rows(1000, 7), RNG.integers(0, 3, 1000)
     descent = NoisyDescent.calibrate(gd.GaussianDP(1.0), (3, 7), 1.0, Scale(5.0, 1000))
     weights = RNG.standard_normal((3, 7))
-    found = descent.gradient(whole_blocks((rows, labels)), weights, Softmax(3).derivative)
+    actual = descent.gradient(whole_blocks((rows, labels)), weights, Softmax(3).derivative)
     order = RNG.permutation(1000)
-    assert (descent.gradient(whole_blocks((rows[order], labels[order])), weights, Softmax(3).derivative) == found).all()
-    assert (found * 4.0**BITS == np.rint(found * 4.0**BITS)).all()
+    assert (
+        descent.gradient(whole_blocks((rows[order], labels[order])), weights, Softmax(3).derivative) == actual
+    ).all()
+    assert (actual * 4.0**BITS == np.rint(actual * 4.0**BITS)).all()
     exact = Softmax(3).derivative(rows @ weights.T, labels)
     exact *= np.minimum(1, 1 / np.linalg.norm(exact, axis=1, keepdims=True))
-    assert found == pytest.approx(exact.T @ rows, abs=1000 * 2.0**-BITS)
+    assert actual == pytest.approx(exact.T @ rows, abs=1000 * 2.0**-BITS)
 
 
 def test_all_steps_together_keep_the_guarantee() -> None:
@@ -69,10 +71,10 @@ def test_all_steps_together_keep_the_guarantee() -> None:
 def test_gaussian_noise_has_the_deviation_that_mu_asks_for(replaced: bool) -> None:
     """Noise of 2C√T/μ (C√T/μ) a step over 8,000 draws; a false alarm is five standard errors; 10 % less is seen."""
     descent = NoisyDescent.calibrate(gd.GaussianDP(0.5), (2, 4), 0.8, Scale(5.0, 300, replaced))
-    wanted = (1.6 if replaced else 0.8) * math.sqrt(descent.path.n_steps) / 0.5
-    found = descent.noise.sample_noise(1000, research_rng(5)).std()
-    assert found == pytest.approx(wanted, rel=5 / math.sqrt(2 * 8000))
-    assert abs(0.9 * found - wanted) > wanted * 5 / math.sqrt(2 * 8000)
+    expected = (1.6 if replaced else 0.8) * math.sqrt(descent.path.n_steps) / 0.5
+    actual = descent.noise.sample_noise(1000, research_rng(5)).std()
+    assert actual == pytest.approx(expected, rel=5 / math.sqrt(2 * 8000))
+    assert abs(0.9 * actual - expected) > expected * 5 / math.sqrt(2 * 8000)
 
 
 @pytest.mark.statistical
@@ -108,9 +110,9 @@ def test_without_noise_it_is_gradient_descent(guarantee) -> None:
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels = np.where(rows[:, 0] > 0, 1.0, -1.0)
     descent = NoisyDescent.calibrate(guarantee, (1, 3), 1.0, Scale(10.0, 300, kinked=True))
-    found = descent.solve((rows, labels), hinge, 300, research_rng(1))[0]
-    assert np.linalg.norm(found) <= 10 * (1 + 1e-9)
-    assert np.mean(np.maximum(0, 1 - labels * (rows @ found))) < 0.06
+    actual = descent.solve((rows, labels), hinge, 300, research_rng(1))[0]
+    assert np.linalg.norm(actual) <= 10 * (1 + 1e-9)
+    assert np.mean(np.maximum(0, 1 - labels * (rows @ actual))) < 0.06
 
 
 def test_other_guarantees_are_refused() -> None:

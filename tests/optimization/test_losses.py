@@ -44,9 +44,9 @@ def test_the_curvature_is_that_of_the_derivative(loss: Loss) -> None:
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_it_is_convex_and_its_constants_are_kept_and_reached(loss: Loss) -> None:
     z, y = grid(loss)
-    one, other = z, z[::-1]
-    middle = loss.value((one + other) / 2, y)
-    assert (middle <= (loss.value(one, y) + loss.value(other, y)) / 2 + 1e-12).all()
+    first, other = z, z[::-1]
+    middle = loss.value((first + other) / 2, y)
+    assert (middle <= (loss.value(first, y) + loss.value(other, y)) / 2 + 1e-12).all()
     slopes = np.abs(loss.derivative(z, y))
     assert loss.lipschitz * (1 - 1e-3) <= slopes.max() <= loss.lipschitz * (1 + 1e-12)
     if math.isfinite(loss.smoothness):

@@ -60,13 +60,13 @@ def test_sums_do_not_depend_on_the_order_of_rows_nor_predictions_on_other_rows(k
     made, target, order = designs(kind, 3000), RNG.uniform(0, 1, 3000), RNG.permutation(3000)
     point = made.region.projection(made.region.matrix_of(RNG.standard_normal(made.region.n_coordinates)))
     mixed = type(made)(made.rows[order], *([(3, 4)] if kind == "full" else []))
-    found = TraceProblem(made, target, squared).gradient(point)
-    assert (TraceProblem(mixed, target[order], squared).gradient(point) == found).all()
+    actual = TraceProblem(made, target, squared).gradient(point)
+    assert (TraceProblem(mixed, target[order], squared).gradient(point) == actual).all()
     alone = [
         type(made)(made.rows[i : i + 1], *([(3, 4)] if kind == "full" else [])).predictions(point)[0] for i in range(50)
     ]
     assert (made.predictions(point)[:50] == alone).all()
-    assert (found * 2.0 ** (2 * BITS + 1) == np.rint(found * 2.0 ** (2 * BITS + 1))).all()
+    assert (actual * 2.0 ** (2 * BITS + 1) == np.rint(actual * 2.0 ** (2 * BITS + 1))).all()
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -128,17 +128,20 @@ def test_all_steps_together_keep_the_guarantee(kind, guarantee) -> None:
 def test_noise_of_matrices_has_the_deviation_that_mu_asks_for(region, replaced: bool) -> None:
     """c√T/μ on the diagonal, c√(T/2)/μ beside it, over 2,000 matrices; five standard errors; 10 % less is seen."""
     method = MatrixDescent.calibrate(gd.GaussianDP(0.5), TraceScale(region, 300, replaced=replaced))
-    wanted = (2.0 if replaced else 1.0) * math.sqrt(method.n_steps) / 0.5
-    assert math.sqrt(method.noise.variances.max()) == pytest.approx(wanted, rel=1e-3)
+    expected = (2.0 if replaced else 1.0) * math.sqrt(method.n_steps) / 0.5
+    assert math.sqrt(method.noise.variances.max()) == pytest.approx(expected, rel=1e-3)
     zero = np.zeros(region.shape)
-    found = np.array([method._noisy(zero, noise) for noise in method.noise.pool(2000, research_rng(5))])
+    results = np.array([method._noisy(zero, noise) for noise in method.noise.pool(2000, research_rng(5))])
     five = 5 / math.sqrt(2 * 2000)
-    one, beside = found[:, 0, 0].std(), found[:, 0, 1].std()
-    for seen, law in ((one, wanted), (beside, wanted / math.sqrt(2) if isinstance(region, Spectraplex) else wanted)):
+    one, beside = results[:, 0, 0].std(), results[:, 0, 1].std()
+    for seen, law in (
+        (one, expected),
+        (beside, expected / math.sqrt(2) if isinstance(region, Spectraplex) else expected),
+    ):
         assert seen == pytest.approx(law, rel=five)
         assert abs(0.9 * seen - law) > law * 0.02
     if isinstance(region, Spectraplex):
-        assert (found == found.transpose(0, 2, 1)).all()
+        assert (results == results.transpose(0, 2, 1)).all()
 
 
 # -- what is found -------------------------------------------------------------------------------------
@@ -153,9 +156,9 @@ def test_without_noise_the_matrix_is_found(kind, shape: str, guarantee) -> None:
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     target = made.predictions(truth)
     method = kind.calibrate(guarantee, scale_of(made, 3000))
-    found = method.solve(TraceProblem(made, target, squared), 3000, research_rng(1))
-    assert np.linalg.norm(found, "nuc") <= 1 + 1e-9
-    assert np.linalg.norm(found - truth) < 0.1
+    actual = method.solve(TraceProblem(made, target, squared), 3000, research_rng(1))
+    assert np.linalg.norm(actual, "nuc") <= 1 + 1e-9
+    assert np.linalg.norm(actual - truth) < 0.1
 
 
 def test_paths_grow_as_noise_falls_and_stay_within_their_limits() -> None:

@@ -96,14 +96,16 @@ def test_without_noise_worth_the_name_the_matrix_is_found(kind: str) -> None:
     target = made.predictions(true)
     scale = GramScale(made.region, (-1.0, 1.0), 1.0, made.widest)
     method = MatrixGrams.calibrate(gd.GaussianDP(300.0), scale)
-    found = method.solve(TraceProblem(made, target, no_slope), 4000, research_rng(1))
-    assert np.linalg.norm(found - true) < 0.1
+    actual = method.solve(TraceProblem(made, target, no_slope), 4000, research_rng(1))
+    assert np.linalg.norm(actual - true) < 0.1
 
 
 def test_the_releases_keep_together_what_is_asked() -> None:
-    for asked, delta in ((gd.GaussianDP(0.7), 1e-6), (gd.PureDP(0.7), 0.0)):
-        method = MatrixGrams.calibrate(asked, GramScale(NuclearBall(SHAPE), (-1.0, 1.0), 1.0))
-        assert 0.999 * asked.epsilon(delta) < method.guarantee.epsilon(delta) <= asked.epsilon(delta) * (1 + 1e-9)
+    for requested, delta in ((gd.GaussianDP(0.7), 1e-6), (gd.PureDP(0.7), 0.0)):
+        method = MatrixGrams.calibrate(requested, GramScale(NuclearBall(SHAPE), (-1.0, 1.0), 1.0))
+        assert (
+            0.999 * requested.epsilon(delta) < method.guarantee.epsilon(delta) <= requested.epsilon(delta) * (1 + 1e-9)
+        )
         assert method.exactness == "exact"
 
 
@@ -118,6 +120,6 @@ def test_where_noise_hides_everything_the_matrix_is_short() -> None:
     method = MatrixGrams.calibrate(gd.GaussianDP(1.0), scale)
     excess = []
     for seed in range(8):
-        found = method.solve(TraceProblem(made, target, no_slope), 4000, research_rng(seed))
-        excess.append(float(np.mean((made.predictions(found) - target) ** 2) / np.mean(target**2)))
+        actual = method.solve(TraceProblem(made, target, no_slope), 4000, research_rng(seed))
+        excess.append(float(np.mean((made.predictions(actual) - target) ** 2) / np.mean(target**2)))
     assert np.median(excess) < 0.5

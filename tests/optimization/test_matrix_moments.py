@@ -123,7 +123,7 @@ def test_two_rows_nearly_attain_the_charge_of_centred_moments() -> None:
     scale = MomentScale(made.region, (0.0, 1.0), 1.0, 0.0).centred()
     assert scale.centre > 0.3
     points = np.vstack([joint(made, scale.scaled(made, np.full(220, end)), scale.weight) for end in (0.0, 1.0)])
-    assert max(float(np.linalg.norm(points - one, axis=1).max()) for one in points) > 0.89 * scale.sensitivity
+    assert max(float(np.linalg.norm(points - point, axis=1).max()) for point in points) > 0.89 * scale.sensitivity
 
 
 def test_a_centre_takes_noise_from_the_gradient_where_it_helps_alone() -> None:
@@ -189,18 +189,18 @@ def test_without_noise_the_matrix_is_found(kind: str, guarantee) -> None:
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     target = 2.5 * made.predictions(truth)
     method = MatrixMoments.calibrate(guarantee, scale_of(made, (-3.0, 3.0), 2.5))
-    found = method.solve(TraceProblem(made, target, squared), 3000, research_rng(1))
-    assert np.linalg.norm(found, "nuc") <= 1 + 1e-9
-    assert np.linalg.norm(found - truth) < 0.02
+    actual = method.solve(TraceProblem(made, target, squared), 3000, research_rng(1))
+    assert np.linalg.norm(actual, "nuc") <= 1 + 1e-9
+    assert np.linalg.norm(actual - truth) < 0.02
 
 
 def test_a_centre_changes_nothing_but_noise() -> None:
     made = designs("rank one", 2000, np.random.default_rng(8))
-    problem, found = TraceProblem(made, made.predictions(np.eye(4) / 5), squared), []
+    problem, actual = TraceProblem(made, made.predictions(np.eye(4) / 5), squared), []
     for scale in (scale_of(made, (0.0, 1.0)), scale_of(made, (0.0, 1.0)).centred()):
         method = MatrixMoments.calibrate(gd.GaussianDP(1e5), scale)
-        found.append(method.solve(problem, 2000, research_rng(1)))
-    assert found[0] == pytest.approx(found[1], abs=0.02)
+        actual.append(method.solve(problem, 2000, research_rng(1)))
+    assert actual[0] == pytest.approx(actual[1], abs=0.02)
 
 
 def test_where_noise_hides_all_the_trace_is_that_of_extreme_points() -> None:
@@ -208,8 +208,8 @@ def test_where_noise_hides_all_the_trace_is_that_of_extreme_points() -> None:
     made = RankOne(np.eye(12))
     method = MatrixMoments.calibrate(gd.GaussianDP(1e-3), scale_of(made, (0.0, 1.0)).centred())
     for key in range(3):
-        found = method.solve(TraceProblem(made, np.zeros(12), squared), 12, research_rng(key))
-        assert np.trace(found) == pytest.approx(1, abs=1e-6)
+        actual = method.solve(TraceProblem(made, np.zeros(12), squared), 12, research_rng(key))
+        assert np.trace(actual) == pytest.approx(1, abs=1e-6)
 
 
 def test_noise_hides_moments_where_its_edge_is_above_their_largest_eigenvalue() -> None:

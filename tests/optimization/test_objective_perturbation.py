@@ -100,9 +100,9 @@ def test_the_calibrated_noise_keeps_the_guarantee_and_less_does_not(loss, replac
 def test_more_ridge_never_costs_privacy(loss, replaced: bool) -> None:
     problem = Problem(loss, 3, 5.0, replaced, 0.1)
     for noise, epsilon in ((0.5, 3.0), (2.0, 1.0), (30.0, 0.1)):
-        found = [profile(problem, strength, noise, epsilon) for strength in np.geomspace(0.01, 1e4, 30)]
-        assert (np.diff(found) <= 1e-12).all()
-    assert 0 < found[-1] < found[0] == 1
+        results = [profile(problem, strength, noise, epsilon) for strength in np.geomspace(0.01, 1e4, 30)]
+        assert (np.diff(results) <= 1e-12).all()
+    assert 0 < results[-1] < results[0] == 1
     pure = [pure_epsilon(problem, strength, 2.0) for strength in np.geomspace(0.01, 1e4, 30)]
     assert (np.diff(pure) <= 1e-12).all()
 
@@ -135,21 +135,21 @@ def true_epsilon(loss, pair, strength: float, noise: float) -> float:
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_pure_noise_is_pure(loss, replaced: bool) -> None:
     made = ObjectivePerturbation.calibrate(Problem(loss, 1, 5.0, replaced), gd.PureDP(1.0), 8)
-    found = max(true_epsilon(loss, pair, made.strength, made.noise) for pair in neighbours(replaced))
+    actual = max(true_epsilon(loss, pair, made.strength, made.noise) for pair in neighbours(replaced))
     proved = pure_epsilon(made.problem, made.strength, made.noise)
-    assert (0.45 if replaced else 0.8) * proved < found <= proved <= 0.99
+    assert (0.45 if replaced else 0.8) * proved < actual <= proved <= 0.99
     less = made.noise / (3 if replaced or isinstance(loss, SmoothHinge) else 1.5)
     assert max(true_epsilon(loss, pair, made.strength, less) for pair in neighbours(replaced)) > 1
 
 
 def test_gaussian_releases_beside_cost_noise() -> None:
-    asked = gd.ApproxDP(1.0, 1e-6)
+    requested = gd.ApproxDP(1.0, 1e-6)
     mu = gaussian_mu(1.0, 1e-6)
-    alone = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0), asked, 8).noise
-    beside = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=mu / 2), asked, 8).noise
+    alone = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0), requested, 8).noise
+    beside = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=mu / 2), requested, 8).noise
     assert beside / alone == pytest.approx(math.sqrt(0.99 / 0.74), rel=0.01)
     with pytest.raises(InvalidRequest, match="No noise"):
-        ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=1.1 * mu), asked, 8)
+        ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=1.1 * mu), requested, 8)
 
 
 @pytest.mark.parametrize("mu_side", [0.0, 0.05])
@@ -279,26 +279,26 @@ def rows_of(n: int, d: int, key: int) -> tuple[np.ndarray, np.ndarray]:
 def test_the_minimum_is_certified(loss, strength: float) -> None:
     data = rows_of(300, 6, 1)
     problem = Binary(loss, data, strength, np.linspace(-1, 1, 6))
-    found = minimise(problem, 1e-7)
-    assert np.linalg.norm(problem.at(found)[1]) <= strength * 1e-7
-    wanted = scipy.optimize.minimize(problem.at, np.zeros(6), jac=True, method="BFGS", tol=1e-10)
-    assert problem.at(found)[0] <= wanted.fun + 1e-9
+    actual = minimise(problem, 1e-7)
+    assert np.linalg.norm(problem.at(actual)[1]) <= strength * 1e-7
+    expected = scipy.optimize.minimize(problem.at, np.zeros(6), jac=True, method="BFGS", tol=1e-10)
+    assert problem.at(actual)[0] <= expected.fun + 1e-9
 
 
 def test_separable_rows_far_minima_and_lonely_rows_are_found() -> None:
     rows = np.ones((50, 1))
     problem = Binary(CappedLogistic(0.5), (rows, np.ones(50)), 1e-6, np.zeros(1))
-    found = minimise(problem, 1e-3)
-    assert found[0] > 10
+    actual = minimise(problem, 1e-3)
+    assert actual[0] > 10
     lonely = Binary(CappedLogistic(0.6), (np.zeros((1, 2)), np.ones(1)), 2.0, np.array([3.0, -1.0]))
     assert minimise(lonely, 1e-9) == pytest.approx([-1.5, 0.5])
 
 
 def test_without_a_certificate_gradient_steps_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Binary(Logistic(), rows_of(20, 3, 2), 2.0, np.ones(3))
-    wanted = minimise(problem, 1e-8)
+    expected = minimise(problem, 1e-8)
     monkeypatch.setattr(certified, "NEWTON_STEPS", 0)
-    assert minimise(problem, 1e-8) == pytest.approx(wanted, abs=3e-8)
+    assert minimise(problem, 1e-8) == pytest.approx(expected, abs=3e-8)
 
 
 def test_the_softmax_is_minimised_with_and_without_its_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,9 +311,9 @@ def test_the_softmax_is_minimised_with_and_without_its_matrix(monkeypatch: pytes
     bent = (problem.losses(w + 1e-6 * v)[1] - problem.losses(w - 1e-6 * v)[1]) / 2e-6
     assert problem.product(problem.curvatures(w), v) == pytest.approx(bent, abs=1e-6)
     assert problem.matrix(problem.curvatures(w)) @ v == pytest.approx(bent, abs=1e-6)
-    found = minimise(problem, 1e-8)
+    actual = minimise(problem, 1e-8)
     monkeypatch.setattr(certified, "_LARGEST_MATRIX", 0)
-    assert minimise(problem, 1e-8) == pytest.approx(found, abs=1e-7)
+    assert minimise(problem, 1e-8) == pytest.approx(actual, abs=1e-7)
 
 
 @pytest.mark.statistical
@@ -334,8 +334,8 @@ def test_the_noise_has_its_law(asked) -> None:
 @pytest.mark.parametrize("asked", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
 def test_the_output_is_on_a_lattice_with_noise_for_twice_the_distance(asked) -> None:
     made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 6, 5.0), asked, 300)
-    found = made.solve(*rows_of(300, 6, 4), research_rng(1)) / float(made.output.lattice_step)
-    assert (found == np.rint(found)).all()
+    actual = made.solve(*rows_of(300, 6, 4), research_rng(1)) / float(made.output.lattice_step)
+    assert (actual == np.rint(actual)).all()
     assert made.output.body.radius(2) == pytest.approx(2 * made.distance)
     assert math.sqrt(made.output.variances.max()) < 1e-4
     assert made.guarantee == asked
@@ -358,12 +358,12 @@ def test_gradients_near_the_minimum_are_rounded_by_less_than_the_bound(loss) -> 
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels, linear = np.sign(rows[:, 0]), 3 * rng.standard_normal(7)
     problem, strength = Problem(loss, 7, 5.0), 0.5
-    found = minimise(Binary(loss, (rows, labels), strength, linear), 1e-7)
-    near = np.longdouble(rows) @ np.longdouble(found)
+    actual = minimise(Binary(loss, (rows, labels), strength, linear), 1e-7)
+    near = np.longdouble(rows) @ np.longdouble(actual)
     slopes = loss.derivative(near, np.longdouble(labels))
     exact = slopes @ np.longdouble(rows)
     bound = problem.rounding(len(rows), strength, float(np.linalg.norm(linear)))
-    off = np.linalg.norm(np.asarray(exact - Binary(loss, (rows, labels), strength, linear).losses(found)[1], float))
+    off = np.linalg.norm(np.asarray(exact - Binary(loss, (rows, labels), strength, linear).losses(actual)[1], float))
     assert 0 < off < bound
     pulled = float(-(slopes * near).max())
     assert pulled <= (0.28 if isinstance(loss, CappedLogistic) else 1.15)
@@ -379,10 +379,10 @@ def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeyp
     problem = Binary(loss, (rows[order], labels[order]), 2.0, rng.standard_normal(3))
     monkeypatch.setattr(certified, "_CHEAP", 0)  # as of many columns
     assert len(problem.thinned().rows) < 20_000
-    found = minimise(problem, 1e-7)
-    assert np.linalg.norm(problem.at(found)[1]) <= 2.0 * 1e-7
+    actual = minimise(problem, 1e-7)
+    assert np.linalg.norm(problem.at(actual)[1]) <= 2.0 * 1e-7
     monkeypatch.setattr(Binary, "thinned", lambda self: self)
-    assert minimise(problem, 1e-7) == pytest.approx(found, abs=2e-7)
+    assert minimise(problem, 1e-7) == pytest.approx(actual, abs=2e-7)
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -54,8 +54,8 @@ def test_no_unit_moves_the_items_sums_further_than_the_noise_knows(unit: str, as
     rng, terms = np.random.default_rng(1), Terms(asked, unit, replaced, 4.0)
     noise = Completion(terms).item_noise(SHAPE, 0.4)
     times, norm = terms.totals_factor(SHAPE[0], 0.4), 1 if terms.is_pure else 2
-    for one, other in moves(rng, unit, replaced):
-        moved = item_sums(table(one), terms, times) - item_sums(table(other), terms, times)
+    for first, other in moves(rng, unit, replaced):
+        moved = item_sums(table(first), terms, times) - item_sums(table(other), terms, times)
         assert np.linalg.norm(moved, norm) <= noise.body.radius(norm)
 
 
@@ -69,8 +69,8 @@ def test_the_bound_on_the_items_sums_is_attained(unit: str, count: int, asked, r
     one = table([(0, item, 1.0) for item in range(count)], shape)
     other = table([(0, 40 + item, -1.0) for item in range(count)] if replaced else [], shape)
     moved = (item_sums(one, terms, 0.25) - item_sums(other, terms, 0.25))[:-3]
-    wanted = 2 * once * (2 if replaced else 1)
-    assert np.linalg.norm(moved, norm) ** norm == pytest.approx(wanted, rel=1e-4)
+    expected = 2 * once * (2 if replaced else 1)
+    assert np.linalg.norm(moved, norm) ** norm == pytest.approx(expected, rel=1e-4)
 
 
 @WAYS
@@ -83,8 +83,11 @@ def test_no_rating_moves_the_users_sums_further(n_factors: int, replaced: bool) 
     pairs = list(moves(rng, "rating", replaced))
     best = int(np.linalg.norm(factors, axis=1).argmax()) if n_factors else 0
     pairs.append(([(0, best, 1.0)], [(0, best, -1.0)] if replaced else []))
-    found = [np.linalg.norm(user_sums(table(one), model)[0] - user_sums(table(two), model)[0]) for one, two in pairs]
-    assert 0.99 * noise.body.radius(2) <= max(found) <= noise.body.radius(2)
+    results = [
+        np.linalg.norm(user_sums(table(first), model)[0] - user_sums(table(second), model)[0])
+        for first, second in pairs
+    ]
+    assert 0.99 * noise.body.radius(2) <= max(results) <= noise.body.radius(2)
 
 
 @WAYS
@@ -94,9 +97,9 @@ def test_no_unit_moves_the_factors_sums_further(unit: str, replaced: bool, lengt
     """Directions as long as they may be; a pair rated twice has no part."""
     rng = np.random.default_rng(3)
     method = ItemFactors.calibrate(SHAPE, 2, length, unit, (GaussianDP(1.0), replaced))
-    for one, other in moves(rng, unit, replaced):
+    for first, other in moves(rng, unit, replaced):
         directions = method.flat(np.linalg.qr(rng.standard_normal((SHAPE[1], 2)))[0])
-        moved = np.linalg.norm(_factor_sums(method, one, directions) - _factor_sums(method, other, directions))
+        moved = np.linalg.norm(_factor_sums(method, first, directions) - _factor_sums(method, other, directions))
         assert moved <= method.noise.body.radius(2)
 
 
@@ -228,8 +231,8 @@ def made(shape: tuple[int, int], count: int, rank: int, key: int):
 
 def misses(model: Completed, truth: np.ndarray, own: Ratings | None = None) -> float:
     offsets, scores = (model.users, model.scores) if own is None else model.own(own)
-    found = model.mean + model.items + offsets[:, None] + scores @ model.factors.T
-    return float(np.sqrt(np.mean((np.clip(found, -1, 1) - np.clip(truth, -1, 1)) ** 2)))
+    actual = model.mean + model.items + offsets[:, None] + scores @ model.factors.T
+    return float(np.sqrt(np.mean((np.clip(actual, -1, 1) - np.clip(truth, -1, 1)) ** 2)))
 
 
 def test_without_noise_factors_are_found() -> None:
@@ -248,13 +251,13 @@ def test_without_noise_factors_are_found() -> None:
 @pytest.mark.statistical
 def test_factors_pay_at_a_guarantee_that_people_ask_for() -> None:
     """ε = 4, δ = 1e-6, whole users protected, 4,000 users; medians over three keys."""
-    found, flat = [], []
+    actual, flat = [], []
     for key in range(3):
         ratings, truth = made((4000, 200), 160_000, 2, key)
         terms = Terms(gd.ApproxDP(4, 1e-6), "user", True, 4.0)
-        found.append(misses(Completion(terms).fit(ratings, gd.research_rng(key)), truth, ratings))
+        actual.append(misses(Completion(terms).fit(ratings, gd.research_rng(key)), truth, ratings))
         flat.append(misses(Completion(terms, rank=0).fit(ratings, gd.research_rng(key)), truth, ratings))
-    assert np.median(found) < 0.7 * np.median(flat)
+    assert np.median(actual) < 0.7 * np.median(flat)
 
 
 @pytest.mark.statistical
@@ -357,8 +360,8 @@ def test_the_spread_is_that_of_users_offsets() -> None:
     values = math.sqrt(0.02) * rng.standard_normal(shape[0])[users] + 0.3 * rng.standard_normal(len(users))
     ratings = Ratings(users, items, np.rint(np.clip(values, -1, 1) * 2.0**BITS), shape)
     for unit in ("rating", "user"):
-        for asked, width in ((gd.ApproxDP(4, 1e-6), 4.0), (gd.PureDP(50), 4.0), (gd.ApproxDP(1e4, 0.1), 0.0)):
-            spread = Completion(Terms(asked, unit, True, 4.0)).fit(ratings, gd.research_rng(15)).spread
+        for requested, width in ((gd.ApproxDP(4, 1e-6), 4.0), (gd.PureDP(50), 4.0), (gd.ApproxDP(1e4, 0.1), 0.0)):
+            spread = Completion(Terms(requested, unit, True, 4.0)).fit(ratings, gd.research_rng(15)).spread
             assert abs(spread.value - 0.02) < width * spread.std + 0.002
             assert spread.std < 0.05
 
@@ -393,7 +396,7 @@ def test_two_releases_are_one_of_their_joint_precision() -> None:
 def test_factors_are_uncorrelated_over_ratings() -> None:
     rng = np.random.default_rng(11)
     sizes = rng.integers(0, 50, 30).astype(float)
-    found = orthonormal(rng.standard_normal((30, 3)), sizes)
+    actual = orthonormal(rng.standard_normal((30, 3)), sizes)
     weights = sizes / sizes.sum()
-    assert weights @ found == pytest.approx(np.zeros(3), abs=1e-9)
-    assert (found * weights[:, None]).T @ found == pytest.approx(np.eye(3), abs=1e-9)
+    assert weights @ actual == pytest.approx(np.zeros(3), abs=1e-9)
+    assert (actual * weights[:, None]).T @ actual == pytest.approx(np.eye(3), abs=1e-9)

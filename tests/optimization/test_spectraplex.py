@@ -20,10 +20,10 @@ def random_of(region, rng=RNG) -> np.ndarray:
 
 def points_of(region, count: int) -> list[np.ndarray]:
     """Members: 0, projections of matrices of several sizes, and extreme points."""
-    found = [np.zeros(region.shape)]
+    results = [np.zeros(region.shape)]
     for size in np.geomspace(0.01, 10, count):
-        found += [region.projection(size * random_of(region)), region.vertex(random_of(region)).matrix]
-    return found
+        results += [region.projection(size * random_of(region)), region.vertex(random_of(region)).matrix]
+    return results
 
 
 def is_member(region, matrix: np.ndarray) -> bool:

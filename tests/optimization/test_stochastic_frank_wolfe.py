@@ -29,17 +29,17 @@ from tests.optimization.test_streams import decays, noise_map
 
 def increments(model: StochasticFrankWolfe, problem: TraceProblem, history: list[np.ndarray]) -> list[np.ndarray]:
     """What the row of a task of one row adds to D_0, or to g_t: by the step that it stands at."""
-    here, found = np.arange(1), []
+    here, actual = np.arange(1), []
     for t, point in enumerate(history):
         points = (point, history[t - 1]) if t else (point,)
         places, weights = model._weights(problem, here, points)
-        found.append(model.region.coordinates(problem.designs.combine(places, weights)))
-    return found
+        actual.append(model.region.coordinates(problem.designs.combine(places, weights)))
+    return actual
 
 
 def histories(model: StochasticFrankWolfe, count: int, rng: np.random.Generator) -> list[list[np.ndarray]]:
     """Points X_0, X_1, … that some releases lead to: the same extreme point always, or others at random."""
-    found, rate = [], model.schedule.rate
+    actual, rate = [], model.schedule.rate
     for which in range(count):
         point, points = np.zeros(model.region.shape), []
         fixed = model.region.matrix_of(rng.standard_normal(model.region.n_coordinates))
@@ -48,8 +48,8 @@ def histories(model: StochasticFrankWolfe, count: int, rng: np.random.Generator)
             other = model.region.matrix_of(rng.standard_normal(model.region.n_coordinates))
             vertex = model.region.vertex(-np.abs(fixed) if which == 0 else fixed if which % 2 else other)
             point = (1 - rate) * point + rate * vertex.matrix
-        found.append(points)
-    return found
+        actual.append(points)
+    return actual
 
 
 def steep(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -106,12 +106,12 @@ def test_the_whole_stream_keeps_its_guarantee_and_would_not_with_less_noise(name
     chosen, growth = {"squared": (half, 1.0), "steep": (steep, None), "linear": (linear, 1.0)}[slope]
     scale = TraceScale(made.region, 12, 4.0 if slope == "steep" else 1.0, made.prediction_range, replaced)
     model = Named(StochasticFrankWolfe.calibrate(gd.GaussianDP(0.5), scale, name, growth), name)
-    found = true_mu(model, made, chosen, replaced)
-    assert found <= 0.5
+    actual = true_mu(model, made, chosen, replaced)
+    assert actual <= 0.5
     if slope == "linear" and name != "uniform":
-        assert found > 0.999 * 0.5  # noise 10 % smaller, found/0.9, would break the guarantee
+        assert actual > 0.999 * 0.5  # noise 10 % smaller, found/0.9, would break the guarantee
     if slope == "squared":
-        assert found > 0.15
+        assert actual > 0.15
 
 
 def squared_half(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -173,11 +173,11 @@ def test_many_rows_share_slots_and_move_less_each() -> None:
     assert np.diff(starts).tolist() == [54] + [6] * 8 + [3]
     made = RankOne(np.ones((105, 1)))
     problem, scale = TraceProblem(made, np.full(105, 0.4), squared), TraceScale(made.region, 105, 1.0, 1.0)
-    one = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e9), scale, "toeplitz", 1.0)
+    mechanism = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e9), scale, "toeplitz", 1.0)
     moved = _moved(schedule, 1.0, 2.0)
     assert moved == pytest.approx((2 / 54, 2 * math.log(18) / 18 / 6), rel=1e-6)
-    running = Running(one.region, 10, 1 - schedule.rate, moved)
-    model = StochasticFrankWolfe(schedule, 1.0, True, oracle("toeplitz", one.guarantee, running))
+    running = Running(mechanism.region, 10, 1 - schedule.rate, moved)
+    model = StochasticFrankWolfe(schedule, 1.0, True, oracle("toeplitz", mechanism.guarantee, running))
     weights = [model._weights(problem, np.array([0]), (np.eye(1),) * count)[1][0] for count in (1, 2)]
     assert weights == pytest.approx([0.6 / 54, 0.6 * schedule.rate / 6])
     assert model.solve(problem, len(problem.target), research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
@@ -315,7 +315,7 @@ def test_ranges_of_all_draws_add_up_to_the_guarantee(region, replaced: bool) -> 
 def test_a_row_that_fades_costs_less_than_one_that_does_not() -> None:
     """β is about ε/(4·growth), half of that on the nuclear ball, where rows share no step; zCDP grows as √(n/log n)."""
     for region, share in ((Spectraplex(3), 2), (NuclearBall((2, 2)), 4)):
-        found = []
+        results = []
         for n in (10**3, 60_000):
             scale = TraceScale(region, n, 1.0, 1.0)
             pure, many = (
@@ -323,8 +323,8 @@ def test_a_row_that_fades_costs_less_than_one_that_does_not() -> None:
                 for guarantee in (gd.PureDP(1.0), gd.ZCDP(0.02))
             )
             assert pure == pytest.approx(1 / share, rel=0.05)
-            found.append(many)
-        assert found[1] / found[0] == pytest.approx(math.sqrt(60 * math.log(10**3) / math.log(60_000)), rel=0.05)
+            results.append(many)
+        assert results[1] / results[0] == pytest.approx(math.sqrt(60 * math.log(10**3) / math.log(60_000)), rel=0.05)
 
 
 def test_products_need_the_noise_of_independent_gradients_on_fewer_numbers() -> None:

@@ -28,10 +28,10 @@ def test_column_and_row_are_those_of_the_linear_map(name: str, n: int, decay: fl
     """A column a of A enters D; Σ = BBᵀ is invertible, and (aᵀΣ⁻¹a)^½ is the length of the column of C."""
     maps, made = noise_map(name, n, decay), stream(name, n, decay)
     lengths = [math.sqrt(float(a @ np.linalg.solve(maps @ maps.T, a))) for a in decays(n, decay).T]
-    for found, bound in zip((lengths[0], max(lengths[1:], default=0.0)), made.columns, strict=True):
-        assert found <= bound
+    for actual, bound in zip((lengths[0], max(lengths[1:], default=0.0)), made.columns, strict=True):
+        assert actual <= bound
         if name != "uniform":
-            assert found == pytest.approx(bound, rel=1e-6)
+            assert actual == pytest.approx(bound, rel=1e-6)
     assert np.linalg.norm(maps, axis=1).max() == pytest.approx(made.row, rel=1e-6)
     assert np.triu(maps, 1) == pytest.approx(np.zeros((n, n)), abs=1e-12)  # nothing of later steps
 
@@ -62,10 +62,10 @@ def test_drawn_noise_has_the_covariance_of_the_map(name: str) -> None:
     n, decay, width = 12, 0.9, 20_000
     maps = noise_map(name, n, decay)
     drawn = np.array(list(stream(name, n, decay).noise(width, research_rng(3))))
-    found, wanted = drawn @ drawn.T / width, maps @ maps.T
-    spread = np.sqrt((wanted**2 + np.outer(np.diag(wanted), np.diag(wanted))) / width)
-    assert (np.abs(found - wanted) <= 5 * spread).all()
-    assert (np.abs(0.81 * found - wanted) > 5 * spread).any()
+    actual, expected = drawn @ drawn.T / width, maps @ maps.T
+    spread = np.sqrt((expected**2 + np.outer(np.diag(expected), np.diag(expected))) / width)
+    assert (np.abs(actual - expected) <= 5 * spread).all()
+    assert (np.abs(0.81 * actual - expected) > 5 * spread).any()
 
 
 def test_long_noise_is_drawn_in_blocks_that_join() -> None:

@@ -46,8 +46,8 @@ def around(neighbours: str, d: int) -> tuple[np.ndarray, np.ndarray]:
 @BOTH
 def test_noise_on_second_moments(neighbours: str) -> None:
     method = NoisyMoments.calibrate((60, 3), gd.GaussianDP(MU), neighbours)
-    found = check(lambda rows, rng: method.solve(rows, rng).vectors, around(neighbours, 60), {"mu": MU}, 4)
-    assert found.share > 0.997
+    actual = check(lambda rows, rng: method.solve(rows, rng).vectors, around(neighbours, 60), {"mu": MU}, 4)
+    assert actual.share > 0.997
 
 
 @BOTH
@@ -210,12 +210,12 @@ def test_running_gradients(region, name: str, replaced: bool, monkeypatch: pytes
     columns = np.linalg.solve(noise_map("independent" if name == "oja" else name, 21, decay), decays(21, decay))
     slot = 1 + int(np.linalg.norm(columns, axis=0)[1:].argmax())
     straight(monkeypatch, slot)
-    one, other = pass_tables(region, replaced, slot)
-    worst = lowest(region.square(-one.designs.combine(np.arange(1), np.ones(1))))[1]
+    first, other = pass_tables(region, replaced, slot)
+    worst = lowest(region.square(-first.designs.combine(np.arange(1), np.ones(1))))[1]
     monkeypatch.setattr(vertices, "normals", lambda *_: worst)
     width = region.n_directions if name == "oja" else region.n_coordinates
     runs = math.ceil(7000 / (21 * width))
-    check(passed(method), (one, other), {"mu": mu}, runs)
+    check(passed(method), (first, other), {"mu": mu}, runs)
 
 
 @WAYS
@@ -238,8 +238,8 @@ def test_a_row_moves_every_later_step_and_fades(name: str, monkeypatch: pytest.M
     guarantee = gd.GaussianDP(MU) if name == "oja" else gd.PureDP(20.0)
     method = StochasticFrankWolfe.calibrate(guarantee, TraceScale(region, 40, 1.0, 1.0), name, 1.0)
     straight(monkeypatch, slot)
-    one, other = tapes(passed(method), pass_tables(region, True, slot), 3)
-    moved = [np.linalg.norm(a[1] - b[1]) for a, b in zip(one.entries, other.entries, strict=True)]
+    first, other = tapes(passed(method), pass_tables(region, True, slot), 3)
+    moved = [np.linalg.norm(a[1] - b[1]) for a, b in zip(first.entries, other.entries, strict=True)]
     assert max(moved[:slot]) == 0
     fading = method.moved[1] * (1 - method.schedule.rate) ** np.arange(21 - slot)
     assert (moved[slot:] <= fading).all()
@@ -266,8 +266,8 @@ def rating_tables(unit: str, replaced: bool) -> tuple[Ratings, Ratings]:
 
 def fitted(method: Completion):
     def run(ratings: Ratings, rng):
-        found = method.fit(ratings, rng)
-        return found.mean, found.items, found.users, found.factors, found.scores, found.spread.value
+        actual = method.fit(ratings, rng)
+        return actual.mean, actual.items, actual.users, actual.factors, actual.scores, actual.spread.value
 
     return run
 
@@ -287,11 +287,11 @@ def test_the_spread_of_users(unit: str, replaced: bool) -> None:
     terms, count = Terms(gd.ApproxDP(1.0, 1e-6), unit, replaced, 2.0), 400
     start = Start(Groups(*2 * [np.zeros(count)], 1.0, 1.0), np.zeros(3), terms, 2, 1.0)
     low, high = [(user, item, -1.0) for user in (0, 1) for item in range(count)], [(0, 1, 1.0), (0, 2, 1.0)]
-    one, other = ([*low, high[0]], [*low, (1, 1, -1.0)]) if unit == "rating" else (high, [high[0], (0, 2, -1.0)])
-    tables = table(one, (2, count)), table(other if replaced else low if unit == "rating" else [], (2, count))
-    found = told([transcript(lambda *given: Completion(terms)._spread(given[0], start, given[1]), tables, 1)])
-    assert found.mu == pytest.approx(terms.mu * math.sqrt(0.03), rel=1e-3)
-    assert 0.99 <= found.share <= ROUNDING
+    first, other = ([*low, high[0]], [*low, (1, 1, -1.0)]) if unit == "rating" else (high, [high[0], (0, 2, -1.0)])
+    tables = table(first, (2, count)), table(other if replaced else low if unit == "rating" else [], (2, count))
+    actual = told([transcript(lambda *given: Completion(terms)._spread(given[0], start, given[1]), tables, 1)])
+    assert actual.mu == pytest.approx(terms.mu * math.sqrt(0.03), rel=1e-3)
+    assert 0.99 <= actual.share <= ROUNDING
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,9 @@ def test_the_bound_holds_and_is_near_the_formula_of_the_source() -> None:
     rng = np.random.default_rng(2)
     for key in range(3):
         before = small.queries.total
-        found = small.sample(rng.uniform(-1, 1, (8, 2)), rng.uniform(-1, 1, 8), gd.research_rng(key))
+        actual = small.sample(rng.uniform(-1, 1, (8, 2)), rng.uniform(-1, 1, 8), gd.research_rng(key))
         assert 0 < small.queries.total - before <= small.query_bound
-        assert np.abs(found).sum() <= 1 + 1e-6
+        assert np.abs(actual).sum() <= 1 + 1e-6
 
 
 class Noted(SeparableOracle):
@@ -127,15 +127,19 @@ def test_the_sampler_stops_at_its_bound_inside_the_ball() -> None:
 
 
 def test_the_samplers_stop_and_its_distance_share_their_allowance() -> None:
-    one = Gibbs.calibrate(Geometry((2,), 2), pinball, 30, ASKED, lipschitz=1.0)
+    mechanism = Gibbs.calibrate(Geometry((2,), 2), pinball, 30, ASKED, lipschitz=1.0)
     twin = Gibbs.calibrate(Geometry((2,), 2), Huber(), 30, ASKED)
-    assert (one.rate, one.strength, one.total_variation) == (twin.rate, twin.strength, twin.total_variation)
-    step, convexity = one._plan.step, one.strength
+    assert (mechanism.rate, mechanism.strength, mechanism.total_variation) == (
+        twin.rate,
+        twin.strength,
+        twin.total_variation,
+    )
+    step, convexity = mechanism._plan.step, mechanism.strength
     growth = (1 + step * convexity) ** 2
-    distance = math.sqrt((growth - 1) / (growth**one.steps - 1) / step) / 2
-    assert 0.99 * one.total_variation < distance <= one.total_variation
-    assert one._plan.picks(one.steps, one.stop) * 2 == one.query_bound
-    assert one.risk_bound(confidence=0.95) > one.risk_bound() > 0
+    distance = math.sqrt((growth - 1) / (growth**mechanism.steps - 1) / step) / 2
+    assert 0.99 * mechanism.total_variation < distance <= mechanism.total_variation
+    assert mechanism._plan.picks(mechanism.steps, mechanism.stop) * 2 == mechanism.query_bound
+    assert mechanism.risk_bound(confidence=0.95) > mechanism.risk_bound() > 0
 
 
 @pytest.mark.parametrize("body", [LpBall(3, 1, 2.0), SchattenBall((2, 3), 1, 2.0)])
@@ -143,8 +147,8 @@ def test_a_body_is_the_geometry_of_its_norm(body: LpBall | SchattenBall) -> None
     geometry = walk_of(body, True).geometry
     points = np.random.default_rng(1).standard_normal((50, geometry.ambient_dim))
     assert geometry.norm(points) / geometry.radius == pytest.approx(body.gauge(points))
-    one = Gibbs.calibrate(body, pinball, 2, gd.ApproxDP(0.5, 1e-3), lipschitz=0.8)
-    drawn = one.sample(np.ones((2, *geometry.shape)) / 9, np.ones(2), gd.research_rng(1))
+    mechanism = Gibbs.calibrate(body, pinball, 2, gd.ApproxDP(0.5, 1e-3), lipschitz=0.8)
+    drawn = mechanism.sample(np.ones((2, *geometry.shape)) / 9, np.ones(2), gd.research_rng(1))
     assert drawn.shape == geometry.shape
     assert geometry.norm(drawn.reshape(1, -1))[0] <= 2 * (1 + 1e-6)
 

@@ -132,15 +132,15 @@ def _parts(seen: Any) -> Iterable[np.ndarray]:
 
 def transcript(run: Run, tables: tuple[Any, Any], key: int, weaker: float = 1.0) -> list[Step]:
     """Return the steps of additive noise of a run; those of a pass over the rows as one, whitened."""
-    found, passes = [], defaultdict(list)
+    actual, passes = [], defaultdict(list)
     for (key_, exact, released), (_, other, _) in zip(
         *(tape.entries for tape in tapes(run, tables, key, weaker)), strict=True
     ):
         if isinstance(key_, AdditiveNoise):
-            found.append(_additive(key_, exact, other, released))
+            actual.append(_additive(key_, exact, other, released))
         elif isinstance(key_, NoisyGradients | NoisyProducts):
             passes[id(key_)].append((key_, exact, other, released))
-    return found + [_whole(steps) for steps in passes.values()]
+    return actual + [_whole(steps) for steps in passes.values()]
 
 
 def _additive(noise: AdditiveNoise, exact: np.ndarray, other: np.ndarray, released: np.ndarray) -> Step:
@@ -267,15 +267,15 @@ def sharpness(entries: Iterable[tuple[Any, np.ndarray, np.ndarray]]) -> tuple[fl
 
 def drawn(run: Run, tables: tuple[Any, Any], runs: int, power: int, weaker: float = 1.0) -> tuple[float, float]:
     """Return β·(Σ width^power)^{1/power}, β by the draws and the widths by what moves, and five of its errors."""
-    found, widths = [], []
+    actual, widths = [], []
     for key in range(runs):
-        one, other = (
+        first, other = (
             [entry for entry in tape.entries if isinstance(entry[0], str)] for tape in tapes(run, tables, key, weaker)
         )
-        found += one
-        moved = [np.ptp(np.linalg.eigvalsh(a[1] - b[1])) for a, b in zip(one, other, strict=True)] if key == 0 else []
+        actual += first
+        moved = [np.ptp(np.linalg.eigvalsh(a[1] - b[1])) for a, b in zip(first, other, strict=True)] if key == 0 else []
         widths += moved
-    beta, error = sharpness(found)
+    beta, error = sharpness(actual)
     assert ERRORS * error < SEEN
     return float(beta * np.linalg.norm(widths, power)), ERRORS * error
 
@@ -285,7 +285,7 @@ def check_draws(run: Run, tables: tuple[Any, Any], claim: float, runs: int, powe
 
     The pair attains 99 % of it, and draws a ninth sharper alarm. False alarms with fresh keys: below 1e-6.
     """
-    found, slack = drawn(run, tables, runs, power)
-    assert found <= claim * (1 + slack)
-    assert found >= 0.99 * claim * (1 - slack)
+    actual, slack = drawn(run, tables, runs, power)
+    assert actual <= claim * (1 + slack)
+    assert actual >= 0.99 * claim * (1 - slack)
     assert drawn(run, tables, runs, power, WEAKER)[0] > claim * (1 + slack)

@@ -26,9 +26,9 @@ def test_the_numbers_are_the_plans(made: Comparison) -> None:
     for row in rows:
         plan = gd.plan(QUERY, UNIT, epsilon=row["epsilon"], delta=1e-6)
         assert row["chosen"] == plan.mechanism.name
-        for one in plan.candidates:
-            assert row[one.mechanism.name] == one.error
-            assert (row["epsilon"], one.error) in made.curves()[one.mechanism.name]
+        for candidate in plan.candidates:
+            assert row[candidate.mechanism.name] == candidate.error
+            assert (row["epsilon"], candidate.error) in made.curves()[candidate.mechanism.name]
 
 
 def test_a_bound_is_shown_where_plans_have_one(made: Comparison) -> None:

@@ -16,13 +16,13 @@ WANTED = {"REGION": 100, "DISTRICT": 4}
 
 @pytest.mark.parametrize("asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-9}, {"rho": 0.1}])
 def test_an_important_term_errs_less_at_the_same_price(asked) -> None:
-    alike, wanted = gd.plan(QUERY, UNIT, **asked), gd.plan(QUERY.with_importance(WANTED), UNIT, **asked)
-    assert wanted.mechanism.variances[0] < alike.mechanism.variances[0]
-    assert wanted.mechanism.variances[-1] > alike.mechanism.variances[-1]
-    assert wanted.mechanism.is_valid_for(QUERY.sensitivity(UNIT))
+    alike, expected = gd.plan(QUERY, UNIT, **asked), gd.plan(QUERY.with_importance(WANTED), UNIT, **asked)
+    assert expected.mechanism.variances[0] < alike.mechanism.variances[0]
+    assert expected.mechanism.variances[-1] > alike.mechanism.variances[-1]
+    assert expected.mechanism.is_valid_for(QUERY.sensitivity(UNIT))
     times = np.repeat([100, 4, 1], [3, 6, 48])
-    assert times @ wanted.mechanism.variances < times @ alike.mechanism.variances
-    assert "importance" in wanted.unit_of_error
+    assert times @ expected.mechanism.variances < times @ alike.mechanism.variances
+    assert "importance" in expected.unit_of_error
     assert "importance" not in alike.unit_of_error
 
 

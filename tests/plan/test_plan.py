@@ -30,7 +30,7 @@ def planned(text: str, unit: gd.PrivacyUnit = ROW, **guarantee: float):
 
 
 def names(found) -> list[str]:
-    return [one.mechanism.name for one in found.candidates]
+    return [candidate.mechanism.name for candidate in found.candidates]
 
 
 @pytest.mark.slow
@@ -68,8 +68,8 @@ def test_a_walk_is_a_candidate_only_where_a_delta_is_asked_for() -> None:
     domain = gd.Domain.of(a=["x", "y"], b=["x", "y"], c=gd.integers(1, 5))
     query = gd.marginals(domain, ("a", "b"), ("a", "c"), ("b", "c"))
     for guarantee, walks in (({"epsilon": 1}, False), ({"rho": 0.5}, False), ({"epsilon": 1, "delta": 1e-7}, True)):
-        found = gd.plan(query, ROW, **guarantee)
-        assert ("mixing" in [one.mechanism.exactness for one in found.candidates]) == walks
+        actual = gd.plan(query, ROW, **guarantee)
+        assert ("mixing" in [candidate.mechanism.exactness for candidate in actual.candidates]) == walks
 
 
 @pytest.mark.slow
@@ -77,15 +77,15 @@ def test_a_walk_is_a_candidate_only_where_a_delta_is_asked_for() -> None:
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "ranges(c)", "sum(v); a", "mean(v) by b"])
 @pytest.mark.parametrize("unit", [ROW, REPLACED], ids=str)
 def test_the_chosen_one_errs_least(text: str, unit, guarantee) -> None:
-    found = planned(text, unit, **guarantee)
-    least = min(found.candidates, key=lambda one: one.error)
-    preferred = found.mechanism.exactness == "exact" != least.mechanism.exactness  # one within 10 %
-    assert found.error <= least.error * (1.1 if preferred else 1.003)
-    assert sum(row["chosen"] for row in found.table()) == 1
-    assert f"{found.error:.4g}" in found.reason
-    for one in found.candidates:
-        assert one.mechanism.body == found.query.sensitivity(unit)
-        assert one.mechanism.is_valid_for(found.query.sensitivity(unit))
+    actual = planned(text, unit, **guarantee)
+    least = min(actual.candidates, key=lambda one: one.error)
+    preferred = actual.mechanism.exactness == "exact" != least.mechanism.exactness  # one within 10 %
+    assert actual.error <= least.error * (1.1 if preferred else 1.003)
+    assert sum(row["chosen"] for row in actual.table()) == 1
+    assert f"{actual.error:.4g}" in actual.reason
+    for one in actual.candidates:
+        assert one.mechanism.body == actual.query.sensitivity(unit)
+        assert one.mechanism.is_valid_for(actual.query.sensitivity(unit))
 
 
 def test_the_reason_says_why_another_one_errs_less() -> None:
@@ -114,13 +114,13 @@ ALL = {kind.name for kind in registered()} - {"RankExponential", "RankTree"}  # 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "sum(v)", "sum(v); a"])
 def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guarantee) -> None:
-    found = planned(text, **guarantee)
-    beaten = {one.mechanism.name for one in found.beaten}
-    assert set(names(found)) | set(found.left_out) == ALL
-    assert set(names(found)) & set(found.left_out) == beaten
-    for name, reason in found.left_out.items():
-        assert name in found.left_out_in_words()
-        assert f"({reason})" in found.left_out_in_words()
+    actual = planned(text, **guarantee)
+    beaten = {one.mechanism.name for one in actual.beaten}
+    assert set(names(actual)) | set(actual.left_out) == ALL
+    assert set(names(actual)) & set(actual.left_out) == beaten
+    for name, reason in actual.left_out.items():
+        assert name in actual.left_out_in_words()
+        assert f"({reason})" in actual.left_out_in_words()
 
 
 WITH_ELLIPSOIDS = "weighed for polytopes, and for ellipsoids where there is a δ"
@@ -178,15 +178,15 @@ def test_the_best_mechanism_depends_on_the_question() -> None:
     ("guarantee", "kind"), list(zip(GUARANTEES, ["PureDP", "ApproxDP", "ZCDP", "GaussianDP"], strict=True))
 )
 def test_what_was_asked_is_kept_by_every_candidate(guarantee, kind: str) -> None:
-    found = planned("a; b; a*b", **guarantee)
-    assert found.asked.to_dict() == {"kind": kind, **guarantee}
-    assert found.epsilon == guarantee.get("epsilon", math.inf)
-    for one in found.candidates:
+    actual = planned("a; b; a*b", **guarantee)
+    assert actual.asked.to_dict() == {"kind": kind, **guarantee}
+    assert actual.epsilon == guarantee.get("epsilon", math.inf)
+    for candidate in actual.candidates:
         for epsilon in np.linspace(0, 4, 41):
             if kind == "ApproxDP" and epsilon < guarantee["epsilon"]:
                 continue  # it says nothing below its own epsilon
-            asked = found.asked.delta(float(epsilon))
-            assert one.mechanism.guarantee.delta(float(epsilon)) <= asked * (1 + 1e-9) + 1e-16
+            requested = actual.asked.delta(float(epsilon))
+            assert candidate.mechanism.guarantee.delta(float(epsilon)) <= requested * (1 + 1e-9) + 1e-16
 
 
 @pytest.mark.slow
@@ -209,14 +209,14 @@ def test_intervals_are_in_the_units_of_the_answers() -> None:
 
 
 def test_terms_and_text_tell_the_plan() -> None:
-    found = planned("a; mean(v)", epsilon=0.5)
-    assert [(one["query"], one["answers"]) for one in found.terms()] == [("a", 8), ("mean(v)", 1)]
-    for one in found.terms():
+    actual = planned("a; mean(v)", epsilon=0.5)
+    assert [(term["query"], term["answers"]) for term in actual.terms()] == [("a", 8), ("mean(v)", 1)]
+    for term in actual.terms():
         assert all(
-            together >= alone for alone, together in zip(one["interval_95"], one["simultaneous_95"], strict=True)
+            together >= alone for alone, together in zip(term["interval_95"], term["simultaneous_95"], strict=True)
         )
-    assert "asked PureDP(0.5)" in str(found)
-    assert f"* {found.mechanism.name}" in str(found)
+    assert "asked PureDP(0.5)" in str(actual)
+    assert f"* {actual.mechanism.name}" in str(actual)
 
 
 @pytest.mark.parametrize("matrix", [[[0.3, -0.1], [1.7, 2.2]], [[1e-3, 1e-4]]])
@@ -247,17 +247,17 @@ def test_a_matrix_with_a_row_of_zeros_can_be_planned() -> None:
     ],
 )
 def test_a_wanted_error_is_reached_and_no_epsilon_wasted(text: str, error: float, delta: float | None) -> None:
-    found = planned(text, error=error, **({} if delta is None else {"delta": delta}))
-    assert found.error <= error
-    less = {"epsilon": 0.97 * found.epsilon} | ({} if delta is None else {"delta": delta})
+    actual = planned(text, error=error, **({} if delta is None else {"delta": delta}))
+    assert actual.error <= error
+    less = {"epsilon": 0.97 * actual.epsilon} | ({} if delta is None else {"delta": delta})
     assert planned(text, **less).error > error
-    assert float(f"{found.epsilon:.3g}") == found.epsilon
+    assert float(f"{actual.epsilon:.3g}") == actual.epsilon
 
 
 def test_a_wanted_error_is_reached_by_noise_on_the_cells() -> None:
-    found = planned("prefix(a)", error=12.0)
-    assert found.mechanism.name == "Identity"
-    assert found.error <= 12 < planned("prefix(a)", epsilon=0.97 * found.epsilon).error
+    actual = planned("prefix(a)", error=12.0)
+    assert actual.mechanism.name == "Identity"
+    assert actual.error <= 12 < planned("prefix(a)", epsilon=0.97 * actual.epsilon).error
 
 
 def test_a_tiny_wanted_error_is_reached_quietly() -> None:
@@ -352,9 +352,9 @@ def test_the_gaussian_cost_of_a_pure_guarantee_is_above_it_and_near(exponent: fl
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 2.0, 6.0])
 def test_the_pure_curve_lies_below_the_gaussian_one(mu: float) -> None:
-    inside, asked = pure_within(gd.GaussianDP(mu)), gd.GaussianDP(mu)
+    inside, requested = pure_within(gd.GaussianDP(mu)), gd.GaussianDP(mu)
     for epsilon in np.linspace(0, 1.2 * inside.epsilon_value, 50):
-        assert inside.delta(float(epsilon)) <= asked.delta(float(epsilon)) * (1 + 1e-9) + 1e-15
+        assert inside.delta(float(epsilon)) <= requested.delta(float(epsilon)) * (1 + 1e-9) + 1e-15
 
 
 def test_the_pure_guarantee_within_the_others() -> None:
@@ -372,56 +372,56 @@ def test_the_pure_guarantee_within_the_others() -> None:
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0])
 def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None:
     query = gd.count(DOMAIN) if text == "count" else gd.query(DOMAIN, text)
-    found = gd.plan(query, ROW, epsilon=epsilon)
-    assert 0 <= found.lower_bound <= min(one.error for one in found.candidates)
-    assert found.lower_bound <= found.real_lower_bound
-    assert found.ratio >= 1
+    actual = gd.plan(query, ROW, epsilon=epsilon)
+    assert 0 <= actual.lower_bound <= min(candidate.error for candidate in actual.candidates)
+    assert actual.lower_bound <= actual.real_lower_bound
+    assert actual.ratio >= 1
     if epsilon < 0.2:
-        assert found.lower_bound > 0
-        holds = found.real_lower_bound if found.error >= found.real_lower_bound else found.lower_bound
-        assert f"{holds:.4g}" in str(found)
-        assert found.to_dict()["lower_bound"]["value"] == found.lower_bound
+        assert actual.lower_bound > 0
+        holds = actual.real_lower_bound if actual.error >= actual.real_lower_bound else actual.lower_bound
+        assert f"{holds:.4g}" in str(actual)
+        assert actual.to_dict()["lower_bound"]["value"] == actual.lower_bound
 
 
 def test_where_no_bound_is_known_it_says_so() -> None:
-    for found in (planned("a", REPLACED, epsilon=0.1), planned("median(v)", rho=0.1)):
-        assert found.lower_bound == 0
-        assert found.ratio == math.inf
-        assert "No lower bound is known" in str(found)
-        assert found.to_dict()["lower_bound"] is None
+    for actual in (planned("a", REPLACED, epsilon=0.1), planned("median(v)", rho=0.1)):
+        assert actual.lower_bound == 0
+        assert actual.ratio == math.inf
+        assert "No lower bound is known" in str(actual)
+        assert actual.to_dict()["lower_bound"] is None
 
 
 @pytest.mark.parametrize("guarantee", [{"rho": 0.01}, {"mu": 0.1}], ids=str)
 @pytest.mark.parametrize(("text", "room"), [("prefix(a)", 1e-3), ("a; b; a*b", 0.02), ("sum(v); a", 0.5)])
 def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: float, guarantee) -> None:
-    found = planned(text, **guarantee)
-    weights = found.query.reach if text == "sum(v); a" else np.ones(found.query.n_released)
-    floor = next(one.mechanism for one in found.candidates if one.mechanism.name == "Matrix").floor
-    own = math.sqrt(float((found.mechanism.variances / weights**2).sum()))
+    actual = planned(text, **guarantee)
+    weights = actual.query.reach if text == "sum(v); a" else np.ones(actual.query.n_released)
+    floor = next(candidate.mechanism for candidate in actual.candidates if candidate.mechanism.name == "Matrix").floor
+    own = math.sqrt(float((actual.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
-    assert "Of all Gaussian noise that keeps this guarantee, the best has" in found.bound_in_words()
-    assert found.ratio == math.inf
-    told = found.to_dict()["lower_bound"]
-    assert (told["kind"], told["words"]) == ("gaussian", found.bound_in_words())
+    assert "Of all Gaussian noise that keeps this guarantee, the best has" in actual.bound_in_words()
+    assert actual.ratio == math.inf
+    told = actual.to_dict()["lower_bound"]
+    assert (told["kind"], told["words"]) == ("gaussian", actual.bound_in_words())
     assert told["ratio"] == pytest.approx(own / floor)
 
 
 def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
-    found = planned("b", epsilon=6)
-    assert found.error < found.real_lower_bound
-    words = found.bound_in_words()
+    actual = planned("b", epsilon=6)
+    assert actual.error < actual.real_lower_bound
+    words = actual.bound_in_words()
     assert (
         words == "The bound for data in real numbers does not hold for noise on whole numbers; nothing near is proved."
     )
 
 
 def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_for_whole_ones() -> None:
-    found = planned("b", epsilon=0.5)
-    assert 0.98 * found.real_lower_bound < found.error < found.real_lower_bound
-    assert found.bound_in_words() == (
+    actual = planned("b", epsilon=0.5)
+    assert 0.98 * actual.real_lower_bound < actual.error < actual.real_lower_bound
+    assert actual.bound_in_words() == (
         "The bound for data in real numbers does not hold for noise on whole numbers. For whole numbers no 0.5-DP "
-        f"mechanism has an expected error below {readable(found.lower_bound)} (proved); this one is at "
-        f"{found.ratio:.3g} times that."
+        f"mechanism has an expected error below {readable(actual.lower_bound)} (proved); this one is at "
+        f"{actual.ratio:.3g} times that."
     )
 
 
@@ -435,8 +435,8 @@ def test_rows_that_are_left_out_are_told() -> None:
     )
     cells = "rows whose a or b is missing or outside its cells; "
     words = "Left out: {}rows whose pid is missing; from terms about v, rows where it is missing."
-    asked = gd.query(domain, "a*b; c; sum(v); mean(w) by c; median(v)")
-    plan = gd.plan(asked, gd.PrivacyUnit("pid"), epsilon=1.0)
+    requested = gd.query(domain, "a*b; c; sum(v); mean(w) by c; median(v)")
+    plan = gd.plan(requested, gd.PrivacyUnit("pid"), epsilon=1.0)
     first = f"a*b; c; sum(v); mean(w) by c: {words.format(cells)}"
     assert plan.remarks()[-2:] == [first, f"median(v): {words.format('')}"]
     assert f"\n{plan.remarks()[-1]}\n" in str(plan)
@@ -451,9 +451,9 @@ def test_the_unit_of_an_error_is_said() -> None:
         ("mean(v) by b", "rows: a sum's error is divided by the most that one row can add to it", False),
         ("median(v)", "rows, by which ranks are off", True),
     ):
-        found = planned(text, epsilon=1)
-        assert (found.unit_of_error, found.query.has_one_unit) == (words, one)
-        assert words in str(found)
+        actual = planned(text, epsilon=1)
+        assert (actual.unit_of_error, actual.query.has_one_unit) == (words, one)
+        assert words in str(actual)
 
 
 @pytest.mark.slow
@@ -461,10 +461,10 @@ def test_the_unit_of_an_error_is_said() -> None:
 def test_a_mean_of_a_thousand_rows_is_worth_what_a_release_says(guarantee) -> None:
     domain = gd.Domain.of(v=gd.bounded(0, 200_000))
     query = gd.query(domain, "mean(v)")
-    found = gd.plan(query, ROW, **guarantee)
-    seen = {place: half_lengths(found, place) for place in (2_000, 100_000, 190_000, 199_000)}
+    actual = gd.plan(query, ROW, **guarantee)
+    seen = {place: half_lengths(actual, place) for place in (2_000, 100_000, 190_000, 199_000)}
     most = np.max(list(seen.values()), axis=0)
-    told = np.array(found.terms()[0]["of_1000_rows"])
+    told = np.array(actual.terms()[0]["of_1000_rows"])
     assert ((0.85 * told <= most) & (most <= 1.05 * told)).all()
     assert (seen[100_000] < seen[190_000]).all()
 
@@ -483,9 +483,9 @@ def half_lengths(found, place: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("text", "share"), [("median(v)", 0.5), ("quantiles(v, 0.1, 0.5)", 0.1)])
 def test_quantiles_say_how_many_rows_they_take(text: str, share: float) -> None:
-    found = planned(text, epsilon=1)
-    (width,) = found.terms()[0]["interval_95"]
-    assert f"With fewer than {math.ceil(width / share):,} rows the interval may" in str(found)
+    actual = planned(text, epsilon=1)
+    (width,) = actual.terms()[0]["interval_95"]
+    assert f"With fewer than {math.ceil(width / share):,} rows the interval may" in str(actual)
 
 
 def test_what_is_no_question_is_refused_with_the_way_out() -> None:
@@ -498,7 +498,7 @@ def test_what_is_no_question_is_refused_with_the_way_out() -> None:
 def test_k_norm_noise_is_near_the_bound_for_small_epsilon() -> None:
     """Random signs on 30 cells: within a fifth of the best for counts, and a tenth for data in real numbers."""
     matrix = np.random.default_rng(1).integers(0, 2, (3, 30)) * 2 - 1
-    found = gd.plan(gd.workload(matrix, gd.Domain.of(x=gd.integers(1, 30))), ROW, epsilon=0.02)
-    assert found.mechanism.name in {"KNorm", "Cube", "Identity"}
-    assert found.ratio < 1.2
-    assert found.error / found.real_lower_bound < 1.1
+    actual = gd.plan(gd.workload(matrix, gd.Domain.of(x=gd.integers(1, 30))), ROW, epsilon=0.02)
+    assert actual.mechanism.name in {"KNorm", "Cube", "Identity"}
+    assert actual.ratio < 1.2
+    assert actual.error / actual.real_lower_bound < 1.1

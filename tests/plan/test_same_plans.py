@@ -54,32 +54,32 @@ def test_plans_are_the_same(text: str, pure: str, pure_error: float, normal: str
 
 
 def test_noise_narrower_than_a_row_is_weighed_as_it_is_rounded() -> None:
-    found = planned("mean(PAY)", 5.0)
-    assert found.mechanism.name == "Cube"
-    assert found.error == pytest.approx(0.42417, rel=1e-3)
+    actual = planned("mean(PAY)", 5.0)
+    assert actual.mechanism.name == "Cube"
+    assert actual.error == pytest.approx(0.42417, rel=1e-3)
 
 
 def test_what_is_beaten_errs_as_much_as_is_said() -> None:
     """The bound is below the error, and above what is chosen by more than an exact mechanism is allowed."""
-    found = planned("A; B; C")
-    (beaten,) = found.beaten
+    actual = planned("A; B; C")
+    (beaten,) = actual.beaten
     assert beaten.mechanism.name == "Identity"
-    assert 1.1 * found.error < beaten.least <= beaten.error
-    assert f"Identity (cannot err less than {beaten.least:.3g}"[:33] in found.left_out_in_words()
-    assert "Identity" not in {row["mechanism"] for row in found.table()}
+    assert 1.1 * actual.error < beaten.least <= beaten.error
+    assert f"Identity (cannot err less than {beaten.least:.3g}"[:33] in actual.left_out_in_words()
+    assert "Identity" not in {row["mechanism"] for row in actual.table()}
 
 
 @pytest.mark.parametrize("text", ["B; B*C", "A; B; C", "prefix(C)", "ranges(A)", "G*C; A"])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
 def test_the_least_error_of_noise_on_cells_is_below_its_error(text: str, epsilon: float) -> None:
-    noise = next(one for one in planned(text, epsilon).candidates if one.mechanism.name == "Identity")
+    noise = next(candidate for candidate in planned(text, epsilon).candidates if candidate.mechanism.name == "Identity")
     assert 0.5 * noise.error < noise.least < noise.error * (1 + 0.02)  # trial draws are within 2 %
 
 
 def test_only_what_is_further_off_than_a_tenth_is_beaten() -> None:
     candidates = list(planned("A; B; C").candidates)
-    for one in candidates:
-        vars(one).update(least=0.0, error=10.0)
+    for candidate in candidates:
+        vars(candidate).update(least=0.0, error=10.0)
     vars(candidates[1]).update(least=11.0, error=11.0)
     assert not weigh(candidates)[1]
     vars(candidates[1]).update(least=11.1, error=11.1)

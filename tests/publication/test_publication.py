@@ -88,11 +88,11 @@ def test_shares_are_in_proportion_to_weights_and_add_up(desk: Path) -> None:
 def test_all_shares_together_keep_no_more_than_the_whole(whole: gd.guarantees.Guarantee) -> None:
     weights = [Fraction(1), Fraction(1, 3), Fraction(7), Fraction(1, 10)]
     parts = [share_of(whole, weight / sum(weights)) for weight in weights]
-    facts, wanted = [part.to_dict() for part in parts], whole.to_dict()
-    for name in {"epsilon", "delta", "rho"} & set(wanted):
+    facts, expected = [part.to_dict() for part in parts], whole.to_dict()
+    for name in {"epsilon", "delta", "rho"} & set(expected):
         total = sum(Fraction(fact[name]) for fact in facts)
-        assert 0.999999 * wanted[name] < total <= Fraction(wanted[name]) * (1 + Fraction(1, 10**15))
-    if "mu" in wanted:
+        assert 0.999999 * expected[name] < total <= Fraction(expected[name]) * (1 + Fraction(1, 10**15))
+    if "mu" in expected:
         assert 0.999999 < sum(Fraction(fact["mu"]) ** 2 for fact in facts) <= 1
 
 
@@ -112,10 +112,10 @@ def test_an_accuracy_has_the_least_share_that_reaches_it(desk: Path) -> None:
 
 def test_other_shares_are_another_question(desk: Path) -> None:
     questions = Publication.load(desk / "publication.toml").queries
-    one, other = (shared(questions, [Fraction(share, 9) for share in shares]) for shares in ((3, 3, 3), (4, 3, 2)))
-    assert isinstance(one, Stacked)
-    assert one.digest() != other.digest()
-    assert one.text == other.text
+    first, other = (shared(questions, [Fraction(share, 9) for share in shares]) for shares in ((3, 3, 3), (4, 3, 2)))
+    assert isinstance(first, Stacked)
+    assert first.digest() != other.digest()
+    assert first.text == other.text
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -51,8 +51,13 @@ def test_the_labels_of_every_kind_of_term() -> None:
 @QUICK
 @given(stacks())
 def test_there_is_a_label_a_step_and_a_reach_for_everything(query) -> None:
-    assert len(query.labels) == query.n_answers == sum(one.n_answers for one in query.estimates)
-    assert len(query.steps) == len(query.reach) == query.n_released == sum(one.n_released for one in query.estimates)
+    assert len(query.labels) == query.n_answers == sum(estimate.n_answers for estimate in query.estimates)
+    assert (
+        len(query.steps)
+        == len(query.reach)
+        == query.n_released
+        == sum(estimate.n_released for estimate in query.estimates)
+    )
     assert (query.reach > 0).all()
     assert query.text == "; ".join(dict.fromkeys(term for term, _ in query.labels))
 
@@ -255,14 +260,16 @@ NUMBERS = gd.Domain(ODD.attributes, {name: gd.bounded(0, 10) for name in NAMES})
     ],
 )
 def test_every_name_can_be_asked_for_as_it_is_written(name: str, make) -> None:
-    asked = make(name)
-    read = gd.query(NUMBERS, asked.text)
-    assert (read.text, read.labels, read.digest()) == (asked.text, asked.labels, asked.digest())
+    requested = make(name)
+    read = gd.query(NUMBERS, requested.text)
+    assert (read.text, read.labels, read.digest()) == (requested.text, requested.labels, requested.digest())
 
 
 def test_quotes_stand_where_a_name_needs_them_and_may_stand_elsewhere() -> None:
-    asked = gd.query(NUMBERS, 'mean( "Region (NUTS)" )  by "plain" * "Sex*Age"; "the ""old"" one"; "by law, or not"')
-    assert asked.text == 'mean("Region (NUTS)") by plain*"Sex*Age"; "the ""old"" one"; by law, or not'
+    requested = gd.query(
+        NUMBERS, 'mean( "Region (NUTS)" )  by "plain" * "Sex*Age"; "the ""old"" one"; "by law, or not"'
+    )
+    assert requested.text == 'mean("Region (NUTS)") by plain*"Sex*Age"; "the ""old"" one"; by law, or not'
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,14 @@ def test_a_hundred_thousand_prefix_sums_are_never_written_out(unit) -> None:
 @pytest.mark.usefixtures("memory")
 def test_a_hundred_thousand_prefix_sums_are_planned() -> None:
     query = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, N)), "x")
-    found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
-    assert {one.mechanism.name for one in found.candidates} == {"Laplace", "Identity", "Gaussian", "Matrix"}
-    assert len(found.mechanism.prepare(gd.research_rng(1))(np.zeros(N, dtype=np.int64))) == N
+    actual = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
+    assert {candidate.mechanism.name for candidate in actual.candidates} == {
+        "Laplace",
+        "Identity",
+        "Gaussian",
+        "Matrix",
+    }
+    assert len(actual.mechanism.prepare(gd.research_rng(1))(np.zeros(N, dtype=np.int64))) == N
 
 
 @pytest.mark.usefixtures("memory")
@@ -57,8 +62,8 @@ def test_the_joint_table_of_many_attributes_is_never_made() -> None:
     assert (body.radius(1), body.radius(2)) == (35, 35**0.5)
     assert query.sensitivity(UNITS[1]).radius(1) == 70
     assert body.rank == 1 + 18 * 19 + 17 * 19**2
-    found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
-    assert [one.mechanism.name for one in found.candidates] == ["Laplace", "Gaussian", "Matrix"]
+    actual = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
+    assert [candidate.mechanism.name for candidate in actual.candidates] == ["Laplace", "Gaussian", "Matrix"]
     with pytest.raises(InvalidRequest, match="The joint table has"):
         body.support(np.ones(query.n_released))
 
@@ -97,10 +102,10 @@ def test_ten_million_marginals_are_planned_in_a_few_arrays(neighbours: str) -> N
     domain = gd.Domain.of(**{name: gd.integers(1, 150) for name in "abcd"})
     query = gd.marginals(domain, *combinations("abcd", 3))
     tracemalloc.start()
-    for asked in ({"epsilon": 1.0}, {"rho": 0.5}, {"epsilon": 1.0, "delta": 1e-6}):
-        found = gd.plan(query, gd.PrivacyUnit(neighbours=neighbours), **asked)
-        assert "Matrix" in {candidate.mechanism.name for candidate in found.candidates}
-        assert str(found)
+    for requested in ({"epsilon": 1.0}, {"rho": 0.5}, {"epsilon": 1.0, "delta": 1e-6}):
+        actual = gd.plan(query, gd.PrivacyUnit(neighbours=neighbours), **requested)
+        assert "Matrix" in {candidate.mechanism.name for candidate in actual.candidates}
+        assert str(actual)
     assert tracemalloc.get_traced_memory()[1] < 8 * 8 * query.n_answers
     tracemalloc.stop()
 

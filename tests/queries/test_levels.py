@@ -157,6 +157,6 @@ def test_answers_of_all_levels_are_made_to_add_up() -> None:
     query, ledger = gd.query(domain, "REGION; TRACT"), gd.Ledger.in_memory(gd.PureDP(1))
     laplace = gd.Laplace.calibrate(query.sensitivity(table.unit), gd.PureDP(1))
     release = gd.release(query, table, mechanism=laplace, ledger=ledger, rng=gd.research_rng(3))
-    north, south, one, two, three = release.processed("consistent", query=query).values
-    assert (one + two, three) == (pytest.approx(north), pytest.approx(south))
+    north, south, first, second, three = release.processed("consistent", query=query).values
+    assert (first + second, three) == (pytest.approx(north), pytest.approx(south))
     assert release.raw[2] + release.raw[3] != release.raw[0]

@@ -154,7 +154,7 @@ def test_a_body_that_is_too_small_would_be_caught(factor: float) -> None:
 def test_a_replaced_row_moves_ranges_as_far_as_counted(kind: type[Prefix | Ranges], n_cells: int) -> None:
     """Over all pairs of cells, by the rows themselves."""
     rows = kind(n_cells).apply(np.eye(n_cells))
-    apart = [np.abs(one - other) for one in rows for other in rows]
+    apart = [np.abs(row - other) for row in rows for other in rows]
     for p in (1, 2, np.inf):
         power = max((gaps.max() if np.isinf(p) else (gaps**p).sum()) for gaps in apart)
         assert kind(n_cells).largest_difference_power(p) == power

@@ -26,12 +26,12 @@ def exact(query, rows) -> np.ndarray:
 
 def true_shares(rows, of: str, by: str) -> list[float]:
     """Row by row: the share of each cell of `of` in each cell of `by` (or all), a third each where there are none."""
-    found = []
+    results = []
     for cell in range(3):
         for group in ({0}, {1}) if by else ({0, 1},):
             chosen = [row[of] for row in rows if not by or row[by] in group]
-            found.append(chosen.count(cell) / len(chosen) if chosen else 1 / 3)
-    return found
+            results.append(chosen.count(cell) / len(chosen) if chosen else 1 / 3)
+    return results
 
 
 @given(ROWS, st.sampled_from(["", "b", "c"]))
@@ -60,8 +60,8 @@ def test_text_asks_what_the_builder_asks_and_releases_the_counts_of_the_cells(te
     assert query.digest() != counts.digest(), "another question"
     assert [piece for piece in query.pieces] == [piece for piece in counts.pieces], "of the same numbers"
     for unit in (gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")):
-        one, other = (question.sensitivity(unit) for question in (query, counts))
-        assert [one.radius(p) for p in (1, 2)] == [other.radius(p) for p in (1, 2)]
+        first, other = (question.sensitivity(unit) for question in (query, counts))
+        assert [first.radius(p) for p in (1, 2)] == [other.radius(p) for p in (1, 2)]
     assert query.outlines[0].measure == "share"
     assert query.outlines[0].names == counts.outlines[0].names
 
@@ -103,11 +103,11 @@ def test_with_curves_the_interval_is_the_set_of_shares_that_the_counts_leave_ope
     for cell in range(6):
         far = np.abs(numbers[cell] - tried * totals[cell]) - np.interp(tried, share_places(4), curve)
         is_open = tried[far <= 1e-9] if totals[cell] > 0 else tried
-        wanted = np.append(is_open, answers[cell])
-        assert low[cell] <= wanted.min() + 1e-9
-        assert high[cell] >= wanted.max() - 1e-9
-        assert low[cell] >= wanted.min() - 1e-3
-        assert high[cell] <= wanted.max() + 1e-3
+        expected = np.append(is_open, answers[cell])
+        assert low[cell] <= expected.min() + 1e-9
+        assert high[cell] >= expected.max() - 1e-9
+        assert low[cell] >= expected.min() - 1e-3
+        assert high[cell] <= expected.max() + 1e-3
 
 
 def test_where_the_total_is_not_positive_nothing_is_known() -> None:

@@ -102,11 +102,11 @@ def test_the_guarantee_is_the_composition_of_the_parts() -> None:
 
 def test_every_part_must_be_valid_for_its_body() -> None:
     mechanism = gd.plan(QUERY, UNITS[0], epsilon=0.9).mechanism
-    one, two = (QUERY.sensitivity(unit).parts for unit in (UNITS[0], UNITS[1]))
-    assert mechanism.is_valid_for(Product(one))
+    first, second = (QUERY.sensitivity(unit).parts for unit in (UNITS[0], UNITS[1]))
+    assert mechanism.is_valid_for(Product(first))
     for place in range(3):
-        assert not mechanism.is_valid_for(Product((*one[:place], two[place], *one[place + 1 :])))
-    assert not mechanism.is_valid_for(one[0])
+        assert not mechanism.is_valid_for(Product((*first[:place], second[place], *first[place + 1 :])))
+    assert not mechanism.is_valid_for(first[0])
 
 
 @pytest.mark.parametrize("guarantee", [{"epsilon": 3000.0}, {"epsilon": 3000.0, "delta": 1e-6}], ids=str)

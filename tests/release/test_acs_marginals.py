@@ -24,7 +24,7 @@ def test_marginals_of_small_attributes_err_half_of_laplace(names: tuple[str, ...
     domain = gd.Domain.load(ACS / "domain.toml")
     query, unit = gd.marginals(domain, *itertools.combinations(names, 2)), gd.PrivacyUnit()
     made = gd.plan(query, unit, epsilon=1.0, delta=delta)
-    laplace = next(one.error for one in made.candidates if one.mechanism.name == "Laplace")
+    laplace = next(candidate.error for candidate in made.candidates if candidate.mechanism.name == "Laplace")
     assert laplace > 2 * made.error
     table = gd.Table.scan(ACS / "acs_ma2018.csv", domain=domain, unit=unit)
     exact = gd.release(query, table, ledger=gd.Ledger.in_memory(gd.PureDP(1e4)), epsilon=1e3, rng=gd.research_rng(0))

@@ -41,13 +41,13 @@ def release(key: str | None = None, **options) -> KeyRelease:
 
 def test_frequent_keys_are_shown_and_can_be_asked() -> None:
     account = ledger()
-    found = release(ledger=account)
-    assert found.keys == tuple(sorted(["Bern", "Basel", "Thun", *(f"c{i:02}" for i in range(20))]))
+    actual = release(ledger=account)
+    assert actual.keys == tuple(sorted(["Bern", "Basel", "Thun", *(f"c{i:02}" for i in range(20))]))
     assert (
-        np.abs(found.counts - [100 if key[0] in "BT" else 60 for key in found.keys]).max() <= 16
+        np.abs(actual.counts - [100 if key[0] in "BT" else 60 for key in actual.keys]).max() <= 16
     )  # as far as noise goes
-    domain = found.added_to(DOMAIN)
-    assert domain.attribute("CITY").labels == (*found.keys, "other")
+    domain = actual.added_to(DOMAIN)
+    assert domain.attribute("CITY").labels == (*actual.keys, "other")
     answer = gd.release(gd.query(domain, "CITY*SEX"), table(domain), ledger=account, epsilon=1.0)
     assert len(answer.labels) == 24 * 2
     assert account.spent == gd.ApproxDP(2.0, 1e-6)
@@ -89,19 +89,19 @@ def test_pay_comes_before_the_look_and_a_refusal_looks_at_nothing(monkeypatch) -
 
 
 def test_a_seeded_release_says_so() -> None:
-    found = release()
-    assert found.facts["research_seed"] == 1
-    assert "seeded: NOT PRIVATE" in repr(found)
+    actual = release()
+    assert actual.facts["research_seed"] == 1
+    assert "seeded: NOT PRIVATE" in repr(actual)
     assert "NOT PRIVATE" not in repr(release(rng=None))
 
 
 def test_nothing_says_a_hidden_key(tmp_path) -> None:
     """Not the release, its words, its page, nor the ledger's file."""
     account = gd.Ledger.open(tmp_path / "people.ledger", gd.ApproxDP(3.0, 1e-5))
-    found = release("cities", ledger=account)
-    shown = [found.to_json(), repr(found), *found.remarks(), repr(table()), repr(account.entries()), repr(account)]
-    found.save_html(tmp_path / "keys.html")
-    shown += [found._repr_html_(), table().domain._repr_html_(), account._repr_html_()]
+    actual = release("cities", ledger=account)
+    shown = [actual.to_json(), repr(actual), *actual.remarks(), repr(table()), repr(account.entries()), repr(account)]
+    actual.save_html(tmp_path / "keys.html")
+    shown += [actual._repr_html_(), table().domain._repr_html_(), account._repr_html_()]
     assert all(RARE not in text for text in shown)
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"Bern" in stored
@@ -126,14 +126,14 @@ def test_a_failing_look_says_nothing_of_keys_and_stays_paid(monkeypatch) -> None
 
 
 def test_the_page_says_what_is_guaranteed_and_shown(tmp_path) -> None:
-    found = release()
-    found.save_html(tmp_path / "keys.html")
+    actual = release()
+    actual.save_html(tmp_path / "keys.html")
     page = (tmp_path / "keys.html").read_text("utf-8")
     for said in ("Keys of CITY", "23 keys are shown", "This release protects nobody", "Bern", "one row"):
         assert said in page
-    assert all(line in page for line in found.remarks())
+    assert all(line in page for line in actual.remarks())
     with pytest.raises(InvalidRequest, match=r"ends in \.html"):
-        found.save_html(tmp_path / "keys.csv")
+        actual.save_html(tmp_path / "keys.csv")
 
 
 def test_a_notebook_says_that_keys_are_not_known_yet() -> None:
@@ -143,27 +143,27 @@ def test_a_notebook_says_that_keys_are_not_known_yet() -> None:
 
 def test_at_most_the_largest_keys_are_shown() -> None:
     domain = gd.Domain.of(CITY=gd.unknown_keys(3))
-    found = gd.release_keys(table(domain), "CITY", ASKED, ledger=ledger(), rng=gd.research_rng(4))
-    assert set(found.keys) == {"Bern", "Basel", "Thun"}
-    assert found.facts["passed"] == 23
-    assert "23 keys passed: the 3 with the largest noisy counts are shown." in found.remarks()
+    actual = gd.release_keys(table(domain), "CITY", ASKED, ledger=ledger(), rng=gd.research_rng(4))
+    assert set(actual.keys) == {"Bern", "Basel", "Thun"}
+    assert actual.facts["passed"] == 23
+    assert "23 keys passed: the 3 with the largest noisy counts are shown." in actual.remarks()
 
 
 def test_no_key_is_said_plainly_and_makes_no_domain() -> None:
     strict = gd.ApproxDP(0.01, 1e-9)
-    found = gd.release_keys(table(), "CITY", strict, ledger=ledger(), rng=gd.research_rng(1))
-    assert found.keys == ()
+    actual = gd.release_keys(table(), "CITY", strict, ledger=ledger(), rng=gd.research_rng(1))
+    assert actual.keys == ()
     assert "No key of CITY is shown: none that occurs passed the cut, and nothing else can be told of them." in (
-        found.remarks()
+        actual.remarks()
     )
     with pytest.raises(InvalidRequest, match="stays spent"):
-        found.added_to(DOMAIN)
+        actual.added_to(DOMAIN)
 
 
 def test_it_is_read_back_as_it_was() -> None:
-    found = release()
-    again = KeyRelease.from_json(found.to_json())
-    assert json.loads(again.to_json()) == json.loads(found.to_json())
+    actual = release()
+    again = KeyRelease.from_json(actual.to_json())
+    assert json.loads(again.to_json()) == json.loads(actual.to_json())
     with pytest.raises(InvalidRequest, match="no release of keys"):
         KeyRelease.from_json("{}")
 
@@ -181,19 +181,19 @@ def test_it_is_read_back_as_it_was() -> None:
 def test_a_person_changes_as_many_keys_as_the_unit_says(unit, n_changed) -> None:
     chosen = selection(table(unit=unit), "CITY", ASKED)
     assert chosen.n_changed == n_changed
-    found = gd.release_keys(table(unit=unit), "CITY", ASKED, ledger=ledger(), rng=gd.research_rng(2))
-    assert found.facts["mechanism"]["noise"] == chosen.describe()
+    actual = gd.release_keys(table(unit=unit), "CITY", ASKED, ledger=ledger(), rng=gd.research_rng(2))
+    assert actual.facts["mechanism"]["noise"] == chosen.describe()
 
 
 def test_what_is_refused_spends_nothing() -> None:
     account = ledger()
-    for attribute, asked, words in (
+    for attribute, requested, words in (
         ("CITY", gd.PureDP(1.0), "delta is 0"),
         ("SEX", ASKED, "The categories of SEX are known"),
         ("TOWN", ASKED, "There is no attribute 'TOWN'"),
     ):
         with pytest.raises(GaugedpError, match=words):
-            gd.release_keys(table(), attribute, asked, ledger=account)
+            gd.release_keys(table(), attribute, requested, ledger=account)
     with pytest.raises(InvalidRequest, match="table is of type str"):
         gd.release_keys("people.csv", "CITY", ASKED, ledger=account)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="ledger is of type str"):
@@ -203,12 +203,12 @@ def test_what_is_refused_spends_nothing() -> None:
 
 def test_the_domain_file_gets_the_keys_and_keeps_the_rest(tmp_path) -> None:
     (tmp_path / "domain.toml").write_text(FILE, "utf-8")
-    found = release()
-    found.save_domain(tmp_path / "domain.toml", tmp_path / "with-keys.toml")
+    actual = release()
+    actual.save_domain(tmp_path / "domain.toml", tmp_path / "with-keys.toml")
     written = (tmp_path / "with-keys.toml").read_text("utf-8")
     assert "# from the register" in written
     domain = gd.Domain.load(tmp_path / "with-keys.toml")
-    assert domain.attribute("CITY") == found.added_to(DOMAIN).attribute("CITY")
+    assert domain.attribute("CITY") == actual.added_to(DOMAIN).attribute("CITY")
     assert domain.captions.name("CITY") == "city"
     assert domain.attribute("SEX") == DOMAIN.attribute("SEX")
 

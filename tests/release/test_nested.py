@@ -127,19 +127,19 @@ def test_they_are_those_of_the_closed_form_of_marginals() -> None:
 def test_without_negatives_each_level_is_the_nearest_given_the_one_above(question) -> None:
     """Dense least squares of each level and those below, and for each area a root of the sum of what is at least 0."""
     query, values, deviations = question
-    F, found = columns(query), processed(question, *COUNTS)
+    F, actual = columns(query), processed(question, *COUNTS)
     levels = query.operator.nesting.split(np.arange(query.n_released))
     for i, level in enumerate(levels):
         below = np.concatenate([rows.ravel() for rows in levels[i:]])
         known, covariance = best(F[below], values[below], deviations[below])
         known, spread = known[: level.size], np.diag(covariance)[: level.size]
         if i == 0:
-            assert found[level.ravel()] == pytest.approx(np.maximum(known, 0), abs=1e-8)
+            assert actual[level.ravel()] == pytest.approx(np.maximum(known, 0), abs=1e-8)
             continue
         for area in levels[i - 1].ravel():
             parts = np.array([(F[area] >= F[row]).all() for row in level.ravel()])
-            wanted, u, total = known[parts], spread[parts], found[area]
-            assert found[level.ravel()[parts]] == pytest.approx(nearest(wanted, u, total), abs=1e-7)
+            expected, u, total = known[parts], spread[parts], actual[area]
+            assert actual[level.ravel()[parts]] == pytest.approx(nearest(expected, u, total), abs=1e-7)
 
 
 @examples(80)
@@ -158,9 +158,9 @@ def test_rounded_counts_are_whole_add_up_and_move_by_less_than_one(question, ste
 def test_an_area_with_nothing_has_nothing_below_it() -> None:
     query = gd.query(DOMAIN, "REGION; TRACT")
     values = np.concatenate([[-5.0, 0.0, 30.0], np.full(13, 2.0)])
-    found = process(COUNTS, values, query.are_counts, query, np.ones(16))
+    actual = process(COUNTS, values, query.are_counts, query, np.ones(16))
     deep = process(COUNTS, values - 1e9, query.are_counts, query, np.ones(16))
-    assert (found >= 0).all()
+    assert (actual >= 0).all()
     assert (deep == 0).all()
 
 

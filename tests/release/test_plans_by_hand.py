@@ -45,8 +45,8 @@ BUDGETS = [
 def test_no_kind_of_guarantee_is_a_way_to_underpay(table: Table, guarantee: dict[str, float]) -> None:
     """Each mechanism of a plan, under less than was asked for, and under each kind of budget."""
     made, refusing = gd.plan(QUERY, UNIT, **guarantee), Ledger.in_memory(gd.ApproxDP(50, 0.1))
-    for one, asked in itertools.product(made.candidates, TINY):
-        hand = dataclasses.replace(made, asked=asked, mechanism=one.mechanism)
+    for one, requested in itertools.product(made.candidates, TINY):
+        hand = dataclasses.replace(made, asked=requested, mechanism=one.mechanism)
         with pytest.raises(InvalidRequest, match="does not imply"):
             gd.release(QUERY, table, ledger=refusing, planned=hand)
     assert [entry.kind for entry in refusing.entries()] == ["open"]
@@ -65,7 +65,7 @@ def test_a_mechanism_of_ones_own_in_a_plan_has_an_error(table: Table) -> None:
     laplace = Laplace.calibrate(QUERY.sensitivity(UNIT), gd.PureDP(0.5))
     hand = dataclasses.replace(made, mechanism=laplace)
     assert hand.error == pytest.approx(
-        2 * next(one.error for one in made.candidates if one.mechanism.name == "Laplace"), rel=0.01
+        2 * next(candidate.error for candidate in made.candidates if candidate.mechanism.name == "Laplace"), rel=0.01
     )
     ledger = Ledger.in_memory(gd.PureDP(1))
     gd.release(QUERY, table, ledger=ledger, planned=hand)

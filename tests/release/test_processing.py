@@ -143,13 +143,13 @@ def level_by_level(query: Workload, values: np.ndarray, deviations: np.ndarray) 
 
     For questions that ask for the total, and for no sums.
     """
-    F, wanted = columns(query), consistent(query, values, deviations)
+    F, expected = columns(query), consistent(query, values, deviations)
     levels = np.concatenate([np.full(piece.cells.n_released, len(piece.attributes)) for piece in query.pieces])
     for level in sorted(set(levels)):
         weights = np.where(levels == level, 1 / deviations, 1e3) * (levels <= level)
-        table = scipy.optimize.nnls(F * weights[:, None], wanted * weights, maxiter=10**5)[0]
-        wanted = np.where(levels <= level, F @ table, wanted)
-    return wanted
+        table = scipy.optimize.nnls(F * weights[:, None], expected * weights, maxiter=10**5)[0]
+        expected = np.where(levels <= level, F @ table, expected)
+    return expected
 
 
 @pytest.mark.slow
@@ -171,10 +171,10 @@ def test_each_level_is_the_nearest_that_the_levels_before_allow(text: str, rows:
 def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: int, scale: float) -> None:
     query = gd.query(DOMAIN, text)
     values, deviations = noisy(query, seed)
-    found = without_negatives(query, scale * values[0], scale * deviations)
-    assert (found[query.are_counts] >= 0).all()
-    assert consistent(query, found, deviations) == pytest.approx(found, rel=1e-6, abs=1e-6 * scale + 1e-8)
-    for term, part in zip(query.estimates, split(query.estimates, found), strict=True):
+    actual = without_negatives(query, scale * values[0], scale * deviations)
+    assert (actual[query.are_counts] >= 0).all()
+    assert consistent(query, actual, deviations) == pytest.approx(actual, rel=1e-6, abs=1e-6 * scale + 1e-8)
+    for term, part in zip(query.estimates, split(query.estimates, actual), strict=True):
         if term.ratio:
             sums, sizes = part[: term.n_answers], part[term.n_answers :]
             assert (np.abs(sums) <= term.ratio[1] * sizes + 1e-6 * scale + 1e-8).all()
@@ -194,8 +194,8 @@ def test_it_errs_less_than_setting_single_counts_to_0_in_every_table_and_keeps_t
         plain = consistent(query, true + noise, deviations)
         joint = without_negatives(query, true + noise, deviations)
         assert joint[-1] == pytest.approx(max(plain[-1], 0), abs=0.1)
-        for row, found in enumerate((joint, np.maximum(plain, 0))):
-            parts = np.split((found - true) ** 2, [20, 30, 230])
+        for row, actual in enumerate((joint, np.maximum(plain, 0))):
+            parts = np.split((actual - true) ** 2, [20, 30, 230])
             errors[row] += [part.mean() for part in parts]
     assert (errors[0, :3] < errors[1, :3]).all()
     assert errors[0, 2] < 0.5 * errors[1, 2]
@@ -205,10 +205,10 @@ def test_it_errs_less_than_setting_single_counts_to_0_in_every_table_and_keeps_t
 def test_cells_alone_keep_the_total_that_they_add_up_to() -> None:
     query = gd.query(gd.Domain.of(A=gd.integers(1, 20), B=gd.integers(1, 10)), "A*B")
     values = 60 / 200 + np.random.default_rng(5).laplace(scale=3, size=200)
-    found = without_negatives(query, values, np.full(200, 3.0))
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(max(values.sum(), 0), abs=0.5)
-    assert np.maximum(values, 0).sum() > found.sum() + 100
+    actual = without_negatives(query, values, np.full(200, 3.0))
+    assert actual.min() >= 0
+    assert actual.sum() == pytest.approx(max(values.sum(), 0), abs=0.5)
+    assert np.maximum(values, 0).sum() > actual.sum() + 100
 
 
 def test_answers_that_need_not_move_stay() -> None:
@@ -221,10 +221,10 @@ def test_tables_that_need_not_move_stay_where_others_do() -> None:
     """A total and margins of whole numbers far above 0, and cells below it: no dust of descent on what is published."""
     query = gd.query(gd.Domain.of(A=gd.integers(1, 4), B=gd.integers(1, 30)), "count; A; B; A*B")
     cells = np.random.default_rng(2).integers(-4, 40, 120)
-    found = without_negatives(query, columns(query) @ cells, np.repeat(np.sqrt([120, 30, 4, 1]), [1, 4, 30, 120]))
-    assert found[:35] == pytest.approx((columns(query) @ cells)[:35], abs=1e-7)
-    assert found[35:].min() >= 0
-    assert found[35:].reshape(4, 30).sum(axis=1) == pytest.approx(found[1:5], abs=1e-9)
+    actual = without_negatives(query, columns(query) @ cells, np.repeat(np.sqrt([120, 30, 4, 1]), [1, 4, 30, 120]))
+    assert actual[:35] == pytest.approx((columns(query) @ cells)[:35], abs=1e-7)
+    assert actual[35:].min() >= 0
+    assert actual[35:].reshape(4, 30).sum(axis=1) == pytest.approx(actual[1:5], abs=1e-9)
 
 
 def test_a_total_without_noise_is_kept() -> None:
@@ -260,8 +260,8 @@ def released(ledger: Ledger, text: str, *steps: str, each: int = 20, **more: Any
     """A release with independent noise, which no two tables share."""
     query, table = gd.query(DOMAIN, text), Stand(each=each)
     laplace = gd.Laplace.calibrate(query.sensitivity(UNIT), gd.PureDP(0.1), query.reach)
-    asked: Any = {"mechanism": laplace, "rng": gd.research_rng(11), "processing": steps, **more}
-    return gd.release(query, table, ledger=ledger, **asked)  # type: ignore[arg-type]
+    requested: Any = {"mechanism": laplace, "rng": gd.research_rng(11), "processing": steps, **more}
+    return gd.release(query, table, ledger=ledger, **requested)  # type: ignore[arg-type]
 
 
 def test_it_is_off_by_default(ledger: Ledger) -> None:

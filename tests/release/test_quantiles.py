@@ -124,11 +124,11 @@ BUDGETS = [
 def test_what_is_charged(table: Table, budget: Any, guarantee: dict, spent: Any, near: float | None) -> None:
     account = Ledger.in_memory(budget)
     gd.release(QUERY, table, ledger=account, **guarantee)
-    found, wanted = account.spent.to_dict(), spent.to_dict()
-    for name, number in wanted.items():
+    actual, expected = account.spent.to_dict(), spent.to_dict()
+    for name, number in expected.items():
         if isinstance(number, float):
-            assert 0 < found[name] <= number * (1 + 1e-12)
-            assert near is None or found[name] >= number * (1 - near - 1e-12)
+            assert 0 < actual[name] <= number * (1 + 1e-12)
+            assert near is None or actual[name] >= number * (1 - near - 1e-12)
 
 
 def test_a_budget_by_orders_takes_the_exact_curve(table: Table) -> None:
@@ -142,9 +142,9 @@ def test_a_plan_by_hand_cannot_be_charged_for_less(table: Table, ledger: Ledger)
     from dataclasses import replace
 
     made = gd.plan(QUERY, UNITS[0], epsilon=1.0)
-    for asked in (PureDP(0.01), ApproxDP(0.01, 1e-6), ZCDP(1e-4), GaussianDP(0.01)):
+    for requested in (PureDP(0.01), ApproxDP(0.01, 1e-6), ZCDP(1e-4), GaussianDP(0.01)):
         with pytest.raises(InvalidRequest, match="does not imply"):
-            gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=asked))
+            gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=requested))
     assert float(ledger.spent.epsilon(0.0)) == 0
     gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=ApproxDP(1.0, 1e-6)))
     assert float(ledger.spent.epsilon(0.0)) == pytest.approx(1.0)

@@ -53,9 +53,9 @@ def spy(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, note: Callable[
     method = getattr(owner, name)
 
     def noted(*words: Any, **more: Any) -> Any:
-        found = method(*words, **more)
+        actual = method(*words, **more)
         note()
-        return found
+        return actual
 
     monkeypatch.setattr(owner, name, noted)
 
@@ -99,8 +99,8 @@ def test_the_payment_is_on_the_disk_before_the_look(
 def test_the_answer_is_stored_before_it_is_returned(table: Table, ledger: Ledger, acts: list[str]) -> None:
     answer = gd.release(QUERY, table, ledger=ledger, epsilon=0.5, key="first")
     assert acts[-1] == "stored"
-    found = ledger.reserve([PureDP(0.5)], table="people", unit=UNIT, request=ledger.entries()[2].request, key="first")
-    assert found.released.decode() == answer.to_json()
+    actual = ledger.reserve([PureDP(0.5)], table="people", unit=UNIT, request=ledger.entries()[2].request, key="first")
+    assert actual.released.decode() == answer.to_json()
 
 
 @pytest.mark.parametrize("guarantee", [{"epsilon": 2.5}, {"rho": 0.1}, {"mu": 0.1}], ids=str)
@@ -326,8 +326,8 @@ def test_json_holds_everything(table: Table) -> None:
     assert again.values.tolist() == answer.values.tolist()
     for level in (0.5, 0.95):
         for together in (False, True):
-            for one, other in zip(again.interval(level, together), answer.interval(level, together), strict=True):
-                assert one.tolist() == other.tolist()
+            for first, other in zip(again.interval(level, together), answer.interval(level, together), strict=True):
+                assert first.tolist() == other.tolist()
 
 
 def test_numbers_beyond_64_bits_stay_whole(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -471,7 +471,7 @@ def test_errors_of_the_door_are_of_one_kind() -> None:
 def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
     ledger = Ledger.in_memory(gd.ApproxDP(1, 1e-3))
     made = gd.plan(QUERY, UNIT, epsilon=0.5, delta=1e-6)
-    gaussian = next(one.mechanism for one in made.candidates if one.mechanism.name == "Gaussian")
+    gaussian = next(candidate.mechanism for candidate in made.candidates if candidate.mechanism.name == "Gaussian")
     honest = dataclasses.replace(made, mechanism=gaussian)
     cheap = dataclasses.replace(honest, asked=gd.ApproxDP(0.001, 1e-9))
     with pytest.raises(InvalidRequest, match="does not imply"):

@@ -42,9 +42,11 @@ def test_each_attribute_has_a_column_and_none_where_a_term_has_it_not() -> None:
     assert list(frame.columns) == [
         "SEX", "AGE", "query", "estimate", "lower", "upper", "lower_all", "upper_all", "cell",
     ]  # fmt: skip
-    found = [tuple(None if pd.isna(value) else value for value in row) for row in frame[["SEX", "AGE", "query"]].values]
-    assert found[:4] == [(None, None, "count"), ("1", None, "SEX"), ("2", None, "SEX"), ("1", "[0,20)", "SEX*AGE")]
-    assert found[-1] == ("2", None, "mean(PAY) by SEX")
+    results = [
+        tuple(None if pd.isna(value) else value for value in row) for row in frame[["SEX", "AGE", "query"]].values
+    ]
+    assert results[:4] == [(None, None, "count"), ("1", None, "SEX"), ("2", None, "SEX"), ("1", "[0,20)", "SEX*AGE")]
+    assert results[-1] == ("2", None, "mean(PAY) by SEX")
     assert (frame["lower_all"] <= frame["lower"]).all()
     assert (frame["upper_all"] >= frame["upper"]).all()
 
@@ -117,8 +119,8 @@ def test_labels_stand_in_place_of_codes() -> None:
 
 def test_captions_change_no_question() -> None:
     plain = gd.Domain.of(**{**DOMAIN.attributes, **DOMAIN.columns})
-    one, other = (gd.query(domain, "SEX*AGE; mean(PAY) by SEX") for domain in (DOMAIN, plain))
-    assert one.digest() == other.digest()
+    first, other = (gd.query(domain, "SEX*AGE; mean(PAY) by SEX") for domain in (DOMAIN, plain))
+    assert first.digest() == other.digest()
     assert plain == DOMAIN
 
 

@@ -48,9 +48,9 @@ def six(values: list[float | None]) -> list[float | None]:
 
 
 def data(page: str) -> dict[str, Any]:
-    found = re.findall(r'<script type="application/json" id="explorer-data">(.*?)</script>', page, re.DOTALL)
-    assert len(found) == 1
-    return json.loads(found[0])
+    actual = re.findall(r'<script type="application/json" id="explorer-data">(.*?)</script>', page, re.DOTALL)
+    assert len(actual) == 1
+    return json.loads(actual[0])
 
 
 class Reader(HTMLParser):
@@ -77,7 +77,7 @@ def test_every_point_is_what_the_plan_says(explored: Explored) -> None:
     }
     for point in explored.points:
         made = gd.plan(query(), UNIT, epsilon=point.epsilon, delta=point.delta or None)
-        assert point.errors == {one.mechanism.name: one.error for one in made.candidates}
+        assert point.errors == {candidate.mechanism.name: candidate.error for candidate in made.candidates}
         assert (point.chosen, point.error) == (made.mechanism.name, made.error)
         assert list(point.widths) == [width for term in made.terms() for width in term["interval_95"]]
         bounds = (made.lower_bound, made.real_lower_bound) if point.delta == 0 else (0.0, 0.0)
@@ -121,10 +121,10 @@ def test_points_come_from_coarse_to_fine_each_once() -> None:
 
 def test_without_time_the_first_round_is_made_and_the_page_says_how_few() -> None:
     told: list[float] = []
-    found = explore(query("SEX"), UNIT, (EPSILONS, ()), seconds=0.0, on_progress=told.append)
-    assert [point.epsilon for point in found.points] == [0.002, 0.004, 0.025, 0.16, 1.0, 6.3, 20.0]
+    actual = explore(query("SEX"), UNIT, (EPSILONS, ()), seconds=0.0, on_progress=told.append)
+    assert [point.epsilon for point in actual.points] == [0.002, 0.004, 0.025, 0.16, 1.0, 6.3, 20.0]
     assert told == pytest.approx([(i + 1) / 41 for i in range(7)])
-    assert "computed at 7 of 41 values of ε" in explorer_page.page(found, (1.0, 0.0))
+    assert "computed at 7 of 41 values of ε" in explorer_page.page(actual, (1.0, 0.0))
 
 
 def ticking(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
@@ -142,9 +142,9 @@ def ticking(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
 @pytest.mark.parametrize(("seconds", "n_points"), [(15.0, 7), (15.9, 7), (16.0, 8), (1e-9, 2)])
 def test_no_point_is_begun_that_would_be_late(monkeypatch: pytest.MonkeyPatch, seconds: float, n_points: int) -> None:
     ticking(monkeypatch, each=2.0)
-    found = explore(query("SEX"), UNIT, seconds=seconds)
-    assert len(found.points) == n_points
-    assert {0.002, 20.0} <= {point.epsilon for point in found.curve(0.0)}
+    actual = explore(query("SEX"), UNIT, seconds=seconds)
+    assert len(actual.points) == n_points
+    assert {0.002, 20.0} <= {point.epsilon for point in actual.curve(0.0)}
 
 
 @pytest.mark.parametrize(("n_points", "deltas"), [(2, (0.0,)), (5, (0.0, 1e-10)), (9, (0.0, 1e-10, 1e-4))])
@@ -152,12 +152,12 @@ def test_a_page_is_of_use_whenever_the_time_is_up(
     monkeypatch: pytest.MonkeyPatch, n_points: int, deltas: tuple[float, ...]
 ) -> None:
     ticking(monkeypatch, each=1.0)
-    found = explore(query("SEX"), UNIT, seconds=n_points)
-    assert len(found.points) == n_points
-    assert found.deltas == deltas
-    page = explorer_page.page(found, (1.0, 0.0))
+    actual = explore(query("SEX"), UNIT, seconds=n_points)
+    assert len(actual.points) == n_points
+    assert actual.deltas == deltas
+    page = explorer_page.page(actual, (1.0, 0.0))
     assert data(page)["deltas"] == list(deltas)
-    assert all(f"computed at {len(found.curve(delta))} of 41 values of ε" in page for delta in deltas)
+    assert all(f"computed at {len(actual.curve(delta))} of 41 values of ε" in page for delta in deltas)
 
 
 def test_the_stopwatch_counts_the_clock_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +173,9 @@ def test_the_stopwatch_counts_the_clock_and_the_processor(monkeypatch: pytest.Mo
 
 def test_points_that_cannot_be_planned_are_left_out() -> None:
     domain = gd.Domain.of(BIG=gd.bounded(0, 2**39))
-    found = explore(gd.query(domain, "sum(BIG)"), UNIT, ((1e-9, 1.0, 2.0), ()))
-    assert [point.epsilon for point in found.curve(0.0)] == [1.0, 2.0]
-    assert data(explorer_page.page(found, (1.0, 0.0)))["curves"][0]["at"] == [1, 2]
+    actual = explore(gd.query(domain, "sum(BIG)"), UNIT, ((1e-9, 1.0, 2.0), ()))
+    assert [point.epsilon for point in actual.curve(0.0)] == [1.0, 2.0]
+    assert data(explorer_page.page(actual, (1.0, 0.0)))["curves"][0]["at"] == [1, 2]
     with pytest.raises(InvalidRequest):
         explore(gd.query(domain, "sum(BIG)"), UNIT, ((1e-9, 2e-9), ()))
 
@@ -213,11 +213,11 @@ def test_guesses_and_searches_of_the_worst_mechanism(epsilon: float, delta: floa
     right = float(np.maximum(p, q).sum() / 2)
     said = sentences(epsilon, delta)
     assert right <= number(said["guess"]) + 1e-12 <= right + 1.001e-3
-    left, found = 0.01, 0.0
+    left, actual = 0.01, 0.0
     for here, there in zip(p, q, strict=True):  # the best search: outcomes in falling order of p/q
         taken = min(1.0, left / there) if there > 0 else 1.0
-        found, left = found + taken * here, left - taken * there
-    assert found <= number(said["found"]) + 1e-12 <= found + 1.001e-3
+        actual, left = actual + taken * here, left - taken * there
+    assert actual <= number(said["found"]) + 1e-12 <= actual + 1.001e-3
 
 
 @pytest.mark.parametrize("belief", [0.01, 0.1, 0.5, 0.9])
@@ -254,12 +254,12 @@ def test_numbers_are_rounded_to_the_careful_side() -> None:
 @pytest.mark.parametrize("column", [None, "<i>pid"])
 @pytest.mark.parametrize("start", [(1.0, 0.0), (1.0, 1e-6)])
 def test_sentences_for_every_unit(neighbours: str, column: str | None, start: tuple[float, float]) -> None:
-    found = protected(gd.PrivacyUnit(column, neighbours, 2 if column else 1).to_dict(), start)
-    assert "<i>" not in found
-    assert ("&lt;i&gt;pid" in found) == (column is not None)
-    assert ("is in the table" in found) == (neighbours == "add_remove")
-    assert found.count('data-say="guess"') == 1
-    shown = re.findall(r'<span data-when="(pure|delta)"( hidden="hidden")?>', found)
+    actual = protected(gd.PrivacyUnit(column, neighbours, 2 if column else 1).to_dict(), start)
+    assert "<i>" not in actual
+    assert ("&lt;i&gt;pid" in actual) == (column is not None)
+    assert ("is in the table" in actual) == (neighbours == "add_remove")
+    assert actual.count('data-say="guess"') == 1
+    shown = re.findall(r'<span data-when="(pure|delta)"( hidden="hidden")?>', actual)
     assert {(kind, not hidden) for kind, hidden in shown} == {("pure", start[1] == 0), ("delta", start[1] > 0)}
 
 
@@ -277,11 +277,11 @@ def test_no_text_is_code(text: str) -> None:
 def test_hostile_names_and_units() -> None:
     name = "</script><b>&\u2028"
     domain = gd.Domain.of(**{name: ["a", "b"]})
-    found = explore(gd.marginals(domain, (name,)), gd.PrivacyUnit(column=name, max_rows=2), GRID)
-    page = explorer_page.page(found, (1.0, 0.0))
+    actual = explore(gd.marginals(domain, (name,)), gd.PrivacyUnit(column=name, max_rows=2), GRID)
+    page = explorer_page.page(actual, (1.0, 0.0))
     assert HOSTILE not in page
     assert data(page)["measures"] == [f'"{name}"']  # a space at its end: a question writes it in quotes
-    assert Reader(page).tags.count("b") == Reader(explorer_page.section(found, (1.0, 0.0))).tags.count("b")
+    assert Reader(page).tags.count("b") == Reader(explorer_page.section(actual, (1.0, 0.0))).tags.count("b")
     assert all("\u2028" not in part for part in re.findall(r"<script.*?</script>", page, re.DOTALL))
 
 
@@ -349,9 +349,9 @@ def test_the_same_parts_give_the_same_page(explored: Explored, text: str) -> Non
 
 
 def test_quantiles_are_in_rows() -> None:
-    found = explore(query("median(PAY)"), UNIT, ((0.5, 1.0), ()))
-    assert found.in_rows
-    page = explorer_page.page(found, (1.0, 0.0))
+    actual = explore(query("median(PAY)"), UNIT, ((0.5, 1.0), ()))
+    assert actual.in_rows
+    page = explorer_page.page(actual, (1.0, 0.0))
     assert "in rows" in page
     assert data(page)["measures"] == ["median(PAY)"]
 

@@ -80,8 +80,8 @@ def check_shown(page: Any, made: gd.Plan) -> None:
     assert page.inner_text("#explorer-taken") == f"Chosen: {made.mechanism.name}."
     assert page.inner_text("#explorer-how") == "Computed at this point."
     rows = {row[0]: row[1] for row in cells(page, ".mechanisms")}
-    for one in made.candidates:
-        assert rows.pop(one.mechanism.name) == short(one.error)
+    for candidate in made.candidates:
+        assert rows.pop(candidate.mechanism.name) == short(candidate.error)
     assert set(rows.values()) <= {"–"}
     widths = [width for term in made.terms() for width in term["interval_95"]]
     assert [row[1] for row in cells(page, "#explorer-terms table")] == [short(width) for width in widths]
@@ -122,14 +122,14 @@ def test_between_the_points_numbers_are_interpolated_and_say_so(page: Any) -> No
 
 
 def test_from_an_error_to_epsilon(page: Any, explored: Explored) -> None:
-    wanted = math.sqrt(planned(0.5).error * planned(1.0).error)
-    page.fill("#explorer-wanted", repr(wanted))
+    expected = math.sqrt(planned(0.5).error * planned(1.0).error)
+    page.fill("#explorer-wanted", repr(expected))
     said = page.inner_text("#explorer-needed")
-    found = float(said.split()[2].rstrip(","))
-    assert found == pytest.approx(gd.plan(explored.query, explored.unit, error=wanted).epsilon, rel=0.03)
+    actual = float(said.split()[2].rstrip(","))
+    assert actual == pytest.approx(gd.plan(explored.query, explored.unit, error=expected).epsilon, rel=0.03)
     assert f"At ε = 1 it is {short(planned(1.0).error)}, computed." in said
     page.click("#explorer-go")
-    assert float(page.input_value("#explorer-number")) == pytest.approx(found, rel=0.01)
+    assert float(page.input_value("#explorer-number")) == pytest.approx(actual, rel=0.01)
     for text, sentence in (
         ("0.0001", "Not reached"),
         ("1e9", "is enough"),

@@ -138,8 +138,16 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
         single = f"<strong>{estimate}</strong> 95\u00a0% interval: {low} to {high}"
         assert (single if cell == "all" else f'<th scope="row">{cell}</th>{row}') in page
     paid = answer.facts["account"]
-    for wanted in (answer.facts["query"], "people", "ε = 0.5", "ε = 1.5", "exact", answer.facts["digest"], paid["tip"]):
-        assert wanted in shown
+    for expected in (
+        answer.facts["query"],
+        "people",
+        "ε = 0.5",
+        "ε = 1.5",
+        "exact",
+        answer.facts["digest"],
+        paid["tip"],
+    ):
+        assert expected in shown
     for rule in answer.facts["rules"]:
         assert rule in shown
     assert "probability at least 95 %" in shown

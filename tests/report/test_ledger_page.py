@@ -113,12 +113,12 @@ def test_what_the_rest_would_buy_is_affordable(clock: Any, kind: str) -> None:
         assert spending.budget.admits(spent, charge)
         spent = add(spent, charge)
     assert not spending.budget.admits(spent, charge)
-    asked = numbers_left(spending.budget, spending.budget.left(spending.spent))
-    whole = gd.guarantees.parse_guarantee.guarantee_asked(**asked)
+    requested = numbers_left(spending.budget, spending.budget.left(spending.spent))
+    whole = gd.guarantees.parse_guarantee.guarantee_asked(**requested)
     assert ledger.affords(whole)
     width = bar_of_a_count(spending, UNIT)
     assert width is not None
-    assert width == gd.plan(gd.query(gd.Domain.of(A=["1"]), "count"), UNIT, **asked).terms()[0]["interval_95"][0]
+    assert width == gd.plan(gd.query(gd.Domain.of(A=["1"]), "count"), UNIT, **requested).terms()[0]["interval_95"][0]
 
 
 def test_nothing_is_bought_with_nothing() -> None:

@@ -152,9 +152,9 @@ def test_a_model_shows_its_release_or_its_parameters() -> None:
 
 
 def test_an_audit_says_its_verdict() -> None:
-    found = SHOWN["audit"](None)
-    shown = text(found._repr_html_())
-    assert found.verdict in shown
+    actual = SHOWN["audit"](None)
+    shown = text(actual._repr_html_())
+    assert actual.verdict in shown
     assert "may alarm" in shown
 
 

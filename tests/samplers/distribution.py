@@ -7,24 +7,24 @@ import mpmath
 
 def weights(rate: Fraction, growth: Fraction, length: int | None) -> list[mpmath.mpf]:
     """Return e^(−k·rate − k(k−1)/2·growth) for k below `length`, or until they are below the precision."""
-    found: list[mpmath.mpf] = []
+    results: list[mpmath.mpf] = []
     floor = mpmath.ldexp(1, -mpmath.mp.prec)
-    while length is None or len(found) < length:
-        k = len(found)
+    while length is None or len(results) < length:
+        k = len(results)
         exponent = k * rate + k * (k - 1) * growth / 2
-        found.append(mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator))
-        if found[-1] < floor and length is None:
+        results.append(mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator))
+        if results[-1] < floor and length is None:
             break
-    return found
+    return results
 
 
 def cumulative(rate: Fraction, growth: Fraction = Fraction(0), length: int | None = None) -> list[mpmath.mpf]:
     """Return P(X ≤ k) for k = 0, 1, 2, … of the law with these weights."""
     terms = weights(rate, growth, length)
-    total, running, found = mpmath.fsum(terms), mpmath.mpf(0), []
+    total, running, actual = mpmath.fsum(terms), mpmath.mpf(0), []
     if length is None and growth == 0:
         total += terms[-1] / mpmath.expm1(mpmath.mpf(rate.numerator) / rate.denominator)
     for term in terms:
         running += term
-        found.append(running / total)
-    return found
+        actual.append(running / total)
+    return actual

@@ -16,8 +16,8 @@ class Playback:
         self.drawn: list[int] = []
 
     def words(self, count: int) -> np.ndarray:
-        found = self._words.pop(0)
-        return np.resize(found, count)
+        actual = self._words.pop(0)
+        return np.resize(actual, count)
 
     def integer(self, n_bits: int) -> int:
         assert n_bits == 64

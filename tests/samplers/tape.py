@@ -88,7 +88,7 @@ def misses_of_floats(law: Law, reals: Tape, true_values: Callable[[Law, Tape, in
         half = 1000.5 if true[0] > 0 else -1000.5
         lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
         with mpmath.workprec(MANY):
-            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
-        assert list(rounded(law, single, lattice)[0]) == wanted
-        wrong += int(np.rint(law.floats(single, 64)[0][0, 0] * lattice[0])) != wanted[0]
+            expected = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
+        assert list(rounded(law, single, lattice)[0]) == expected
+        wrong += int(np.rint(law.floats(single, 64)[0][0, 0] * lattice[0])) != expected[0]
     return wrong

@@ -45,8 +45,8 @@ def by_noise(noise, body: Polytope) -> tuple[float, float]:
 def by_hit_and_run(body: Polytope) -> tuple[float, float]:
     rank, chains = body.rank, 20
     points = hit_and_run(body, chains * 60, gd.research_rng(5), chains=chains, thin=max(2, rank // 2))
-    found = estimate(scaled_lengths(body, points).reshape(chains, -1))
-    return found.mean, found.standard_error
+    actual = estimate(scaled_lengths(body, points).reshape(chains, -1))
+    return actual.mean, actual.standard_error
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -54,12 +54,12 @@ def test_samplers_agree(name: str) -> None:
     """E‖Z‖ in coordinates: each pair within 3.5 of their standard errors, on every body (29 pairs: 1 % false alarm)."""
     body = BODIES[name]
     ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
-    found = {"walk": by_noise(ByWalk(ready, body.factor), body), "hit and run": by_hit_and_run(body)}
+    results = {"walk": by_noise(ByWalk(ready, body.factor), body), "hit and run": by_hit_and_run(body)}
     if ready.coordinates.shape[1] <= MOST_HULL_POINTS.get(ready.rank, 0):
-        found["list"] = by_noise(ByFacets(ready, body.factor), body)
-    for one, (mean, error) in found.items():
-        for other, (their_mean, their_error) in found.items():
-            assert abs(mean - their_mean) <= 3.5 * np.hypot(error, their_error), (one, other, found)
+        results["list"] = by_noise(ByFacets(ready, body.factor), body)
+    for one, (mean, error) in results.items():
+        for other, (their_mean, their_error) in results.items():
+            assert abs(mean - their_mean) <= 3.5 * np.hypot(error, their_error), (one, other, results)
 
 
 def test_noise_a_tenth_too_small_is_seen() -> None:

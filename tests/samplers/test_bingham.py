@@ -58,8 +58,8 @@ def test_the_law_of_the_score_is_the_density(d: int, strength: float) -> None:
     spike = np.outer(turn[:, 0], turn[:, 0])
     size = N if d < 500 else 3000
     one = Bingham.of(spike, strength * d)
-    found = (one.draw(size, gd.research_rng(3)) @ turn[:, 0]) ** 2
-    assert stats.kstest(spike_cdf(d, strength * d, found), "uniform").pvalue > ALARM
+    actual = (one.draw(size, gd.research_rng(3)) @ turn[:, 0]) ** 2
+    assert stats.kstest(spike_cdf(d, strength * d, actual), "uniform").pvalue > ALARM
     if strength >= 1 and d <= 3:  # in more dimensions it hardly ever accepts
         wrong = Divided(one.vectors, one.rates, one.b).draw(size, gd.research_rng(3)) @ turn[:, 0]
         assert stats.kstest(spike_cdf(d, strength * d, wrong**2), "uniform").pvalue < 1e-9

@@ -23,8 +23,10 @@ def fits(found: np.ndarray, chances: np.ndarray) -> float:
     seen = np.bincount(found, minlength=len(chances))
     assert len(seen) == len(chances)
     assert not seen[chances == 0].any()
-    wanted = chances[chances > 0] * len(found)
-    return float(scipy.special.chdtrc(max(1, len(wanted) - 1), ((seen[chances > 0] - wanted) ** 2 / wanted).sum()))
+    expected = chances[chances > 0] * len(found)
+    return float(
+        scipy.special.chdtrc(max(1, len(expected) - 1), ((seen[chances > 0] - expected) ** 2 / expected).sum())
+    )
 
 
 def law(gaps, rate, counts=None) -> np.ndarray:
@@ -52,10 +54,10 @@ def test_the_law(monkeypatch, in_integers: bool, gaps, rate, counts) -> None:
     if in_integers:  # every draw is undecided by floats
         monkeypatch.setattr(choice, "_MARGIN", 2.0)
         size //= 40
-    found = choose(np.array(gaps), rate, size, gd.research_rng(1), None if counts is None else np.array(counts))
+    actual = choose(np.array(gaps), rate, size, gd.research_rng(1), None if counts is None else np.array(counts))
     shifted = [gap - min(g for g, c in zip(gaps, counts or gaps, strict=True) if counts is None or c) for gap in gaps]
-    assert found.dtype == np.int64
-    assert fits(found, law(shifted, rate, counts)) > LEAST
+    assert actual.dtype == np.int64
+    assert fits(actual, law(shifted, rate, counts)) > LEAST
 
 
 def test_floats_and_integers_decide_alike() -> None:

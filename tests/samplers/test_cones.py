@@ -32,9 +32,9 @@ PRECISIONS = (8, 16, 53, 120)
 
 
 def law(name: str) -> ConeNoise:
-    found = gauge_noise(Polytope.symmetric_hull(BODIES[name])).law
-    assert isinstance(found, ConeNoise)
-    return found
+    actual = gauge_noise(Polytope.symmetric_hull(BODIES[name])).law
+    assert isinstance(actual, ConeNoise)
+    return actual
 
 
 def determinant(rows: list[list[Fraction]]) -> Fraction:
@@ -59,9 +59,9 @@ def test_volumes_and_hyperplanes_are_those_of_rational_numbers(name: str) -> Non
 @pytest.mark.parametrize("name", ["reals", "roots"])
 def test_every_direction_is_in_as_many_cones(name: str) -> None:
     """And its gauge is the sum of the weights, by a linear program. The control lacks a cone."""
-    found, body = law(name), Polytope.symmetric_hull(BODIES[name])
+    actual, body = law(name), Polytope.symmetric_hull(BODIES[name])
     points = np.random.default_rng(1).normal(size=(40, len(BODIES[name])))
-    weights = np.linalg.solve(found.cones.columns[None], points[:, None, :, None])[..., 0]
+    weights = np.linalg.solve(actual.cones.columns[None], points[:, None, :, None])[..., 0]
     inside = (weights >= 0).all(axis=2)
     assert (inside.sum(axis=1) == inside[0].sum()).all()
     assert inside[0].any()
@@ -105,44 +105,44 @@ def truth(found: ConeNoise, reals: Tape, draw: int) -> list[mpmath.mpf]:
 
 @pytest.mark.parametrize("name", BODIES)
 def test_every_first_precision_gives_the_integers_of_the_truth(name: str) -> None:
-    found, lattice = law(name), np.array([30.0])
-    wanted = rounded(found, tape(found, 400, 1), lattice)
+    actual, lattice = law(name), np.array([30.0])
+    expected = rounded(actual, tape(actual, 400, 1), lattice)
     for first_bits in PRECISIONS:
-        assert np.array_equal(rounded(found, tape(found, 400, 1), lattice, first_bits), wanted), first_bits
-    reals = tape(found, 400, 1)
+        assert np.array_equal(rounded(actual, tape(actual, 400, 1), lattice, first_bits), expected), first_bits
+    reals = tape(actual, 400, 1)
     for draw in range(30):
-        assert list(wanted[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(found, reals, draw)]
-    _, bounds = found.floats(tape(found, 400, 1), 8)
+        assert list(expected[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(actual, reals, draw)]
+    _, bounds = actual.floats(tape(actual, 400, 1), 8)
     assert (bounds.max(axis=1) * 300 > 0.5).mean() > 0.9
 
 
 def test_at_the_end_of_a_share_further_bits_pick_the_cone() -> None:
     """The first word of a number is that before the end of a share, to 64 bits: floats do not know the cone."""
-    found = law("reals")
-    total = sum(found.cones.sizes)
-    end = (found.cones.sizes[0] << 64) // total
-    reals = tape(found, 50, 3)
+    actual = law("reals")
+    total = sum(actual.cones.sizes)
+    end = (actual.cones.sizes[0] << 64) // total
+    reals = tape(actual, 50, 3)
     reals.words = reals.words.copy()
     reals.words[:, 0] = end
-    assert np.isinf(found.floats(reals, 64)[1]).all()
-    drawn = rounded(found, reals, np.array([50.0]))
+    assert np.isinf(actual.floats(reals, 64)[1]).all()
+    drawn = rounded(actual, reals, np.array([50.0]))
     for draw in range(50):
-        assert list(drawn[draw]) == [int(mpmath.floor(50 * x + 0.5)) for x in truth(found, reals, draw)]
+        assert list(drawn[draw]) == [int(mpmath.floor(50 * x + 0.5)) for x in truth(actual, reals, draw)]
 
 
 @pytest.mark.parametrize("n_bits", [8, 64])
 def test_a_cone_is_known_where_both_ends_of_a_number_lie_in_its_share(n_bits: int) -> None:
     """Also of shares below 2^−64, and of the last: what is known is what rational numbers say."""
     sizes = [1, 2**70, 1, 3, 2**71, 2**40, 1]
-    found = Shares(sizes)
+    actual = Shares(sizes)
     ends = [Fraction(sum(sizes[: place + 1]), sum(sizes)) for place in range(7)]
     words = sorted({max(0, min(2**n_bits - 1, int(end * 2**n_bits) + k)) for end in ends for k in (-1, 0, 1)})
-    picked, is_known = found.picked(np.array(words, dtype=np.uint64), n_bits)
+    picked, is_known = actual.picked(np.array(words, dtype=np.uint64), n_bits)
     for word, index, known in zip(words, picked, is_known, strict=True):
         low, high = Fraction(word, 2**n_bits), Fraction(word + 1, 2**n_bits)
         cones = [place for place in range(7) if low >= (ends[place - 1] if place else 0) and high <= ends[place]]
         assert (cones == [index]) if known else not cones
-        assert found.index(word, n_bits) == (index if known else None)
+        assert actual.index(word, n_bits) == (index if known else None)
     assert not is_known[-1]
 
 
@@ -151,10 +151,10 @@ def test_a_cone_is_known_where_both_ends_of_a_number_lie_in_its_share(n_bits: in
 def test_the_gauge_has_the_law_of_a_gamma_variable(name: str) -> None:
     """‖z‖_K ~ Gamma(r). False alarm 10⁻⁶; the control has one more."""
     fine, rank = 2.0**20, len(BODIES[name])
-    found = law(name)
-    draws = rounded_draws(found, 4000, np.array([fine]), gd.research_rng(5)) / fine
-    planes = found.cones.normals.astype(float) / np.array(found.cones.sizes, dtype=float)[:, None]
-    gauges = (draws @ planes.T).max(axis=1) * 2.0**found.cones.exponent
+    actual = law(name)
+    draws = rounded_draws(actual, 4000, np.array([fine]), gd.research_rng(5)) / fine
+    planes = actual.cones.normals.astype(float) / np.array(actual.cones.sizes, dtype=float)[:, None]
+    gauges = (draws @ planes.T).max(axis=1) * 2.0**actual.cones.exponent
     assert scipy.stats.kstest(gauges, scipy.stats.gamma(rank).cdf).pvalue > 1e-6
     assert scipy.stats.kstest(gauges, scipy.stats.gamma(rank + 1).cdf).pvalue < 1e-6
     moment = gauge_noise(Polytope.symmetric_hull(BODIES[name])).second_moment * (rank + 1) * (rank + 2)

@@ -31,15 +31,15 @@ def autoregressive(rho: float, count: int, length: int, seed: int) -> np.ndarray
 @pytest.mark.parametrize("count", [1, 10])
 def test_times_of_autoregressive_series(rho: float, within: float, count: int) -> None:
     """100,000 values in one series or in ten; fixed seeds, margins of several deviations."""
-    found = autocorrelation_time(autoregressive(rho, count, 100_000 // count, 1))
-    assert found == pytest.approx((1 + rho) / (1 - rho), rel=within)
+    actual = autocorrelation_time(autoregressive(rho, count, 100_000 // count, 1))
+    assert actual == pytest.approx((1 + rho) / (1 - rho), rel=within)
 
 
 def test_times_do_not_depend_on_units_or_place() -> None:
     series = autoregressive(0.8, 3, 2000, 2)
-    found = autocorrelation_time(series)
+    actual = autocorrelation_time(series)
     for other in (1e-200 * series, 1e150 * series, series + 10.0, -series):
-        assert autocorrelation_time(other) == pytest.approx(found, rel=1e-6)
+        assert autocorrelation_time(other) == pytest.approx(actual, rel=1e-6)
     assert autocorrelation_time(series[0]) == autocorrelation_time(series[:1])
 
 
@@ -76,8 +76,8 @@ def test_standard_errors_cover(rho: float) -> None:
     """200 series: z-scores of means have a standard deviation near 1 (0.8 to 1.25: over 3.5 of its deviations)."""
     scores = []
     for row in autoregressive(rho, 200, 2000, 5):
-        found = estimate(row)
-        scores.append(found.mean / found.standard_error)
+        actual = estimate(row)
+        scores.append(actual.mean / actual.standard_error)
     assert 0.8 < np.std(scores) < 1.25
 
 
@@ -114,8 +114,8 @@ def test_p_values_are_near_uniform() -> None:
     """Kolmogorov's p-values of 200 sets of draws fit the uniform law; false alarms: 0.1 %."""
     rng = research_rng(7)
     body = LpBall(3, 2)
-    found = [gauge_power_test(body, uniform_direct(body, 500, rng)).p_value for _ in range(200)]
-    assert stats.kstest(found, stats.uniform.cdf).pvalue > 1e-3
+    results = [gauge_power_test(body, uniform_direct(body, 500, rng)).p_value for _ in range(200)]
+    assert stats.kstest(results, stats.uniform.cdf).pvalue > 1e-3
     scores = [odd_functionals(uniform_direct(body, 500, rng)).z_scores for _ in range(200)]
     assert stats.kstest(np.array(scores)[:, 0], stats.norm.cdf).pvalue > 1e-3
 
@@ -124,9 +124,9 @@ def test_memory_is_allowed_for() -> None:
     """Each of 400 draws, fifty times over: 400 draws' worth or fewer, and no alarm."""
     body = LpBall(3, 2)
     draws = np.repeat(uniform_direct(body, 400, research_rng(8)), 50, axis=0)
-    found = gauge_power_test(body, draws)
-    assert 200 < found.effective_size < 600
-    assert found.p_value > 1e-4
+    actual = gauge_power_test(body, draws)
+    assert 200 < actual.effective_size < 600
+    assert actual.p_value > 1e-4
     assert odd_functionals(draws).p_value > 1e-4
 
 
@@ -184,7 +184,7 @@ def test_what_are_no_draws_is_refused(draws: np.ndarray) -> None:
 
 
 def test_results_are_values() -> None:
-    found = gauge_power_test(LpBall(2, 2), uniform_direct(LpBall(2, 2), 50, research_rng(13)))
+    actual = gauge_power_test(LpBall(2, 2), uniform_direct(LpBall(2, 2), 50, research_rng(13)))
     with pytest.raises(FrozenInstanceError):
-        found.p_value = 1.0  # type: ignore[misc]
-    assert found == gauge_power_test(LpBall(2, 2), uniform_direct(LpBall(2, 2), 50, research_rng(13)))
+        actual.p_value = 1.0  # type: ignore[misc]
+    assert actual == gauge_power_test(LpBall(2, 2), uniform_direct(LpBall(2, 2), 50, research_rng(13)))

@@ -45,9 +45,9 @@ EVERY = [(kind, scale) for kind in KINDS for scale in SCALES]
 @cache
 def drawn(kind: str, scale: str) -> np.ndarray:
     rng = research_rng(1000 + EVERY.index((kind, scale)))
-    found = KINDS[kind].draw(SIZE, Fraction(scale), rng)
-    found.setflags(write=False)
-    return found
+    actual = KINDS[kind].draw(SIZE, Fraction(scale), rng)
+    actual.setflags(write=False)
+    return actual
 
 
 @cache
@@ -149,14 +149,14 @@ def test_the_digits_multiply_to_the_geometric_law(scale: str) -> None:
     with mpmath.workdps(80):
         rate = 1 / (mpmath.mpf(Fraction(scale).numerator) / Fraction(scale).denominator)
         for m in (0, 1, 2, 255, 256, 511, int(Fraction(scale)), int(3 * Fraction(scale)) + 1):
-            found = mpmath.mpf(1)
+            actual = mpmath.mpf(1)
             for place, (shift, lows) in enumerate(laws):
                 digit = m >> shift if place == 0 else (m >> shift) % (len(lows) + 1)
                 below = lows[digit - 1] if digit else 0
                 above = lows[digit] if digit < len(lows) else 2**192
-                found *= mpmath.ldexp(above - below, -192)
+                actual *= mpmath.ldexp(above - below, -192)
             truth = -mpmath.expm1(-rate) * mpmath.exp(-m * rate)
-            assert abs(found / truth - 1) < mpmath.mpf(10) ** -40
+            assert abs(actual / truth - 1) < mpmath.mpf(10) ** -40
 
 
 @pytest.mark.parametrize("kind", KINDS)

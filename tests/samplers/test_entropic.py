@@ -27,10 +27,10 @@ def misfit(grid: np.ndarray, exponent: np.ndarray, draws: np.ndarray) -> float:
     weights = np.exp(exponent.min() - exponent)
     weights /= weights.sum()
     levels = []
-    for one, other in zip(grid.T, draws.T, strict=True):
-        order = np.argsort(one)
-        ends = np.interp(np.arange(1, 10) / 10, np.cumsum(weights[order]), one[order])
-        expected = np.bincount(np.searchsorted(ends, one), weights, 10) * len(draws)
+    for first, other in zip(grid.T, draws.T, strict=True):
+        order = np.argsort(first)
+        ends = np.interp(np.arange(1, 10) / 10, np.cumsum(weights[order]), first[order])
+        expected = np.bincount(np.searchsorted(ends, first), weights, 10) * len(draws)
         levels.append(stats.chisquare(np.bincount(np.searchsorted(ends, other), minlength=10), expected).pvalue)
     return min(levels)
 
@@ -65,8 +65,8 @@ class Slanted:
 
 def test_the_sampler_draws_the_law_of_loss_and_entropy() -> None:
     """800 chains of 12 steps; the key is fixed. Control: the losses left out."""
-    one = SplitSampler(Slanted(), EntropicOracle(4.0), 8.0, 0.1, 1.0)
-    draws, grid = one.draw((800, 3), 12, gd.research_rng(5)), grid_on_simplex(3)
+    sampler = SplitSampler(Slanted(), EntropicOracle(4.0), 8.0, 0.1, 1.0)
+    draws, grid = sampler.draw((800, 3), 12, gd.research_rng(5)), grid_on_simplex(3)
     entropy = 4 * xlogy(grid, grid).sum(axis=1)
     assert misfit(grid, Slanted().value(grid) + entropy, draws) > 1e-4
     assert misfit(grid, entropy, draws) < 1e-6

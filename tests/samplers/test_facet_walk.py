@@ -170,8 +170,8 @@ def test_a_walk_forgets_as_many_facets_as_there_may_be_in_half_as_many_steps_aga
 
 def test_facets_of_signs_columns() -> None:
     columns = np.arange(6.0).reshape(2, 3)
-    found = facets_of(columns, np.array([[0, 2]]), np.array([[1.0, -1.0]]))
-    assert found.tolist() == [[[0.0, -2.0], [3.0, -5.0]]]
+    actual = facets_of(columns, np.array([[0, 2]]), np.array([[1.0, -1.0]]))
+    assert actual.tolist() == [[[0.0, -2.0], [3.0, -5.0]]]
 
 
 def test_facets_beyond_which_a_generator_lies_are_refused() -> None:

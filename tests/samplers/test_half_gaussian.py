@@ -95,8 +95,8 @@ def check_acceptance(half: HalfGaussian, cell: int, fraction: int, uniform: int,
     pairs = len(played.drawn) if half.lattice_bits is not None else len(played.drawn) // 2
     tail = [0] * pairs if half.lattice_bits is not None else played.drawn[::2]
     head = played.drawn if half.lattice_bits is not None else played.drawn[1::2]
-    found = consistent(half, cell, extended(fraction, tail), extended(uniform, head), 62 + 64 * pairs)
-    assert found == {accepted}, (cell, fraction, uniform, more)
+    actual = consistent(half, cell, extended(fraction, tail), extended(uniform, head), 62 + 64 * pairs)
+    assert actual == {accepted}, (cell, fraction, uniform, more)
     assert pairs == 0 or made.further[0] == (extended(fraction, tail), 62 + 64 * pairs)
     return played
 

@@ -74,8 +74,8 @@ def score(name: str, draws: np.ndarray) -> float:
     """Return how many standard errors (r + 1)·E‖z‖ is from the exact value."""
     matrix, expected, error = EXACT[name]
     factor = np.linalg.matrix_rank(matrix) + 1
-    found = estimate(np.linalg.norm(draws, axis=2))
-    return (factor * found.mean - expected) / np.hypot(error, factor * found.standard_error)
+    actual = estimate(np.linalg.norm(draws, axis=2))
+    return (factor * actual.mean - expected) / np.hypot(error, factor * actual.standard_error)
 
 
 # -- each step ---------------------------------------------------------------------------------------

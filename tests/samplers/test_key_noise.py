@@ -38,8 +38,8 @@ def largest_delta(noise: OptimalNoise, epsilon: str) -> mpf:
 def test_a_person_more_or_less_is_epsilon_delta_exactly(epsilon: str, delta: str) -> None:
     """Rounding takes 2^−64 of δ at most."""
     with mp.workdps(200):
-        found = largest_delta(noise_of(epsilon, delta), epsilon)
-        assert mpf(delta) * (1 - mpf(2) ** -63) < found <= mpf(delta)
+        actual = largest_delta(noise_of(epsilon, delta), epsilon)
+        assert mpf(delta) * (1 - mpf(2) ** -63) < actual <= mpf(delta)
     control = noise_of(str(float(epsilon) * 1.01), delta)
     assert largest_delta(control, epsilon) > mpf(delta) or float(epsilon) > 50
 
@@ -53,15 +53,15 @@ def test_chances_are_those_of_the_closed_form(epsilon: str, delta: str) -> None:
         grow = mp.exp(e)
         first = 1 + int(mp.floor(mp.log((grow + 2 * d - 1) / (d * (grow + 1))) / e))
         at_first = (grow**first - 1) / (grow - 1) * d
-        for count, found in enumerate(noise.in_units):
+        for count, actual in enumerate(noise.in_units):
             shrunk = mp.exp(-(count - first) * e)
             rising, falling = (
                 (grow**count - 1) / (grow - 1) * d,
                 (1 - shrunk) * (1 + d / (grow - 1)) + shrunk * at_first,
             )
             exact = rising if count <= first else min(mpf(1), falling)
-            assert float(mpf(found) / 2**noise.n_bits / exact if exact else found + 1) == pytest.approx(1, abs=1e-15)
-            assert mpf(found) / 2**noise.n_bits <= exact
+            assert float(mpf(actual) / 2**noise.n_bits / exact if exact else actual + 1) == pytest.approx(1, abs=1e-15)
+            assert mpf(actual) / 2**noise.n_bits <= exact
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.4, 0.05), (2.0, 1e-3)])
@@ -78,9 +78,9 @@ def test_no_selection_has_larger_chances(epsilon: float, delta: float) -> None:
             rows += [shown, hidden]
             limits += [delta, delta - 1 + grow]
     bounds = [(0, 0), *[(0, 1)] * (size - 1)]
-    for count, found in enumerate(noise.chances(np.arange(size))):
+    for count, actual in enumerate(noise.chances(np.arange(size))):
         best = scipy.optimize.linprog(-np.eye(size)[count], rows, limits, bounds=bounds)
-        assert found == pytest.approx(-best.fun, abs=1e-9)
+        assert actual == pytest.approx(-best.fun, abs=1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
@@ -91,10 +91,12 @@ def test_the_length_of_the_table_is_known_beforehand(epsilon: str, delta: str) -
 def fits(found: np.ndarray, chances: np.ndarray) -> float:
     """The p-value of a chi-square test; thin cells are pooled with their neighbours."""
     cells = np.minimum(np.floor(np.cumsum(chances) * 40), 39).astype(int)
-    wanted = np.bincount(cells, chances, minlength=40) * len(found)
+    expected = np.bincount(cells, chances, minlength=40) * len(found)
     seen = np.bincount(cells[found], minlength=40)
     return float(
-        scipy.special.chdtrc((wanted > 0).sum() - 1, ((seen - wanted)[wanted > 0] ** 2 / wanted[wanted > 0]).sum())
+        scipy.special.chdtrc(
+            (expected > 0).sum() - 1, ((seen - expected)[expected > 0] ** 2 / expected[expected > 0]).sum()
+        )
     )
 
 
@@ -104,9 +106,9 @@ def test_draws_follow_the_law(epsilon: str, delta: str) -> None:
     """False alarms: 1e-4 for each of the two laws."""
     noise = noise_of(epsilon, delta)
     chances = np.array([float(chance) for chance in law(noise)])
-    found = -noise.draw(N_DRAWS, gd.research_rng(7))
-    assert fits(found, chances) > 1e-4
-    assert found.mean() == pytest.approx(-noise.shift, abs=0.5 + 5 * found.std() / N_DRAWS**0.5)
+    actual = -noise.draw(N_DRAWS, gd.research_rng(7))
+    assert fits(actual, chances) > 1e-4
+    assert actual.mean() == pytest.approx(-noise.shift, abs=0.5 + 5 * actual.std() / N_DRAWS**0.5)
     wrong = -noise_of(str(float(epsilon) * 1.1), delta).draw(N_DRAWS, gd.research_rng(7))
     assert fits(wrong, chances) < 1e-4
 

@@ -35,9 +35,9 @@ def masses(kind: str, scale: str) -> list[mpmath.mpf]:
             running = [mpmath.erf((k + mpmath.mpf("0.5")) / (s * mpmath.sqrt(2))) for k in range(last)]
             return [running[0], *(b - a for a, b in itertools.pairwise(running))]
         power = {"laplace": lambda k: -k / s, "gaussian": lambda k: -(k**2) / (2 * s**2)}[kind]
-        found = [mpmath.exp(power(mpmath.mpf(k))) * (2 if k else 1) for k in range(last)]
-        total = mpmath.fsum(found)
-        return [each / total for each in found]
+        results = [mpmath.exp(power(mpmath.mpf(k))) * (2 if k else 1) for k in range(last)]
+        total = mpmath.fsum(results)
+        return [each / total for each in results]
 
 
 def coverage(kind: str, scale: str, width: int) -> mpmath.mpf:
@@ -159,9 +159,9 @@ def test_sums_of_laplace_variables(scale: str, count: int) -> None:
     law_of_sum, truth = LaplaceSum(Fraction(scale), count), summed(scale, count)
     deviation = math.sqrt(law_of_sum.variance)
     widths = np.unique((np.array([0, 0.3, 1, 2, 4, 8]) * deviation).astype(int))
-    found = law_of_sum.coverage(widths)
-    assert (found <= truth[widths] + 1e-12).all()
-    np.testing.assert_allclose(found, truth[widths], rtol=0, atol=3e-9)
+    actual = law_of_sum.coverage(widths)
+    assert (actual <= truth[widths] + 1e-12).all()
+    np.testing.assert_allclose(actual, truth[widths], rtol=0, atol=3e-9)
     for level in LEVELS:
         width = law_of_sum.half_width(level)
         assert truth[width] >= level

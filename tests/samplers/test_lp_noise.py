@@ -50,11 +50,11 @@ def truth(law: LpNoise, reals: Tape, draw: int) -> list[mpmath.mpf]:
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_every_first_precision_gives_the_integers_of_the_truth(law: LpNoise) -> None:
     lattice = np.array([30.0])
-    wanted, reals = rounded(law, tape(law, 60, 1), lattice), tape(law, 60, 1)
+    expected, reals = rounded(law, tape(law, 60, 1), lattice), tape(law, 60, 1)
     for first_bits in PRECISIONS:
-        assert np.array_equal(rounded(law, tape(law, 60, 1), lattice, first_bits), wanted), first_bits
+        assert np.array_equal(rounded(law, tape(law, 60, 1), lattice, first_bits), expected), first_bits
     for draw in range(60):
-        assert list(wanted[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(law, reals, draw)]
+        assert list(expected[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(law, reals, draw)]
     assert np.isinf(law.floats(reals, 8)[1]).all()
     assert np.isfinite(law.floats(reals, 64)[1]).all()
 
@@ -93,10 +93,10 @@ def test_trials_that_are_not_taken_are_made_again_from_further_numbers() -> None
     reals.words[:, 1::3] = 2**64 - 1
     reals.words[:, 2::3] |= np.uint64(2**62 + 2**61)
     assert np.isinf(law.floats(reals, 64)[1]).all()
-    found = rounded(law, reals, np.array([50.0]))
-    assert len(np.unique(found, axis=0)) > 20
+    actual = rounded(law, reals, np.array([50.0]))
+    assert len(np.unique(actual, axis=0)) > 20
     for draw in range(5):
-        assert list(found[draw]) == [int(mpmath.floor(50 * x + 0.5)) for x in truth(law, reals, draw)]
+        assert list(actual[draw]) == [int(mpmath.floor(50 * x + 0.5)) for x in truth(law, reals, draw)]
 
 
 def near_the_edge(law: LpNoise, reals: Tape, places: range, share: float) -> None:
@@ -143,8 +143,8 @@ def test_the_exponential_of_floats_is_within_its_bound() -> None:
         [rng.uniform(-690, 690, 1500), rng.uniform(-1, 1, 1500), [0.0, 0.34657359, -0.34657359, 690]]
     )
     with mpmath.workprec(200):
-        found = [mpmath.log(mpmath.mpf(float(y))) for y in lp_noise.exponential(numbers)]
-        units = [float(abs(y - mpmath.mpf(float(x)))) * 2**53 for x, y in zip(numbers, found, strict=True)]
+        results = [mpmath.log(mpmath.mpf(float(y))) for y in lp_noise.exponential(numbers)]
+        units = [float(abs(y - mpmath.mpf(float(x)))) * 2**53 for x, y in zip(numbers, results, strict=True)]
     assert 0.5 < max(units) < 4
     assert 0 < lp_noise.exponential(np.array([-1e6]))[0] < 2.0**-900
 

@@ -41,12 +41,12 @@ def truth(law: Mapped, reals: Tape, draw: int) -> list[mpmath.mpf]:
 def test_every_first_precision_gives_the_integers_of_the_truth(law: Mapped) -> None:
     lattice = np.geomspace(20.0, 50.0, law.d)
     reals = tape(law, 60, 1)
-    wanted = [
+    expected = [
         [int(mpmath.floor(side * x + 0.5)) for side, x in zip(lattice.tolist(), truth(law, reals, draw), strict=True)]
         for draw in range(60)
     ]
     for first_bits in (8, 16, 53, 64, 120):
-        assert rounded(law, tape(law, 60, 1), lattice, first_bits).tolist() == wanted, first_bits
+        assert rounded(law, tape(law, 60, 1), lattice, first_bits).tolist() == expected, first_bits
 
 
 @pytest.mark.parametrize("law", [LAWS["box"], LAWS["half"]], ids=["box", "half"])

@@ -26,24 +26,24 @@ BERNOULLI = {(5, 50): 7.5345, (10, 100): 18.812, (20, 200): 42.115}
 def test_noise_of_exact_bodies_has_the_known_moments() -> None:
     for (d, n), (length, square) in EXACT.items():
         body = Polytope.symmetric_hull(np.random.default_rng(3).uniform(-1, 1, (d, n)))
-        found = moments(body)
-        assert found.kind == "exact"
-        assert np.trace(found.second_moment) * (d + 1) * (d + 2) == pytest.approx(square, rel=1e-6)
-        assert (d + 1) * found.mean_norm == pytest.approx(length, abs=4 * (d + 1) * found.standard_error + 0.004)
+        actual = moments(body)
+        assert actual.kind == "exact"
+        assert np.trace(actual.second_moment) * (d + 1) * (d + 2) == pytest.approx(square, rel=1e-6)
+        assert (d + 1) * actual.mean_norm == pytest.approx(length, abs=4 * (d + 1) * actual.standard_error + 0.004)
 
 
 @pytest.mark.parametrize("shape", BERNOULLI, ids=str)
 def test_noise_of_sign_matrices_has_the_known_length(shape: tuple[int, int]) -> None:
-    found = moments(Polytope.symmetric_hull(signs_matrix(*shape)))
-    assert (found.rank + 1) * found.mean_norm == pytest.approx(BERNOULLI[shape], rel=0.012)
-    assert found.standard_error < 0.004 * found.mean_norm
+    actual = moments(Polytope.symmetric_hull(signs_matrix(*shape)))
+    assert (actual.rank + 1) * actual.mean_norm == pytest.approx(BERNOULLI[shape], rel=0.012)
+    assert actual.standard_error < 0.004 * actual.mean_norm
 
 
 def test_noise_of_overlapping_marginals_has_the_known_length() -> None:
-    found = moments(Polytope.symmetric_hull(two_way_marginals(3, 3, 3)))
-    assert found.rank == 19
-    assert 20 * found.mean_norm == pytest.approx(11.18, rel=0.01)
-    assert np.linalg.matrix_rank(found.second_moment, tol=1e-9) == 19
+    actual = moments(Polytope.symmetric_hull(two_way_marginals(3, 3, 3)))
+    assert actual.rank == 19
+    assert 20 * actual.mean_norm == pytest.approx(11.18, rel=0.01)
+    assert np.linalg.matrix_rank(actual.second_moment, tol=1e-9) == 19
 
 
 def test_closed_forms() -> None:
@@ -55,11 +55,11 @@ def test_closed_forms() -> None:
         (Ellipsoid(np.eye(2) * 3), 4.5),
     ]
     for body, square in cases:
-        found = moments(body)
+        actual = moments(body)
         draws = uniform(body, 20_000, gd.research_rng(1))
         lengths = (draws**2).sum(axis=1)
         assert lengths.mean() == pytest.approx(square, abs=4.5 * lengths.std() / 20_000**0.5)
-        assert np.trace(found.second_moment) == pytest.approx(square, rel=0.02)
+        assert np.trace(actual.second_moment) == pytest.approx(square, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,11 @@ def test_uniform_draws_are_uniform(matrix: np.ndarray) -> None:
 
 
 def test_what_is_computed_for_a_body_is_kept() -> None:
-    one, two = (Polytope.symmetric_hull(signs_matrix(5, 20)) for _ in range(2))
-    assert moments(one).second_moment is moments(two).second_moment or moments(one).mean_norm == moments(two).mean_norm
+    first, second = (Polytope.symmetric_hull(signs_matrix(5, 20)) for _ in range(2))
+    assert (
+        moments(first).second_moment is moments(second).second_moment
+        or moments(first).mean_norm == moments(second).mean_norm
+    )
 
 
 def test_bodies_without_a_sampler_are_refused() -> None:

@@ -111,11 +111,11 @@ def test_the_law_is_the_density_on_the_ball(name: str) -> None:
 @pytest.mark.parametrize("name", ["disc", "diamond, corner"])
 def test_the_test_of_the_law_alarms(name: str) -> None:
     """Positive control: a kink 30 % too strong."""
-    one = LAWS[name]
-    wrong = Slanted(one.potential.geometry, 2.0, one.potential.slope * 1.3)
-    other = ProximalSampler(wrong, one.convexity, one.step, one.distance, one.ball)
-    draws = other.draw((12_000, 2), one.steps(1e-6), gd.research_rng(11))
-    assert misfit(one, draws) < 1e-6
+    first = LAWS[name]
+    wrong = Slanted(first.potential.geometry, 2.0, first.potential.slope * 1.3)
+    other = ProximalSampler(wrong, first.convexity, first.step, first.distance, first.ball)
+    draws = other.draw((12_000, 2), first.steps(1e-6), gd.research_rng(11))
+    assert misfit(first, draws) < 1e-6
 
 
 # -- the certificate ---------------------------------------------------------------------------------

@@ -52,9 +52,9 @@ def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
     size, lattice = 500 // law.d, np.geomspace(20.0, 50.0, law.d)
-    wanted = rounded(law, tape(law, size, 1), lattice)
+    expected = rounded(law, tape(law, size, 1), lattice)
     for first_bits in PRECISIONS:
-        assert np.array_equal(rounded(law, tape(law, size, 1), lattice, first_bits), wanted), first_bits
+        assert np.array_equal(rounded(law, tape(law, size, 1), lattice, first_bits), expected), first_bits
     assert undecided(law, tape(law, size, 1), lattice, 8) > 0.6
     assert undecided(law, tape(law, size, 1), lattice, 64) == 0
 
@@ -63,9 +63,9 @@ def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
 @pytest.mark.parametrize("law", [LAWS["three"], LAWS["sums"]], ids=["three", "sums"])
 def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -> None:
     lattice = np.array([30.0, 1.0, 1e6])[: law.d]
-    wanted = rounded(law, tape(law, 10**5, 2), lattice)
+    expected = rounded(law, tape(law, 10**5, 2), lattice)
     for first_bits in PRECISIONS:
-        assert np.array_equal(rounded(law, tape(law, 10**5, 2), lattice, first_bits), wanted), first_bits
+        assert np.array_equal(rounded(law, tape(law, 10**5, 2), lattice, first_bits), expected), first_bits
     assert undecided(law, tape(law, 10**5, 2), lattice, 8) > 0.9
 
 
@@ -101,9 +101,9 @@ def test_wide_noise_is_exact_modulo_2_to_the_64() -> None:
     """Beyond 53 bits floats know no integer; beyond 64 the sum with an answer is the true one, wrapped."""
     law, reals = Number(), Tape((200, 1), 5)
     for power in (60, 63, 64, 90):
-        found = rounded(law, reals, np.array([2.0**power]))[:, 0]
+        actual = rounded(law, reals, np.array([2.0**power]))[:, 0]
         words = [reals.bits(draw, 0, power + 1) for draw in range(200)]
-        assert [(int(ours) - ((word + 1) >> 1)) % 2**64 for ours, word in zip(found, words, strict=True)] == [0] * 200
+        assert [(int(ours) - ((word + 1) >> 1)) % 2**64 for ours, word in zip(actual, words, strict=True)] == [0] * 200
 
 
 # -- bounds and brackets -----------------------------------------------------------------------------------------
@@ -161,10 +161,10 @@ def test_a_radius_is_within_its_own_bound() -> None:
     """Words of 64 ones and few zeros: no bit that is not known matters, and all that is left is rounding."""
     words = np.full((200, 7), 2**64 - 1, dtype=np.uint64) - gd.research_rng(11).words(1400).reshape(200, 7) // 5
     radius, error = box_noise.minus_log_product(words, 64)
-    for row, found, bound in zip(words, radius, error, strict=True):
+    for row, actual, bound in zip(words, radius, error, strict=True):
         with mpmath.workprec(MANY):
             true = -mpmath.fsum(mpmath.log(mpmath.ldexp(mpmath.mpf(int(word)), -64)) for word in row)
-            assert abs(found - true) <= bound - 7.0 / float(row.min())
+            assert abs(actual - true) <= bound - 7.0 / float(row.min())
         assert bound < 2.0**-45
 
 
@@ -233,11 +233,11 @@ def test_the_logarithm_of_floats_is_within_its_bound() -> None:
     numbers = np.concatenate(
         [edges, rng.random(2000), 2.0 ** -rng.uniform(0, 512, 2000), 2.0 ** rng.uniform(0, 512, 1000)]
     )
-    found = box_noise.minus_log(numbers)
+    actual = box_noise.minus_log(numbers)
     with mpmath.workprec(200):
         units = [
             float(abs(mpmath.mpf(float(y)) + mpmath.log(mpmath.mpf(float(x)))) * 2**53 / (abs(y) + 1))
-            for x, y in zip(numbers, found, strict=True)
+            for x, y in zip(numbers, actual, strict=True)
         ]
         assert abs(mpmath.mpf(box_noise._LOG_2) - mpmath.log(2)) < mpmath.ldexp(1, -54)
     assert max(units) < 4
@@ -274,11 +274,11 @@ def test_sums_of_laplace_variables_have_their_law() -> None:
     assert scipy.stats.kstest(line[:, 0], scipy.stats.laplace.cdf).pvalue > 1e-6
     assert scipy.stats.kstest(line[:, 0], scipy.stats.laplace(scale=1.05).cdf).pvalue < 1e-6
     draws = rounded_draws(Combined(COUNTS, UNLIKE), 200_000, np.array([fine]), gd.research_rng(13)) / fine
-    wanted = 2 * COUNTS @ UNLIKE @ UNLIKE.T @ COUNTS.T
+    expected = 2 * COUNTS @ UNLIKE @ UNLIKE.T @ COUNTS.T
     products = draws[:, :, None] * draws[:, None, :]
-    z = (products.mean(axis=0) - wanted) / products.std(axis=0) * len(draws) ** 0.5
+    z = (products.mean(axis=0) - expected) / products.std(axis=0) * len(draws) ** 0.5
     assert np.abs(z).max() < 5
-    assert np.abs((products.mean(axis=0) - 1.1 * wanted) / products.std(axis=0) * len(draws) ** 0.5).max() > 5
+    assert np.abs((products.mean(axis=0) - 1.1 * expected) / products.std(axis=0) * len(draws) ** 0.5).max() > 5
 
 
 @pytest.mark.statistical

@@ -81,8 +81,8 @@ class Slanted:
 def test_the_sampler_draws_the_law_of_loss_and_regulariser(name: str) -> None:
     """1,000 chains of 25 steps; the key is fixed. Control: the losses left out."""
     oracle = ORACLES[name]
-    one = SplitSampler(Slanted(), oracle, oracle.convexity, 0.1, 2.0)
-    draws = one.draw((1_000, 4), 25, gd.research_rng(11))
+    sampler = SplitSampler(Slanted(), oracle, oracle.convexity, 0.1, 2.0)
+    draws = sampler.draw((1_000, 4), 25, gd.research_rng(11))
     grid = uniform(oracle.ball, 400_000)
     for share in (1.0, 0.0):
         logs = -share * Slanted().value(grid) - exponent(oracle, grid)

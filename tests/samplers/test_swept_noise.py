@@ -26,9 +26,9 @@ ALARM = 1e-6
 
 
 def law(name: str) -> SweptNoise:
-    found = gauge_noise(BODIES[name]).law
-    assert isinstance(found, SweptNoise)
-    return found
+    actual = gauge_noise(BODIES[name]).law
+    assert isinstance(actual, SweptNoise)
+    return actual
 
 
 def truth(name: str, reals: Tape, draw: int) -> list[mpmath.mpf]:
@@ -44,7 +44,7 @@ def truth(name: str, reals: Tape, draw: int) -> list[mpmath.mpf]:
         sizes = [-mpmath.log(number) for number in numbers[2 : rank + 3]]
         along = mpmath.fsum(sizes[:first]) if part >= 0 else 0
         across = alpha * mpmath.fsum(sizes) - beta * along
-        found = []
+        results = []
         for place, number in enumerate(numbers[rank + 3 :]):
             middle = body.generators.middle[place] * (not body.differences or body.with_zero)
             side = 2 * number if number < 0.5 else 2 * number - 2
@@ -52,32 +52,32 @@ def truth(name: str, reals: Tape, draw: int) -> list[mpmath.mpf]:
                 side = sign * np.sign(middle)
             low, high = (mpmath.mpf(float(ends[place])) for ends in (body.generators.low, body.generators.high))
             centre = (low + high) / 2 if middle else 0
-            found.append(sign * along * centre + across * (high - low) / 2 * side)
-        return found
+            results.append(sign * along * centre + across * (high - low) / 2 * side)
+        return results
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_every_first_precision_gives_the_integers_of_the_truth(name: str) -> None:
-    found, lattice = law(name), np.array([30.0])
-    wanted, reals = rounded(found, tape(found, 60, 1), lattice), tape(found, 60, 1)
+    actual, lattice = law(name), np.array([30.0])
+    expected, reals = rounded(actual, tape(actual, 60, 1), lattice), tape(actual, 60, 1)
     for first_bits in PRECISIONS:
-        assert np.array_equal(rounded(found, tape(found, 60, 1), lattice, first_bits), wanted), first_bits
+        assert np.array_equal(rounded(actual, tape(actual, 60, 1), lattice, first_bits), expected), first_bits
     for draw in range(60):
-        assert list(wanted[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(name, reals, draw)]
-    _, bounds = found.floats(tape(found, 400, 1), 8)
+        assert list(expected[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(name, reals, draw)]
+    _, bounds = actual.floats(tape(actual, 400, 1), 8)
     assert (bounds.max(axis=1) * 300 > 0.5).mean() > 0.9
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
     """Of a bound a share is used: it is not idle. Numbers without bits and with all of them are among these."""
-    found, reals, largest = law(name), tape(law(name), 30, 2), 0.0
+    actual, reals, largest = law(name), tape(law(name), 30, 2), 0.0
     reals.words = reals.words.copy()
     reals.words[0, 2:] = 0
     reals.words[1, 2:] = 2**64 - 1
     true = [truth(name, reals, draw) for draw in range(30)]
     for n_bits in (8, 16, 64):
-        values, bounds = found.floats(reals, n_bits)
+        values, bounds = actual.floats(reals, n_bits)
         bounds = np.broadcast_to(bounds, values.shape)
         for draw in np.flatnonzero(np.isfinite(bounds).all(axis=1)):
             for value, bound, x in zip(values[draw], bounds[draw], true[draw], strict=True):
@@ -85,7 +85,7 @@ def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
                 largest = max(largest, abs(float(mpmath.mpf(float(value)) - x)) / bound)
     assert 0.01 < largest < 1
     for draw in range(30):
-        for (low, high), x in zip(found.brackets(reals, draw, range(found.d), 64), true[draw], strict=True):
+        for (low, high), x in zip(actual.brackets(reals, draw, range(actual.d), 64), true[draw], strict=True):
             with mpmath.workprec(MANY):
                 assert mpmath.mpf(low.numerator) / low.denominator <= x <= mpmath.mpf(high.numerator) / high.denominator
             assert high - low < 2.0**-50 or draw < 2
@@ -94,13 +94,13 @@ def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
 @pytest.mark.parametrize("picks", [0, 1])
 def test_at_the_end_of_a_share_nothing_is_known_until_further_bits_are_drawn(picks: int) -> None:
     """The first word of a number that picks is that before the end of a share; integers decide, as the truth does."""
-    found, shares = law("sums"), (law("sums")._parts, law("sums")._turns)[picks]
-    reals = tape(found, 20, 4)
+    actual, shares = law("sums"), (law("sums")._parts, law("sums")._turns)[picks]
+    reals = tape(actual, 20, 4)
     reals.words = reals.words.copy()
-    assert np.isfinite(found.floats(reals, 64)[1]).all()
+    assert np.isfinite(actual.floats(reals, 64)[1]).all()
     reals.words[:, picks] = (shares.sizes[0] << 64) // sum(shares.sizes)
-    assert np.isinf(found.floats(reals, 64)[1]).all()
-    drawn = rounded(found, reals, np.array([50.0]))
+    assert np.isinf(actual.floats(reals, 64)[1]).all()
+    drawn = rounded(actual, reals, np.array([50.0]))
     assert len(np.unique(drawn, axis=0)) > 10
 
 
@@ -123,9 +123,9 @@ def test_the_gauge_is_a_gamma_variable_and_moments_are_the_bodys(name: str) -> N
 
 def test_shares_are_the_volumes_and_the_cube_is_paid_for() -> None:
     for name, body in BODIES.items():
-        found, noise = law(name), gauge_noise(body)
+        actual, noise = law(name), gauge_noise(body)
         shares = np.zeros(body.ambient_dim + 1)
-        shares[found._swept + 1] = np.array(found._parts.sizes, dtype=float) / sum(found._parts.sizes)
+        shares[actual._swept + 1] = np.array(actual._parts.sizes, dtype=float) / sum(actual._parts.sizes)
         assert shares == pytest.approx(body.shares)
         if body.rank == body.ambient_dim:
             assert noise.cube_gauge >= Fraction(float(body.gauge(np.eye(3)).sum())) * (1 - Fraction(1, 10**12))

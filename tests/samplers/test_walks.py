@@ -120,9 +120,9 @@ def test_one_ball_walk_in_a_degenerate_polytope() -> None:
     """One walk of linear programs; (r + 1)·E‖z‖ = 7.5386 within 3 standard errors (false alarms: 0.3 %)."""
     body = Polytope.symmetric_hull(SIGNS)
     draws = ball_walk(body, 240, research_rng(4), radius=0.8, burn_in=60, thin=5)
-    found = estimate(np.linalg.norm(draws, axis=1))
-    assert abs(6 * found.mean - 7.5386) < 3 * 6 * found.standard_error
-    assert found.standard_error < 0.1 * found.mean
+    actual = estimate(np.linalg.norm(draws, axis=1))
+    assert abs(6 * actual.mean - 7.5386) < 3 * 6 * actual.standard_error
+    assert actual.standard_error < 0.1 * actual.mean
     assert gauge_power_test(body, draws).p_value > 1e-4
     assert odd_functionals(draws).p_value > 1e-4
 

@@ -88,9 +88,9 @@ class Shared(gd.Laplace):
     """One number is used for the first two answers of a release."""
 
     def draw(self, size: int, rng: Any) -> np.ndarray:
-        found = gd.Laplace.draw(self, size, rng)
-        found[:, 1] = found[:, 0]
-        return found
+        actual = gd.Laplace.draw(self, size, rng)
+        actual[:, 1] = actual[:, 0]
+        return actual
 
 
 PAIR = np.array([5, 5, 5, 5]), np.array([5, 6, 5, 5])
@@ -99,9 +99,9 @@ FAULTS = {Silent: "black-box", OneByte: "black-box", Again: "white-box", Shared:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_faulty_generator_alarms(fault: type[gd.Laplace]) -> None:
-    found = audited(fault.calibrate(HISTOGRAM, ONE), PAIR, ONE)
-    assert found.violated
-    assert found.method.startswith(FAULTS[fault]), found
+    actual = audited(fault.calibrate(HISTOGRAM, ONE), PAIR, ONE)
+    assert actual.violated
+    assert actual.method.startswith(FAULTS[fault]), actual
 
 
 SEEN_AS = {OneByte: {"repeated draws"}, Again: {"repeated draws", "independence"}, Shared: {"independence"}}
@@ -109,18 +109,18 @@ SEEN_AS = {OneByte: {"repeated draws"}, Again: {"repeated draws", "independence"
 
 @pytest.mark.parametrize("fault", SEEN_AS, ids=lambda fault: fault.__name__)
 def test_repeats_and_reuse_are_seen_as_such(fault: type[gd.Laplace]) -> None:
-    found = audited(fault.calibrate(LpBall(4, 1, 1.0), ONE), (np.zeros(4), np.eye(4)[1]), ONE, runs=5000)
-    assert SEEN_AS[fault] <= {one.name for one in found.tests if one.alarms}
+    actual = audited(fault.calibrate(LpBall(4, 1, 1.0), ONE), (np.zeros(4), np.eye(4)[1]), ONE, runs=5000)
+    assert SEEN_AS[fault] <= {test.name for test in actual.tests if test.alarms}
 
 
 @pytest.mark.parametrize("share", [0.5, 0.25])
 def test_noise_that_is_too_large_alarms(share: float) -> None:
     """ε was halved once or twice too often: no guarantee is broken, but the mechanism is not what it says."""
     wide = gd.Laplace.calibrate(HISTOGRAM, gd.PureDP(share))
-    for found in (audited(wide, PAIR, ONE), audited(replace(wide, guarantee=ONE), PAIR, ONE)):
-        assert found.violated
-        assert found.method.startswith("white-box")
-        assert found.epsilon_lower < found.epsilon_claimed
+    for actual in (audited(wide, PAIR, ONE), audited(replace(wide, guarantee=ONE), PAIR, ONE)):
+        assert actual.violated
+        assert actual.method.startswith("white-box")
+        assert actual.epsilon_lower < actual.epsilon_claimed
 
 
 def test_a_sensitivity_of_another_body_alarms() -> None:
@@ -243,10 +243,10 @@ def test_the_bound_is_above_the_truth_as_rarely_as_it_says(name: str) -> None:
     mechanism, claim = AT_THE_CLAIM[name]
     curve, stream = points(claim), gd.research_rng(15)
     tests = [black_box(runs_of(mechanism, (0, 1), 400, stream), (0, 1), curve, MISS)[0] for _ in range(N_REPEATED)]
-    above = sum(one.alarms for one in tests)
+    above = sum(test.alarms for test in tests)
     assert bdtrc(above - 1, N_REPEATED, MISS) > 1e-9
-    assert np.mean([one.epsilon_lower for one in tests]) > 0.4 * np.mean([one.epsilon_claimed for one in tests])
-    small = sum(one.p_value <= MISS for one in tests)
+    assert np.mean([test.epsilon_lower for test in tests]) > 0.4 * np.mean([test.epsilon_claimed for test in tests])
+    small = sum(test.p_value <= MISS for test in tests)
     assert bdtrc(small - 1, N_REPEATED, MISS) > 1e-9
 
 
@@ -255,10 +255,10 @@ def test_rare_outputs_accuse_falsely_as_rarely_as_they_say(name: str) -> None:
     """Where two rules share the miss: the audit as a whole, and each of them. Too many of 400 with probability 1e-9."""
     mechanism, claim = RARELY_AT_THE_CLAIM[name]
     curve, stream = points(claim), gd.research_rng(16)
-    found = [black_box(runs_of(mechanism, (0, 1), 1500, stream), (0, 1), curve, MISS) for _ in range(N_REPEATED)]
-    assert bdtrc(sum(any(one.alarms for one in tests) for tests in found) - 1, N_REPEATED, MISS) > 1e-9
+    results = [black_box(runs_of(mechanism, (0, 1), 1500, stream), (0, 1), curve, MISS) for _ in range(N_REPEATED)]
+    assert bdtrc(sum(any(one.alarms for one in tests) for tests in results) - 1, N_REPEATED, MISS) > 1e-9
     for is_rare in (False, True):
-        counted = [one for tests in found for one in tests if one.counted and ("rare" in one.name) == is_rare]
+        counted = [one for tests in results for one in tests if one.counted and ("rare" in one.name) == is_rare]
         assert len(counted) > N_REPEATED / 40
         small = sum(one.p_value <= MISS for one in counted)
         assert bdtrc(small - 1, len(counted), MISS) > 1e-9
@@ -267,10 +267,10 @@ def test_rare_outputs_accuse_falsely_as_rarely_as_they_say(name: str) -> None:
 def test_white_box_p_values_are_small_as_rarely_as_they_should() -> None:
     """Of Laplace noise, 300 samples: each p-value is at most 0.1 in a tenth of them, but for a chance of 1e-9."""
     made = gd.Laplace.calibrate(HISTOGRAM, ONE)
-    found = [gd.audit.noise_tests(made, made.draw(2000, gd.research_rng(seed))) for seed in range(300)]
-    for name in found[0]:
-        small = sum(one[name] <= 0.1 for one in found)
-        assert bdtrc(small - 1, len(found), 0.1) > 1e-9, name
+    results = [gd.audit.noise_tests(made, made.draw(2000, gd.research_rng(seed))) for seed in range(300)]
+    for name in results[0]:
+        small = sum(result[name] <= 0.1 for result in results)
+        assert bdtrc(small - 1, len(results), 0.1) > 1e-9, name
 
 
 FAST = (
@@ -289,7 +289,7 @@ def test_p_values_of_other_noise_are_small_as_rarely_as_they_should(case: Case) 
     """60 samples each, at a level of 0.1, but for a chance of 1e-9."""
     made = case.make(case.guarantee)
     streams = [gd.research_rng(seed) for seed in range(100, 160)]
-    found = [gd.audit.noise_tests(made, made.draw(1000, stream), stream) for stream in streams]
-    for name in found[0]:
-        small = sum(one[name] <= 0.1 for one in found)
-        assert bdtrc(small - 1, len(found), 0.1) > 1e-9, name
+    results = [gd.audit.noise_tests(made, made.draw(1000, stream), stream) for stream in streams]
+    for name in results[0]:
+        small = sum(result[name] <= 0.1 for result in results)
+        assert bdtrc(small - 1, len(results), 0.1) > 1e-9, name

@@ -37,11 +37,11 @@ def leaks_more(noise: StreamNoise, released: np.ndarray) -> bool:
 
 def drawn(noise: StreamNoise, size: int, seed: int, factor: float = 1.0) -> np.ndarray:
     rng = gd.research_rng(seed)
-    found = []
+    results = []
     for _ in range(size):
         normals = np.array([noise.draw(rng) for _ in range(PERIODS)]) * factor
-        found.append([noise.running(normals[:t], gd.research_rng(0)) for t in range(1, PERIODS + 1)])
-    return np.array(found)
+        results.append([noise.running(normals[:t], gd.research_rng(0)) for t in range(1, PERIODS + 1)])
+    return np.array(results)
 
 
 def test_neighbouring_streams_are_told_apart_as_much_as_is_paid_for() -> None:
@@ -67,7 +67,7 @@ def running_of_the_last(noise: StreamNoise, drawn: np.ndarray, _: object) -> np.
 
 def released(folder: Path, question: gd.queries.Workload, size: int) -> np.ndarray:
     """The noise in what `size` streams release, shape (size, periods, d)."""
-    found, months = [], [table(rows) for rows in (4, 0, 20, 2)]
+    actual, months = [], [table(rows) for rows in (4, 0, 20, 2)]
     truth = np.cumsum([2, 0, 10, 1])[:, None]
     ledger = gd.Ledger.in_memory(gd.GaussianDP(1e6))
     for number in range(size):
@@ -75,8 +75,8 @@ def released(folder: Path, question: gd.queries.Workload, size: int) -> np.ndarr
         path.unlink(missing_ok=True)
         stream = gd.Stream.open(path, question, UNIT, ledger=ledger, periods=PERIODS, mu=MU)
         rng = gd.research_rng(1000 + number)
-        found.append([stream.next(month, rng=rng).running for month in months] - truth)
-    return np.array(found)
+        actual.append([stream.next(month, rng=rng).running for month in months] - truth)
+    return np.array(actual)
 
 
 def fits(noise: StreamNoise, totals: np.ndarray) -> bool:

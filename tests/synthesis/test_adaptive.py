@@ -62,7 +62,7 @@ def test_all_rounds_together_cost_what_was_paid(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setattr(kind, "calibrate", classmethod(recorded))
     parts = measured(people(n), rho)
     assert 0.94 * decimal(rho) < sum(paid) <= decimal(rho)
-    assert sum(one.share for one in parts) <= 1
+    assert sum(part.share for part in parts) <= 1
     assert len(paid) == 2 * len(parts) - 4, "a choice and a table a round, and four tables without a choice"
 
 
@@ -93,21 +93,23 @@ def test_no_unit_moves_a_score_by_more_than_is_said(unit: gd.PrivacyUnit, n_move
     rest = people(7)
     for held in (guesses, far):
         base = scores(rest, unit, held)
-        found = [scores(np.vstack([rest, part]), unit, held) for part in own]
-        moves = [found] if unit.neighbours == "replace" else [[base]]
-        largest = max(np.abs(one - other).max() for one in found for other in moves[0])
+        results = [scores(np.vstack([rest, part]), unit, held) for part in own]
+        moves = [results] if unit.neighbours == "replace" else [[base]]
+        largest = max(np.abs(one - other).max() for one in results for other in moves[0])
         assert largest <= most_moved(candidates)
     assert largest == most_moved(candidates) or unit is REPLACED
 
 
 def test_weights_say_how_much_of_what_is_asked_a_table_shares() -> None:
     everything, candidates = candidates_of(gd.query(DOMAIN, "A*B*C; B*D; D*B"), ROW)
-    weights = {"*".join(one.names): one.weight for one in candidates}
+    weights = {"*".join(candidate.names): candidate.weight for candidate in candidates}
     assert weights == {
         "A": 1, "B": 3, "C": 1, "D": 2, "A*B": 4, "A*C": 2, "B*C": 4, "B*D": 5, "A*B*C": 5,
     }  # fmt: skip
     assert everything.text == "; ".join(weights)
-    assert [one.place.stop - one.place.start for one in candidates] == [one.size for one in candidates]
+    assert [candidate.place.stop - candidate.place.start for candidate in candidates] == [
+        candidate.size for candidate in candidates
+    ]
 
 
 def test_the_choice_keeps_its_guarantee_and_one_for_scores_that_move_less_does_not() -> None:
@@ -251,11 +253,11 @@ def test_widths_that_hold_at_once_share_the_misses_as_the_price() -> None:
     answer = planned.answer(parts, table, {}, 3)
     widths = (np.subtract(*answer.interval(0.95, simultaneous=True)[::-1])) / 2
     start = 0
-    for one in parts:
-        misses = 0.6 * 0.05 * float(one.share)
-        assert widths[start] == one.mechanism.half_widths(1 - misses, True)[0]
-        start += one.candidate.size
-    assert sum(one.share for one in parts) <= 1
+    for part in parts:
+        misses = 0.6 * 0.05 * float(part.share)
+        assert widths[start] == part.mechanism.half_widths(1 - misses, True)[0]
+        start += part.candidate.size
+    assert sum(part.share for part in parts) <= 1
 
 
 @pytest.mark.thorough

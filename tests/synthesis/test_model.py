@@ -78,12 +78,12 @@ def test_shared_sums_are_the_sums_and_spreading_is_their_adjoint() -> None:
     random = np.random.default_rng(2)
     scopes = [(), (1,), *itertools.combinations(ALL, 2), *itertools.combinations(ALL, 3)]
     plan, table = SumTree.of(ALL, scopes), random.normal(size=SIZES)
-    found = list(plan.sums(table))
-    assert len({scope for scope, _ in found}) == len(found), "each scope once: spreading counts none twice"
+    results = list(plan.sums(table))
+    assert len({scope for scope, _ in results}) == len(results), "each scope once: spreading counts none twice"
     for scope in scopes:
-        np.testing.assert_allclose(dict(found)[scope], summed(table, ALL, scope))
+        np.testing.assert_allclose(dict(results)[scope], summed(table, ALL, scope))
     parts = {scope: random.normal(size=[SIZES[name] for name in scope]) for scope in scopes}
-    inner = sum(float((dict(found)[scope] * parts[scope]).sum()) for scope in scopes)
+    inner = sum(float((dict(results)[scope] * parts[scope]).sum()) for scope in scopes)
     assert float((plan.spread(parts, SIZES) * table).sum()) == pytest.approx(inner)
 
 
@@ -93,10 +93,10 @@ def test_a_chain_without_noise_is_the_chain_of_its_conditional_laws() -> None:
     tree = JunctionTree.of(SIZES, scopes)
     laws = fitted(tree, counts(scopes, table, 1e-6, 4), 5000)
     first, second = (summed(table, ALL, scope) / 5000 for scope in scopes)
-    wanted = first[:, :, None] * second[None] / first.sum(axis=0)[None, :, None]
+    expected = first[:, :, None] * second[None] / first.sum(axis=0)[None, :, None]
     law = np.exp(joint(tree, [np.log(part) for part in laws]))  # of cliques that share one variable, and single ones
     law = law / spread(first.sum(axis=0), (1,), ALL)
-    np.testing.assert_allclose(summed(law, ALL, (0, 1, 2)), wanted, atol=1e-4)
+    np.testing.assert_allclose(summed(law, ALL, (0, 1, 2)), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("scopes", SCOPES)
@@ -136,21 +136,21 @@ def test_draws_in_each_group_are_the_expected_numbers_rounded() -> None:
     rows = drawn(tree, laws, 10_007, gd.research_rng(8))
     assert rows.shape == (10_007, len(SIZES))
     for law, clique in zip(laws, tree.cliques, strict=True):
-        found = np.zeros(law.shape)
-        np.add.at(found, tuple(rows[:, list(clique)].T), 1)
-        assert np.abs(found - 10_007 * law).max() < 3
+        results = np.zeros(law.shape)
+        np.add.at(results, tuple(rows[:, list(clique)].T), 1)
+        assert np.abs(results - 10_007 * law).max() < 3
 
 
 def test_an_impossible_cell_is_never_drawn_and_rare_ones_are_as_often_as_expected() -> None:
     tree, law = JunctionTree.of((2, 50), [(0, 1)]), np.full((2, 50), 1 / 60)
     law[0, :30], law[1, :10] = 0.0, 0.0
     draws = [drawn(tree, [law], 7, gd.research_rng(seed)) for seed in range(600)]
-    found = np.zeros((2, 50))
+    results = np.zeros((2, 50))
     for rows in draws:
-        np.add.at(found, tuple(rows.T), 1)
-    assert (found[law == 0] == 0).all()
+        np.add.at(results, tuple(rows.T), 1)
+    assert (results[law == 0] == 0).all()
     expected = 600 * 7 / 60  # of a cell; by systematic sampling its variance is at most that of independent draws
-    assert np.abs(found[law > 0] - expected).max() < 5 * np.sqrt(expected)  # a false alarm in 60 × 6e-7
+    assert np.abs(results[law > 0] - expected).max() < 5 * np.sqrt(expected)  # a false alarm in 60 × 6e-7
 
 
 def test_groups_of_one_row_are_drawn_unlike_each_other() -> None:

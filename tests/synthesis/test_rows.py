@@ -102,8 +102,8 @@ def test_each_area_lies_where_the_tree_says(made: gd.SyntheticRows) -> None:
 def test_levels_need_no_finest_one() -> None:
     made = gd.draw_rows(released("REGION*SEX; DISTRICT"), rng=gd.research_rng(2))
     assert set(made.columns) == {"REGION", "SEX", "DISTRICT"}
-    found = set(zip(made.columns["DISTRICT"], made.columns["REGION"], strict=True))
-    assert found == {*zip(AREAS["DISTRICT"], AREAS["REGION"], strict=True), ("other", "other")}
+    results = set(zip(made.columns["DISTRICT"], made.columns["REGION"], strict=True))
+    assert results == {*zip(AREAS["DISTRICT"], AREAS["REGION"], strict=True), ("other", "other")}
     assert np.abs(made.beside["rows"] - made.beside["estimate"]).max() <= 3
 
 

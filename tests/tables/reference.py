@@ -180,7 +180,7 @@ def listed_rows(domain, attributes, columns, rows):
     """Cells and steps of each row, −1 where there are none, sorted; `rows` are kept ones."""
     spans = {name: domain.columns[name].high_steps - domain.columns[name].low_steps for name in columns}
     steps = ([-1 if row[name] is None else (row[name] + spans[name]) // 2 for name in columns] for row in rows)
-    lines = [[*(row[name] for name in attributes), *found] for row, found in zip(rows, steps, strict=True)]
+    lines = [[*(row[name] for name in attributes), *actual] for row, actual in zip(rows, steps, strict=True)]
     return np.array(sorted(lines), dtype=np.int64).reshape(len(lines), -1)
 
 

@@ -146,9 +146,9 @@ def test_wrong_requests_are_refused(asked, tmp_path):
 def test_a_frame_has_no_size_and_no_folder(tmp_path):
     table = scan(make("pandas", people(8, 3), TYPES, tmp_path))
     assert numbers(table.in_buckets(3)) == numbers(table)
-    for asked in ({"count": None}, {"count": 3, "folder": tmp_path / "sums"}):
+    for requested in ({"count": None}, {"count": 3, "folder": tmp_path / "sums"}):
         with pytest.raises(InvalidRequest, match="not a file"):
-            table.in_buckets(**asked)
+            table.in_buckets(**requested)
 
 
 # -- what is kept ----------------------------------------------------------------------------------
@@ -167,14 +167,14 @@ def stopped_after(n_buckets, table, key=b"key"):
 
 def looks(table, key=b"key"):
     """The numbers, and how often the engine was asked."""
-    asked = []
+    requested = []
     run = type(table._engine).run
 
     class Counting:
         columns = table._engine.columns
 
         def run(self, statement):
-            asked.append(1)
+            requested.append(1)
             return run(table._engine, statement)
 
         def of_bucket(self, bucket, row_key):
@@ -182,7 +182,7 @@ def looks(table, key=b"key"):
             return self
 
     counted = Table(table.name, table.domain, table.unit, Counting(), table._buckets)
-    return [answer.tolist() for answer in counted.totals(TOTALS, key)], len(asked)
+    return [answer.tolist() for answer in counted.totals(TOTALS, key)], len(requested)
 
 
 def test_finished_buckets_are_not_looked_at_again(tmp_path):
@@ -248,9 +248,9 @@ def test_what_does_not_fit_is_begun_anew(what, tmp_path):
             == scan(source).totals([Aggregate(())], b"new")[0].tolist()
         )
         return
-    found, n_looks = looks(table, b"new")
+    actual, n_looks = looks(table, b"new")
     assert n_looks == count
-    assert found == numbers(scan(source, unit), b"new")
+    assert actual == numbers(scan(source, unit), b"new")
 
 
 SUM, PRESENT = Aggregate((), "amount"), Aggregate((), "amount", present=True)
@@ -274,8 +274,8 @@ def test_sums_are_not_taken_for_those_of_another_question_with_the_same_statemen
     with pytest.raises(KeyboardInterrupt):
         table.reporting(stop).totals(asked, b"key")
     assert kept_files(tmp_path / "sums")
-    found, wanted = table.totals(other, b"key"), scan(source).totals(other, b"key")
-    assert [answer.tolist() for answer in found] == [answer.tolist() for answer in wanted]
+    actual, expected = table.totals(other, b"key"), scan(source).totals(other, b"key")
+    assert [answer.tolist() for answer in actual] == [answer.tolist() for answer in expected]
 
 
 def test_a_file_that_changes_meanwhile_is_refused_and_nothing_stays(tmp_path):
@@ -394,9 +394,9 @@ def refused_key(tmp_path, folder):
 def test_another_request_does_not_take_over_the_key(tmp_path):
     question, table, ledger = refused_key(tmp_path, tmp_path / "sums")
     for other in ({"query": gd.query(DOMAIN, "kind")}, {"epsilon": 0.3}):
-        asked = {"query": question, "epsilon": 0.4} | other
+        requested = {"query": question, "epsilon": 0.4} | other
         with pytest.raises(LedgerRefused, match="another request"):
-            gd.release(table=table, ledger=ledger, key="job", **asked)
+            gd.release(table=table, ledger=ledger, key="job", **requested)
     assert ledger.spent == gd.PureDP(0.4)
 
 

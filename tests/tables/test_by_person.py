@@ -381,7 +381,7 @@ def test_what_a_person_changes_lies_in_the_body(text, scans):
     nobody, *answers = (question.evaluate(people, KEY).astype(np.int64) for people in scans)
     changes = {
         "add_remove": np.array(answers) - nobody,
-        "replace": np.array([one - other for one in answers for other in answers]),
+        "replace": np.array([answer - other for answer in answers for other in answers]),
     }
     for neighbours, pairs in changes.items():
         gauges = question.sensitivity(gd.PrivacyUnit("pid", neighbours)).gauge(np.unique(pairs, axis=0))
@@ -393,5 +393,5 @@ def test_a_body_that_is_too_small_is_seen():
     rows = gd.Domain.of(ill=["no", "yes"])
     tables = [[("b", ALPHABET[:1])], [("a", ALPHABET[:1] * 2), ("b", ALPHABET[:1])]]
     scans = [Table.scan(small_table(people), domain=rows, unit=gd.PrivacyUnit("pid", max_rows=2)) for people in tables]
-    one, other = (gd.query(rows, "ill").evaluate(scan, KEY) for scan in scans)
-    assert gd.query(rows, "ill").sensitivity(gd.PrivacyUnit("pid")).gauge((other - one)[None]) == pytest.approx(2)
+    first, other = (gd.query(rows, "ill").evaluate(scan, KEY) for scan in scans)
+    assert gd.query(rows, "ill").sensitivity(gd.PrivacyUnit("pid")).gauge((other - first)[None]) == pytest.approx(2)

@@ -23,8 +23,8 @@ def scanned(case, engine, times=1):
 def test_totals(name, engine):
     case = CASES[name]()
     got = scanned(case, engine).totals(case.totals, KEY)
-    wanted = reference_totals(case.domain, case.totals, case.rows, case.unit, KEY)
-    for total, mine, theirs in zip(case.totals, got, wanted, strict=True):
+    expected = reference_totals(case.domain, case.totals, case.rows, case.unit, KEY)
+    for total, mine, theirs in zip(case.totals, got, expected, strict=True):
         assert mine.tolist() == theirs.tolist(), total
         assert mine.dtype in (np.int64, object)
 
@@ -48,10 +48,10 @@ def test_areas_that_the_engine_tells_itself(engine, monkeypatch):
 def test_totals_and_rows_in_buckets(kind, engine):
     """A part of the people at a time: the same numbers, whatever the number of buckets."""
     case = people(kind)
-    wanted = reference_totals(case.domain, case.totals, case.rows, case.unit, KEY)
+    expected = reference_totals(case.domain, case.totals, case.rows, case.unit, KEY)
     table = scanned(case, engine).in_buckets(3)
     got = table.totals(case.totals, KEY)
-    assert [answer.tolist() for answer in got] == [answer.tolist() for answer in wanted]
+    assert [answer.tolist() for answer in got] == [answer.tolist() for answer in expected]
     lines = listed_rows(case.domain, ["day"], ["amount"], kept(case, ["day"], ["amount"]))
     assert np.hstack(table.rows(["day"], ["amount"], KEY)).tolist() == lines.tolist()
 
@@ -70,9 +70,9 @@ def test_sums_beyond_64_bits(engine):
 def test_rows(engine):
     case = people("texts")
     attributes, columns = ["kind", "day"], ["share", "amount"]
-    wanted = listed_rows(case.domain, attributes, columns, kept(case, attributes, columns))
+    expected = listed_rows(case.domain, attributes, columns, kept(case, attributes, columns))
     got = np.hstack(scanned(case, engine).rows(attributes, columns, KEY))
-    assert got.tolist() == wanted.tolist()
+    assert got.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -102,8 +102,8 @@ def test_a_gradient_in_one_pass(max_rows, engine):
     case = people("floats", max_rows)
     names = (["day"], ["amount", "share"])
     lines = listed_rows(case.domain, *names, kept(case, *names))
-    wanted = gradient(lines[:, :1], lines[:, 1:])
-    assert scanned(case, engine).vector_sum(names, gradient, KEY).tolist() == wanted.tolist()
+    expected = gradient(lines[:, :1], lines[:, 1:])
+    assert scanned(case, engine).vector_sum(names, gradient, KEY).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

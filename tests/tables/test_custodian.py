@@ -35,10 +35,10 @@ WANTED = {
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_misfit_is_found(engine: str) -> None:
     table = gd.Table.scan(ENGINES[engine](pa.table(ROWS), 1), domain=DOMAIN, unit=UNIT)
-    found = gd.check(table)
-    assert found.n_rows == 6
-    assert {(finding.column, finding.problem): finding.rows for finding in found.findings} == WANTED
-    misfits = next(finding for finding in found.findings if (finding.column, finding.rows) == ("SEX", 3))
+    actual = gd.check(table)
+    assert actual.n_rows == 6
+    assert {(finding.column, finding.problem): finding.rows for finding in actual.findings} == WANTED
+    misfits = next(finding for finding in actual.findings if (finding.column, finding.rows) == ("SEX", 3))
     assert misfits.examples == (() if engine in ("spark", "postgres") else (("M", 2), ("2 ", 1)))
 
 
@@ -48,14 +48,14 @@ def test_a_table_that_fits_has_no_finding() -> None:
 
 
 def test_an_empty_table_has_none_either() -> None:
-    found = gd.check(gd.Table.scan(pa.table(ROWS).slice(0, 0), domain=DOMAIN, unit=UNIT))
-    assert (found.n_rows, found.findings) == (0, ())
+    actual = gd.check(gd.Table.scan(pa.table(ROWS).slice(0, 0), domain=DOMAIN, unit=UNIT))
+    assert (actual.n_rows, actual.findings) == (0, ())
 
 
 def test_no_figure_is_in_what_is_printed_by_itself() -> None:
-    found = gd.check(gd.Table.scan(pa.table(ROWS), domain=DOMAIN, unit=UNIT))
-    assert "not private" in repr(found)
-    assert not any(letter.isdigit() for letter in repr(found))
+    actual = gd.check(gd.Table.scan(pa.table(ROWS), domain=DOMAIN, unit=UNIT))
+    assert "not private" in repr(actual)
+    assert not any(letter.isdigit() for letter in repr(actual))
 
 
 def test_the_command_marks_what_it_shows_and_writes_nothing(tmp_path: Path, capsys, monkeypatch) -> None:
@@ -86,8 +86,8 @@ def test_a_tree_is_checked_once_in_the_column_that_tells_it() -> None:
 def test_rows_that_are_made_one_are_looked_at_as_rows_and_as_persons(engine: str) -> None:
     table = gd.Table.scan(ENGINES[engine](pa.table(ROWS), 1), domain=DOMAIN, unit=UNIT)
     visits = gd.PerPerson.count(gd.integers(1, 2))
-    found = gd.check(gd.by_person(table, "pid", visits=visits, sex=gd.PerPerson.max("SEX")))
+    actual = gd.check(gd.by_person(table, "pid", visits=visits, sex=gd.PerPerson.max("SEX")))
     rows = {key: number for key, number in WANTED.items() if key[0] != "pid"}
-    assert {(finding.column, finding.problem): finding.rows for finding in found.findings} == {
+    assert {(finding.column, finding.problem): finding.rows for finding in actual.findings} == {
         **rows, ("pid", "no person"): 1, ("visits", "fits no cell"): 1, ("sex", "no value"): 2
     }  # fmt: skip

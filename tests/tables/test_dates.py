@@ -110,8 +110,8 @@ def test_typed_columns(engine: str, kind: str) -> None:
     days = [
         moment.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)).date() if zone else moment.date() for moment in moments
     ]
-    found = counted(engine, pa.table({"when": pa.array(values, types[kind])}), attribute)
-    assert found == wanted([*days, None], "day", attribute)
+    actual = counted(engine, pa.table({"when": pa.array(values, types[kind])}), attribute)
+    assert actual == wanted([*days, None], "day", attribute)
 
 
 def test_a_change_of_the_clock_is_found_to_the_second() -> None:

@@ -62,8 +62,8 @@ def test_a_broken_line_is_left_out_whatever_is_asked(line, tmp_path):
     path = written(tmp_path, b"a,b,c\n1,2,3\n,,\n" + line + b"\n1,2,3\n")
     domain = Domain.of(**{name: categories(["1", "2", "3"], "other") for name in "abc"})
     table = Table.scan(path, domain=domain)
-    for asked in ((), ("a",), ("b",), ("c",), ("c", "a")):
-        assert table.totals([Aggregate(asked)], b"")[0].sum() == 3, asked
+    for requested in ((), ("a",), ("b",), ("c",), ("c", "a")):
+        assert table.totals([Aggregate(requested)], b"")[0].sum() == 3, requested
 
 
 def test_only_tables_of_text_files_say_that_broken_lines_are_left_out(tmp_path):

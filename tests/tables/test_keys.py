@@ -73,14 +73,14 @@ def test_a_person_has_at_most_max_rows_keys_each_once(max_rows, kind) -> None:
     for person, key in zip(rows["pid"], rows["city"], strict=True):
         own[person].add(key)
     table = pa.table({"pid": [kind(person) for person in rows["pid"]], "city": rows["city"]})
-    found = counted(scanned(table, "city", gd.PrivacyUnit("pid", max_rows=max_rows)))
-    assert sum(found.values()) == sum(min(max_rows, len(keys)) for keys in own.values())
+    actual = counted(scanned(table, "city", gd.PrivacyUnit("pid", max_rows=max_rows)))
+    assert sum(actual.values()) == sum(min(max_rows, len(keys)) for keys in own.values())
     person = max(own, key=lambda person: len(own[person]))
     rest = table.filter(pa.compute.not_equal(table["pid"], kind(person)))
     without = counted(scanned(rest, "city", gd.PrivacyUnit("pid", max_rows=max_rows)))
-    changes = Counter(found) - Counter(without)  # nobody else's keys change
+    changes = Counter(actual) - Counter(without)  # nobody else's keys change
     assert sum(changes.values()) == max(changes.values()) * max_rows == max_rows
-    assert not Counter(without) - Counter(found)
+    assert not Counter(without) - Counter(actual)
 
 
 def test_which_keys_of_a_person_count_is_even_and_the_row_key_decides() -> None:

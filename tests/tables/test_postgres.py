@@ -42,9 +42,9 @@ def made(server: Server, definition: str, database: str = "postgres") -> str:
 def same(server: Server, rows: pa.Table, domain: Domain, totals: list, unit=ONE_ROW) -> list:
     """The totals on the server, having checked that they are DuckDB's."""
     there, here = (Table.scan(source, domain=domain, unit=unit) for source in (server.table(rows), rows))
-    found = [answer.tolist() for answer in there.totals(totals, b"key")]
-    assert found == [answer.tolist() for answer in here.totals(totals, b"key")]
-    return found
+    results = [answer.tolist() for answer in there.totals(totals, b"key")]
+    assert results == [answer.tolist() for answer in here.totals(totals, b"key")]
+    return results
 
 
 # -- the same integers -----------------------------------------------------------------------------

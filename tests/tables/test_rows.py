@@ -31,11 +31,11 @@ def expected(rows: list[dict]) -> list[tuple[int, ...]]:
     """Cells and steps of each row by the reference, which gives twice a value's distance from the middle."""
     totals = [Aggregate(tuple(ATTRIBUTES)), *(Aggregate((), name) for name in COLUMNS)]
     spans = {name: DOMAIN.column(name).high_steps - DOMAIN.column(name).low_steps for name in COLUMNS}
-    found = []
+    results = []
     for codes in coded(DOMAIN, totals, rows):
         steps = (-1 if codes[name] is None else (codes[name] + spans[name]) // 2 for name in COLUMNS)
-        found.append((*(codes[name] for name in ATTRIBUTES), *steps))
-    return sorted(found)
+        results.append((*(codes[name] for name in ATTRIBUTES), *steps))
+    return sorted(results)
 
 
 @pytest.mark.slow
@@ -85,9 +85,9 @@ def test_a_person_adds_at_most_max_rows_by_the_key_and_not_by_the_order(kind, tm
 
 
 def test_the_rows_of_a_person_depend_on_nobody_else(tmp_path):
-    one, two = people(5), people(6, first=1000)
-    apart = [row for part in (one, two) for row in listed(scanned(part, tmp_path), ["day"], ["amount"])]
-    assert listed(scanned(one + two, tmp_path), ["day"], ["amount"]) == sorted(apart)
+    first, second = people(5), people(6, first=1000)
+    apart = [row for part in (first, second) for row in listed(scanned(part, tmp_path), ["day"], ["amount"])]
+    assert listed(scanned(first + second, tmp_path), ["day"], ["amount"]) == sorted(apart)
 
 
 def test_rows_and_totals_speak_of_the_same_rows(tmp_path):

@@ -92,8 +92,8 @@ def test_the_settings_of_a_session_do_not_matter(others):
     frame, session = spark_frame(case.table, 1), spark()
 
     def numbers():
-        found = Table.scan(frame, domain=case.domain, unit=PrivacyUnit("date", max_rows=7)).totals(case.totals, b"key")
-        return [answer.tolist() for answer in found]
+        actual = Table.scan(frame, domain=case.domain, unit=PrivacyUnit("date", max_rows=7)).totals(case.totals, b"key")
+        return [answer.tolist() for answer in actual]
 
     usual = numbers()
     for name, value in others.items():
@@ -110,15 +110,15 @@ def test_both_ways_of_arithmetic_give_the_same():
         "SELECT * FROM VALUES ('1', 1e300D, '7'), ('2', double('NaN'), 'x'), ('1', 5D, '1e999') AS t(sex, x, y)"
     )
     domain = Domain.of(sex=["1", "2"], x=bins(0, 10, 5, outside="other"), y=bins(0, 10, 5, outside="other"))
-    unit, session, found = PrivacyUnit("x"), spark(), []
+    unit, session, actual = PrivacyUnit("x"), spark(), []
     for ansi in ("true", "false"):
         session.conf.set("spark.sql.ansi.enabled", ansi)
         try:
-            found.append([counts(frame, domain), counts(frame, domain, unit)])
+            actual.append([counts(frame, domain), counts(frame, domain, unit)])
         finally:
             session.conf.unset("spark.sql.ansi.enabled")
-    assert found[0] == found[1]
-    assert [sum(each) for each in found[0]] == [3, 2]
+    assert actual[0] == actual[1]
+    assert [sum(each) for each in actual[0]] == [3, 2]
 
 
 def test_people_who_are_no_text_are_told_apart_by_their_bytes():

@@ -245,8 +245,8 @@ def test_a_row_outside_one_attribute_is_in_no_grouping() -> None:
     """A row whose A is no category is left out of the marginal of B too, whether cells are grouped jointly or not."""
     domain = Domain.of(A=categories(["x", "y"]), B=categories(["u", "v"]))
     frame = make_frame({"A": ["x", "y", "other", None, "x"], "B": ["u", "v", "u", "v", "w"]})
-    wanted = [Aggregate(("A",)), Aggregate(("B",))]
-    of_a, of_b = Table.scan(frame, domain=domain).totals(wanted, b"key")
+    expected = [Aggregate(("A",)), Aggregate(("B",))]
+    of_a, of_b = Table.scan(frame, domain=domain).totals(expected, b"key")
     assert (of_a.tolist(), of_b.tolist()) == ([1, 1], [1, 1])
 
 

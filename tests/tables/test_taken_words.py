@@ -94,14 +94,14 @@ def test_what_others_made_in_a_schema_of_the_path_is_not_called() -> None:
 
     pytest.importorskip("psycopg")
     with private_server() as server:
-        address, wanted = server.table(ROWS), numbers(ROWS)
+        address, expected = server.table(ROWS), numbers(ROWS)
         shadowed(server)
         assert server.execute("SELECT 7::bigint % 4") == [(0,)]
         for path in ('"$user", public', "public, pg_catalog"):
             server.execute(f"ALTER DATABASE postgres SET search_path = {path}")
-            assert numbers(address) == wanted
+            assert numbers(address) == expected
             with psycopg.connect(server.url()) as connection:
-                assert numbers(ServerTable(connection, address.rpartition("=")[2])) == wanted
+                assert numbers(ServerTable(connection, address.rpartition("=")[2])) == expected
                 assert connection.execute("SHOW search_path").fetchone() == (path,)
             ledger = gd.Ledger.open(server.new_ledger(), budget=gd.PureDP(1.0))
             question = gd.marginals(DOMAIN, ("name",))
@@ -114,12 +114,12 @@ def test_a_table_is_found_by_the_path_of_the_user(postgres: Server) -> None:
     for schema, sex in (("first", "a"), ("second", "b")):
         postgres.execute(f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.twice AS SELECT '{sex}'::text AS name")
     domain = Domain.of(name=["a", "b"])
-    for schema, wanted in (("first", [1, 0]), ("second", [0, 1])):
+    for schema, expected in (("first", [1, 0]), ("second", [0, 1])):
         for address in (
             postgres.url(table="twice", options=f"-csearch_path={schema}"),
             postgres.url(table=f"{schema}.twice"),
         ):
-            assert Table.scan(address, domain=domain).totals([Aggregate(("name",))], b"")[0].tolist() == wanted
+            assert Table.scan(address, domain=domain).totals([Aggregate(("name",))], b"")[0].tolist() == expected
 
 
 def test_a_temporary_table_of_an_open_connection_is_found(postgres: Server) -> None:

@@ -22,21 +22,21 @@ def rows(n: int) -> list[dict]:
 def test_the_rows_of_a_person_are_those_of_a_sum(kind, tmp_path) -> None:
     """Values, counts and sums of one look speak of the same rows, at most two of each person."""
     table = gd.Table.scan(make(kind, rows(700), TYPES, tmp_path), domain=DOMAIN, unit=PERSON)
-    asked = [
+    requested = [
         Aggregate(("s",), "v", each=True),
         Aggregate(("s",), "v", present=True),
         Aggregate(("s",), "v"),
         Aggregate(("s",)),
     ]
-    values, present, sums, counts = table.totals(asked, b"key")
+    values, present, sums, counts = table.totals(requested, b"key")
     values = values.reshape(2, 11)
     assert values.dtype == np.int64
     assert values.sum(axis=1).tolist() == present.tolist()
     assert (values @ np.arange(-10, 11, 2)).tolist() == sums.tolist()
     assert counts.sum() == 200
-    alone = table.totals(asked[:1], b"key")[0].reshape(2, 11)
+    alone = table.totals(requested[:1], b"key")[0].reshape(2, 11)
     assert alone.sum() <= 200
-    other = table.totals(asked[:1], b"another key")[0].reshape(2, 11)
+    other = table.totals(requested[:1], b"another key")[0].reshape(2, 11)
     assert (alone != other).any()
 
 
