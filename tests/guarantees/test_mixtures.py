@@ -12,6 +12,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.poisson_curve import poisson_curve
+from gaugedp.guarantees.repeat_and_select import log_stopping
 
 G = gd.guarantees
 EPSILONS = (0.0, 0.2, 1.0, 2.5)
@@ -93,6 +94,56 @@ def test_what_is_no_mixture_is_refused() -> None:
     ):
         with pytest.raises(InvalidRequest):
             G.Mixture(chances, parts)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-10, 1e-30])
+def test_an_epsilon_is_not_read_off_where_a_closed_profile_has_lost_its_digits(delta: float) -> None:
+    """A shift of a thousandth: the profile of each part has no closed form beyond some ε."""
+    parts = [G.MixtureOfGaussians([0, 1], [0.5, 0.5], 1000.0), G.MixtureOfGaussians([0, 1], [0.4, 0.6], 1000.0)]
+    epsilon = float(G.Mixture([0.5, 0.5], parts).epsilon(delta))
+    assert min(float(part.epsilon(delta)) for part in parts) <= epsilon
+    with mpmath.workdps(50):
+        shown = sum(sampled_profile(mpmath.mpf(rate), 1 / mpmath.mpf(1000), epsilon) for rate in ("0.5", "0.6")) / 2
+    assert shown <= delta * (1 + 1e-9)
+
+
+def sampled_profile(rate: mpmath.mpf, mu: mpmath.mpf, epsilon: float) -> mpmath.mpf:
+    """Return q·δ(ε′) of Gaussian noise, e^{ε′} = 1 + (e^ε − 1)/q."""
+    inner = mpmath.log1p(mpmath.expm1(epsilon) / rate)
+    near, far = mu / 2 - inner / mu, -mu / 2 - inner / mu
+    return rate * (mpmath.ncdf(near) - mpmath.exp(inner) * mpmath.ncdf(far))
+
+
+def test_compositions_of_gaussian_parts_are_means_over_how_often_each_was_drawn() -> None:
+    small, large, times = 0.001, 0.01, 64
+    exact = sum(
+        math.comb(times, k)
+        * 0.5**times
+        * float(gd.GaussianDP(math.sqrt(k * small**2 + (times - k) * large**2)).delta(0))
+        for k in range(times + 1)
+    )
+    bound = (times * G.Mixture([0.5, 0.5], [gd.GaussianDP(small), gd.GaussianDP(large)])).delta(0)
+    assert exact * (1 - 1e-9) <= bound <= exact * (1 + 1e-6)
+
+
+def test_a_part_that_hardly_ever_happens_still_counts_at_delta_zero() -> None:
+    rare = Fraction(1, 10**400)
+    assert float((2 * G.Mixture([rare, 1 - rare], [gd.PureDP(5), gd.PureDP(1)])).epsilon(0)) >= 10
+
+
+@pytest.mark.parametrize("chance", [1e-20, 1e-12])
+def test_a_rare_part_is_not_lost_in_the_curve(chance: float) -> None:
+    with mpmath.workdps(50):
+        exact = mpmath.log1p(mpmath.mpf(repr(chance)) / (1 + mpmath.mpf(repr(chance))) * mpmath.expm1("1.44"))
+    curve = G.Mixture([chance, 0.5, 0.5], [gd.GaussianDP(1.2), gd.PureDP(0), gd.PureDP(0)]).renyi(2)
+    assert exact <= curve <= exact * (1 + mpmath.mpf("1e-11"))
+    apart = G.MixtureOfGaussians([0, 1e-9, 1.2], [0.5, 0.5, chance], 1.0).renyi(2)
+    assert exact <= apart <= exact * (1 + mpmath.mpf("1e-3")) + mpmath.mpf("1e-17")
+
+
+def test_mixtures_with_the_same_chances_have_an_order_in_a_sum() -> None:
+    first, second = (G.truncated_poisson(100, 0.1, 20, std) for std in (1.0, 2.0))
+    assert first + second == second + first
 
 
 # -- mixtures of Gaussians, and replaced units -------------------------------------------------------------------------
@@ -284,6 +335,40 @@ def test_what_is_no_law_of_runs_is_refused(wrong: tuple[float, float]) -> None:
         G.RepeatAndSelect(gd.PureDP(1), *wrong)
 
 
+@pytest.mark.parametrize(
+    ("mean", "shape"),
+    [
+        (2.0, 1e11),
+        (5.08, 3.7e11),
+        (1 + 4.2e-5, 3.7e7),
+        (1 + 7e-10, 1.11),
+        (1e4, -0.99),
+        (1e12, -0.5),
+        (1e12, 1e13),
+        (7, 0),
+    ],
+)
+def test_the_chance_to_stop_is_rounded_down(mean: float, shape: float) -> None:
+    found = log_stopping(mean, shape)
+    with mpmath.workdps(60):
+        eta, m = mpmath.mpf(shape), mpmath.mpf(mean)
+
+        def mean_of(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.expm1(x) / (-mpmath.expm1(-eta * x) / eta if eta else x)
+
+        assert mean_of(mpmath.mpf(found)) >= m
+        assert mean_of(mpmath.mpf(found) * (1 - mpmath.mpf("1e-4"))) <= m
+
+
+def test_runs_that_are_hardly_ever_made_are_not_without_loss() -> None:
+    assert G.RepeatAndSelect(gd.PureDP(1e-100), 1e-300, math.inf).renyi(2) > 0
+
+
+def test_curves_that_grow_beyond_the_floats_leave_the_others() -> None:
+    assert 0 < G.Sampled(gd.GaussianDP(20), 0.1).renyi(2.5) <= 500
+    assert 0 < G.Sampled(gd.GaussianDP(1), 1 - 1e-9).renyi(100) <= 50 * (1 + 1e-9)
+
+
 # -- noise for an interval ---------------------------------------------------------------------------------------------
 
 
@@ -314,6 +399,15 @@ def within(law: str, half_width: float, scale: mpmath.mpf) -> mpmath.mpf:
             return 1 - 2 * mpmath.exp(-(len(k) + 1) / scale) / (1 + mpmath.exp(-1 / scale))
         total = mpmath.jtheta(3, 0, mpmath.exp(-1 / (2 * scale**2)))
         return (1 + 2 * mpmath.fsum(mpmath.exp(-(mpmath.mpf(i) ** 2) / (2 * scale**2)) for i in k)) / total
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3, 7])
+@pytest.mark.parametrize("half_width", [1.0, 2.5, 10.0, 33.0, 47.1])
+def test_the_guarantee_of_an_interval_is_rounded_up(half_width: float, sensitivity: int) -> None:
+    noise = G.interval_noise(half_width, 0.95, "gaussian", sensitivity)
+    assert Fraction(repr(noise.guarantee.mu)) * Fraction(repr(float(noise))) >= sensitivity
+    noise = G.interval_noise(half_width, 0.95, "laplace", sensitivity)
+    assert Fraction(repr(noise.guarantee.scale)) * sensitivity <= Fraction(repr(float(noise)))
 
 
 def test_wide_discrete_gaussian_noise_is_near_the_most() -> None:

@@ -105,8 +105,14 @@ def _count(value: object) -> int:
 
 
 def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
-    numbers = (str(number.to_dict()) if isinstance(number, Guarantee) else number for number in _numbers(part[0]))
-    return (type(part[0]).__name__, *numbers)
+    return (type(part[0]).__name__, *map(_sortable, _numbers(part[0])))
+
+
+def _sortable(number: Any) -> Any:
+    """Return the number, or of guarantees, which have no order, the text."""
+    if isinstance(number, tuple):
+        return tuple(map(_sortable, number))
+    return str(number.to_dict()) if isinstance(number, Guarantee) else number
 
 
 def _numbers(leaf: Guarantee) -> Iterable[Any]:

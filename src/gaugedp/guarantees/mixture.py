@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from gaugedp._validate import whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -17,7 +15,7 @@ from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.losses.mixed import MixedPrivacyLoss
-from gaugedp.guarantees.sampling import least_of_profile
+from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 
 @dataclass(frozen=True, eq=True)
@@ -67,11 +65,7 @@ class Mixture(Guarantee):
         if order == 1:
             return up(math.fsum(p * curve for p, curve in zip(chances, curves, strict=True)))
         grown = [(order - 1) * curve for curve in curves]
-        if max(grown) < 1:
-            moment = math.log1p(math.fsum(p * math.expm1(x) for p, x in zip(chances, grown, strict=True)))
-        else:
-            moment = float(np.logaddexp.reduce(np.log(chances) + np.array(grown)))
-        return min(max(curves), up(moment / (order - 1), relative=2.0**-44))
+        return min(max(curves), up(log_mean_of_powers(chances, grown) / (order - 1), relative=2.0**-40))
 
     def dominating_pair(self, removed: int) -> Pair | None:
         """Return the pair of what was drawn and what it showed, with the parts' pairs; None where one has none."""
@@ -82,7 +76,8 @@ class Mixture(Guarantee):
         impossible = sum((p * pair.impossible for p, pair in known), Fraction(0))
         if impossible == 1:
             return known[0][1]
-        weights = [float(p * (1 - pair.impossible) / (1 - impossible)) for p, pair in known]
+        shares = [p * (1 - pair.impossible) / (1 - impossible) for p, pair in known]
+        weights = [max(float(share), math.ulp(0.0)) if share else 0.0 for share in shares]  # what is rare happens
         parts = tuple((w, pair.family, pair.row) for w, (_, pair) in zip(weights, known, strict=True) if w)
         return Pair(MixedPrivacyLoss, (parts, impossible == 0), impossible)
 
@@ -96,12 +91,21 @@ class Mixture(Guarantee):
         return min(1.0, max(least, up(math.fsum(above(p) * value for p, value in known))))
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the least ε of the mean of closed profiles, at most the largest ε of a part; None where that is ∞."""
+        """Return the least ε of the mean of closed profiles, at most the largest ε of a part.
+
+        None where that is ∞, or a profile has no closed form at 0 or there.
+        """
         if self.exact_delta(0.0) is None:
             return None
         largest = max(float(part.epsilon(delta)) for part in self.guarantees)
-        least = least_of_profile(lambda at: self.exact_delta(at) or 0.0, delta, largest)
-        return None if math.isinf(least) else least
+        if math.isinf(largest) or self.exact_delta(largest) is None:
+            return None
+        return least_of_profile(self._known_delta, delta, largest)
+
+    def _known_delta(self, epsilon: float) -> float:
+        """Return the mean of the closed profiles; 1 where one is not known, so that no ε is taken for its sake."""
+        value = self.exact_delta(epsilon)
+        return 1.0 if value is None else value
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the largest cost of the parts; of (ε, δ) the largest ε and the mean of δ."""

@@ -21,7 +21,7 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.subsampled import inverse
 from gaugedp.guarantees.profile_points import START, pair_of, points_at, reversed_points
-from gaugedp.guarantees.sampling import least_of_profile
+from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 _CELLS = 1024  # between points of the profile, for compositions
 _BEND = 1.5  # they are nearer to each other at small losses
@@ -76,12 +76,8 @@ class MixtureOfGaussians(Guarantee):
         largest, shift = self._whole.renyi(order), max(order - 1, _FIRST)
         if order > _LARGEST or math.isinf(largest) or not self.shifts[-1]:
             return largest
-        chances, grown = np.array(list(map(above, self.chances))), shift * order / 2 * np.square(self._moves)
-        if grown[-1] < 1:
-            moment = math.log1p(float(chances @ np.expm1(grown)))
-        else:
-            moment = float(np.logaddexp.reduce(np.log(chances) + grown))
-        return min(largest, up(moment / shift, relative=2.0**-40))
+        chances, grown = list(map(above, self.chances)), shift * order / 2 * np.square(self._moves)
+        return min(largest, up(log_mean_of_powers(chances, grown.tolist()) / shift, relative=2.0**-40))
 
     @property
     def _moves(self) -> Array:

@@ -11,6 +11,7 @@ from gaugedp.accountant.rounding import up
 from gaugedp.guarantees.base import Guarantee
 
 _MOST = 256  # the largest order for which moments of all orders up to it are asked
+_OVERFLOW = 700.0  # a power of e that is still a float
 _STEP = 32  # orders that are asked together
 
 
@@ -19,7 +20,7 @@ def poisson_curve(guarantee: Guarantee, rate: float, order: float) -> float:
     second = guarantee.renyi(2.0)
     if order > _MOST or second > 500:
         return math.inf
-    change = max(_removal(guarantee, rate, order), _addition(rate, order) * math.expm1(second))
+    change = max(_removal(guarantee, rate, order), _addition(rate, order) * math.expm1(second) if second else 0.0)
     return up(math.log1p(change) / (order - 1), relative=2.0**-40) if change < math.inf else math.inf
 
 
@@ -27,7 +28,8 @@ def _addition(rate: float, order: float) -> float:
     """Return c with E_A (A/P)^{a − 1} ≤ 1 + c·(e^{D₂} − 1), P = (1 − q)·A + q·B, D₂ the larger of both directions."""
     if rate * (order + 1) <= 1:
         return order * (order - 1) / 2 * rate**2
-    return math.expm1((1 - order) * math.log1p(-rate)) - (order - 1) * rate
+    grown = (1 - order) * math.log1p(-rate)
+    return math.expm1(grown) - (order - 1) * rate if grown < _OVERFLOW else math.inf
 
 
 def _removal(guarantee: Guarantee, rate: float, order: float) -> float:
@@ -38,7 +40,10 @@ def _removal(guarantee: Guarantee, rate: float, order: float) -> float:
     if whole == order:
         return _binomial(guarantee, rate, whole)
     if order < 3:
-        second, third = (math.expm1(grown) for grown in _grown(guarantee, _STEP)[2:4])
+        grown = _grown(guarantee, _STEP)[2:4]
+        if grown[1] > _OVERFLOW:
+            return math.inf
+        second, third = map(math.expm1, grown)
         cube = order * (order - 1) * (order - 2) / 6 * rate**3
         return (order * (order - 1) / 2 * rate**2 - 3 * cube) * second + cube * third
     ends = [math.log1p(_binomial(guarantee, rate, whole + k)) for k in (0, 1)]

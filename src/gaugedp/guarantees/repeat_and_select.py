@@ -20,6 +20,7 @@ from gaugedp.guarantees.pure import PureDP
 
 _SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is looked for
 _MOST_RUNS = 1e12
+_OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; what logarithms of the mean lose
 
 
 @dataclass(frozen=True, eq=True)
@@ -88,7 +89,8 @@ class RepeatAndSelect(Guarantee):
             return whole_curve + (spent if whole_curve else 0.0)
         grown = shift * whole_curve
         log_change = grown if grown > 30 else math.log(math.expm1(grown))
-        return float(np.logaddexp(0.0, math.log(self.mean) + shift * spent + log_change)) / shift
+        moment = float(np.logaddexp(0.0, math.log(self.mean) + shift * spent + log_change))
+        return max(moment / shift, math.ulp(0.0))  # an underflow is not a guarantee of pure privacy
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return (2 + η)·ε of ε-DP runs and a negative binomial law."""
@@ -154,11 +156,17 @@ def log_stopping(mean: float, shape: float) -> float:
     """
 
     def excess(x: float) -> float:
-        grown = x if abs(shape * x) < 1e-12 else -math.expm1(-shape * x) / shape
-        return math.log(math.expm1(x) / grown) - math.log(mean)
+        grown = x if abs(shape * x) < 1e-300 else -math.expm1(-shape * x) / shape if shape * x > -_OVERFLOW else 0.0
+        if x < _OVERFLOW:
+            return math.log(math.expm1(x) / grown) - math.log(mean)
+        log_grown = math.log(grown) if grown else -shape * x - math.log(-shape)
+        return x - log_grown - math.log(mean)
 
     high = 1.0
     while excess(high) < 0:
         high *= 2
-    root = float(scipy.optimize.brentq(excess, 1e-12, high, xtol=1e-16, rtol=1e-14)) if excess(1e-12) < 0 else 1e-12
+    root = float(scipy.optimize.brentq(excess, 1e-12, high, xtol=1e-26, rtol=1e-14)) if excess(1e-12) < 0 else 1e-12
+    lost, gap = _LOST * (1 + high + math.log(mean)), 1e-14 * root
+    while excess(root) < lost:
+        root, gap = root + gap, 2 * gap
     return up(root, relative=1e-12)

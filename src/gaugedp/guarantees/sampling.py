@@ -1,7 +1,7 @@
 """What sampling makes of a privacy profile: docs/theory/sampling.md."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy
@@ -10,6 +10,7 @@ from gaugedp.accountant.rounding import up
 
 Profile = Callable[[float], float]  # ε ↦ an upper bound on δ
 
+_OVERFLOW = 700.0  # a power of e that is still a float, also times a hundred
 _LARGE = 30.0  # ε from which e^ε − 1 is taken as a logarithm
 
 
@@ -31,6 +32,15 @@ def amplified(epsilon: float, rate: float) -> float:
     if epsilon > _LARGE:
         return min(epsilon, up(float(np.logaddexp(math.log1p(-rate), math.log(rate) + epsilon)), relative=2.0**-45))
     return min(epsilon, up(math.log1p(rate * math.expm1(epsilon))))
+
+
+def log_mean_of_powers(chances: Sequence[float], powers: Sequence[float]) -> float:
+    """Return log Σ p·e^x of `chances` p that sum to 1 and `powers` x ≥ 0, by Σ p·(e^x − 1): nothing cancels."""
+    logs = [math.log(p) + x for p, x in zip(chances, powers, strict=True)]
+    if max(logs) > _OVERFLOW:
+        return float(np.logaddexp.reduce(logs))
+    terms = zip(chances, powers, logs, strict=True)
+    return math.log1p(math.fsum(p * math.expm1(x) if x < _OVERFLOW else math.exp(log) for p, x, log in terms))
 
 
 def solved(sampled: Profile, start: float, delta: float) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp._validate import between, decimal, non_negative, one_of, whole
+from gaugedp.accountant.rounding import down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.calibrate import Noise
@@ -97,8 +98,8 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
 
 
 _LAWS: dict[str, tuple[Callable[[float, float], float], Callable[[float, int], Guarantee]]] = {
-    "laplace": (_laplace, lambda scale, sensitivity: LaplaceLoss(scale / sensitivity)),
+    "laplace": (_laplace, lambda scale, sensitivity: LaplaceLoss(down_decimal(decimal(scale) / sensitivity))),
     "discrete_laplace": (_discrete_laplace, DiscreteLaplaceLoss),
-    "gaussian": (_gaussian, lambda std, sensitivity: GaussianDP(sensitivity / std)),
+    "gaussian": (_gaussian, lambda std, sensitivity: GaussianDP(up_decimal(sensitivity / decimal(std)))),
     "discrete_gaussian": (_discrete_gaussian, DiscreteGaussianLoss),
 }

@@ -38,7 +38,7 @@ class MixedPrivacyLoss(PrivacyLoss):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return the sum of bounds on log Σ u_i·|M_i(c + it)/M_i(c)|, u the tilted weights."""
         tails = [
-            math.log(math.fsum(u * math.exp(loss.log_tail(order, height, until)) for u, loss in _tilted(order, parts)))
+            _log_mean([(u, loss.log_tail(order, height, until)) for u, loss in _tilted(order, parts) if u])
             for parts in self.parts
         ]
         return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
@@ -97,6 +97,12 @@ class MixedPrivacyLoss(PrivacyLoss):
 def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
     known = [(w, value) for w, value in profiles if value is not None]
     return min(1.0, up(math.fsum(w * value for w, value in known))) if len(known) == len(profiles) else None
+
+
+def _log_mean(logs: list[tuple[float, float]]) -> float:
+    """Return log Σ u·e^x over the pairs (u, x), the largest x taken out first, as all e^x may be 0."""
+    largest = max(x for _, x in logs)
+    return largest + math.log(math.fsum(u * math.exp(x - largest) for u, x in logs))
 
 
 def _all_atoms(parts: list[tuple[float, Array, Array]]) -> tuple[Array, Array]:
