@@ -360,6 +360,18 @@ def test_the_chance_to_stop_is_rounded_down(mean: float, shape: float) -> None:
         assert mean_of(mpmath.mpf(found) * (1 - mpmath.mpf("1e-4"))) <= m
 
 
+def test_a_sample_of_a_mechanism_for_other_neighbours_is_refused() -> None:
+    """One of two units, a Poisson sample of it and noise: a unit that is replaced shows more than was stated."""
+    inner = G.SubsampledGaussian(0.5, 1.0)
+    for guarantee in (inner, 3 * inner, G.Sampled(gd.GaussianDP(1), 0.5), G.RepeatAndSelect(inner, 3)):
+        with pytest.raises(InvalidRequest, match="other neighbours"):
+            G.Sampled(guarantee, 0.5, "without_replacement", "replace")
+        assert G.Sampled(guarantee, 0.5).delta(1.0) >= 0
+    mixed = G.Mixture([0.5, 0.5], [inner, gd.PureDP(1)])
+    with pytest.raises(InvalidRequest, match="other neighbours"):
+        G.Sampled(mixed, 0.5, "without_replacement", "replace")
+
+
 def test_runs_that_are_hardly_ever_made_are_not_without_loss() -> None:
     assert G.RepeatAndSelect(gd.PureDP(1e-100), 1e-300, math.inf).renyi(2) > 0
 
@@ -408,6 +420,14 @@ def test_the_guarantee_of_an_interval_is_rounded_up(half_width: float, sensitivi
     assert Fraction(repr(noise.guarantee.mu)) * Fraction(repr(float(noise))) >= sensitivity
     noise = G.interval_noise(half_width, 0.95, "laplace", sensitivity)
     assert Fraction(repr(noise.guarantee.scale)) * sensitivity <= Fraction(repr(float(noise)))
+
+
+@pytest.mark.parametrize(
+    ("half_width", "level", "law"), [(1e8, 0.95, "discrete_laplace"), (10, 1e-7, "discrete_gaussian")]
+)
+def test_discrete_noise_that_is_too_wide_to_look_for_is_refused(half_width: float, level: float, law: str) -> None:
+    with pytest.raises(InvalidRequest, match="continuous law"):
+        G.interval_noise(half_width, level, law)
 
 
 def test_wide_discrete_gaussian_noise_is_near_the_most() -> None:

@@ -69,6 +69,11 @@ class Guarantee(Part):
         """Return the single guarantees and how often each is made."""
         return ((self, 1),)
 
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """The neighbours that the guarantee is about, where its parts say so: "add_remove", "replace"."""
+        return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
+
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
         """Return the least provable δ such that the release is (`epsilon`, δ)-DP; `epsilon` may be negative.
 

@@ -55,6 +55,11 @@ class Grouped(Guarantee):
     def __post_init__(self) -> None:
         whole(minimum=2, size=self.size)
 
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """Those of `guarantee`."""
+        return self.guarantee.stated_neighbours
+
     def renyi(self, order: float) -> float:
         """Return the factor times the guarantee's curve at order·2^c, or the value at infinity where that is less."""
         check_order(order)

@@ -56,6 +56,11 @@ class Mixture(Guarantee):
         """Return this guarantee; that of the mechanism where there is one."""
         return ((self, 1),) if len(self.guarantees) > 1 else self.guarantees[0].components()
 
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """Those of the parts."""
+        return frozenset().union(*(part.stated_neighbours for part in self.guarantees))
+
     def renyi(self, order: float) -> float:
         """Return log Σ p·e^{(a − 1)·D_a} / (a − 1), a = `order`; the mean of D₁ at 1, the largest D_∞ at infinity."""
         check_order(order)

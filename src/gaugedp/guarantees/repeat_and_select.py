@@ -59,6 +59,11 @@ class RepeatAndSelect(Guarantee):
     def _is_single(self) -> bool:
         return self.mean == 1 and not self._is_poisson
 
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """Those of `guarantee`."""
+        return self.guarantee.stated_neighbours
+
     def renyi(self, order: float) -> float:
         """Return the least bound at this order or above it, as divergences grow with it, or of the largest loss."""
         check_order(order)

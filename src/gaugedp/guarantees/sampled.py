@@ -58,6 +58,11 @@ class Sampled(Guarantee):
                 f"No amplification is proved here for {self.sampling!r} sampling and {self.neighbours!r} neighbours.",
                 f"Give neighbours={PROVED[self.sampling]!r}, and the guarantee for these.",
             )
+        if not self.guarantee.stated_neighbours <= {self.neighbours}:
+            raise InvalidRequest(
+                f"{self.guarantee!r} is about other neighbours than {self.neighbours!r}.",
+                "Sample in one way throughout, or give the guarantee of the mechanism for these neighbours.",
+            )
         object.__setattr__(self, "rate", float(self.rate))
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
@@ -65,6 +70,11 @@ class Sampled(Guarantee):
         if self.rate in (0, 1):
             return self.guarantee.components() if self.rate else ()
         return ((self, 1),)
+
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """`neighbours`."""
+        return frozenset({self.neighbours})
 
     def renyi(self, order: float) -> float:
         """Return the least of log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)) and the pair's curve.

@@ -90,6 +90,11 @@ class SubsampledGaussian(Guarantee):
     def _whole(self) -> GaussianDP:
         return GaussianDP(up(self._n_moved / self.noise_multiplier))
 
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """`neighbours`."""
+        return frozenset({self.neighbours})
+
     def renyi(self, order: float) -> float:
         """Return the largest curve of all directions, by quadrature, never above the Gaussian's.
 

@@ -9,7 +9,10 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.mixture import Mixture
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 
-_LOST, _LEAST = 2.0**-36, 1e-300  # relative: more than binomial tails lose; the least of them that is told apart
+_LOST, _LEAST = (
+    2.0**-30,
+    1e-300,
+)  # relative: more than binomial tails lose (1.3e-10 of 4e9 units); the least of them that is told apart
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:

@@ -94,6 +94,11 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
     def excess(log_noise: float) -> float:
         return max(log_beyond(math.exp(log_noise)), -1e6) - target
 
+    if excess(_LOGS[0]) > 0 or excess(_LOGS[1]) < 0:
+        raise InvalidRequest(
+            "Discrete noise for this interval is below e^−4 or above e^14.",
+            "Give another half_width or a continuous law.",
+        )
     return math.exp(float(scipy.optimize.brentq(excess, *_LOGS, xtol=1e-14, rtol=1e-15)))
 
 
