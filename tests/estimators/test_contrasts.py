@@ -6,7 +6,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.optimization.best_weights import Normal, Seen
+from gaugedp.optimization.best_weights import Leg, Normal, Seen
 
 DOMAIN = gd.Domain.of(A=list("xyz"), B=list("pq"), Z=gd.bounded(0, 10), Y=gd.bounded(0, 100))
 DESIGN = TableDesign.of(DOMAIN, ["A", "B", "Z"], "Y", by_class=False)
@@ -56,8 +56,8 @@ def test_within_the_span_of_rows_intervals_hold_and_are_far_shorter() -> None:
         noise = rng.normal(0, 4.0, (7, 7))
         second = rows.T @ rows + (noise + noise.T) / 2
         gradient = -rows.T @ target + rng.normal(0, 4.0, 7)
-        seen = Seen(second, rows.T @ rows, np.zeros(7), gradient)
-        laws = [seen.within(span).best(16, 16, sd**2).mapped(span, np.zeros(7)), seen.best(16, 16, sd**2)]
+        seen = Seen(second, np.zeros(7), gradient, 4.0, (Leg(1, 15.0, 4.0),), 0)
+        laws = [seen.within(span).best(sd**2).mapped(span, np.zeros(7)), seen.best(sd**2)]
         low, high = laws[0].mapped(contrast[None], np.zeros(1)).interval(0.95)
         held.append(low[0] <= 10 <= high[0])
         lengths.append([law.mapped(contrast[None], np.zeros(1)).deviations[0] for law in laws])

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression as WithoutPrivacy
 
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.best_weights import Seen
+from gaugedp.optimization.best_weights import Leg, Seen
 from gaugedp.optimization.least_squares import BITS
 from gaugedp.optimization.newton import Curvature, NoisyNewton, Slopes
 from tests.optimization.transcripts import check
@@ -43,7 +43,7 @@ def test_without_noise_it_is_maximum_likelihood(constant: float) -> None:
     with_constant, p = np.column_stack([rows, np.ones(len(rows))]), best.predict_proba(rows)[:, 1]
     errors = np.sqrt(np.diag(np.linalg.inv((with_constant.T * (p * (1 - p))) @ with_constant)))
     low, high = model.coef_interval(0.9)
-    assert (high - low) / 2 == pytest.approx(1.6449 * errors[:3], rel=0.05)
+    assert (high - low) / 2 == pytest.approx(1.6449 * errors[:3], rel=0.07)  # of curvature where the last steps begin
     assert model.predict(rows).mean() == pytest.approx(best.predict(rows).mean(), abs=0.01)
 
 
@@ -73,12 +73,13 @@ def test_the_parts_spend_what_is_asked(asked) -> None:
     assert sum(count for stage in method.stages for _, count in stage.parts) == 4 + 3 * 2 + 5
 
 
-def test_a_bias_has_room_in_every_direction() -> None:
-    """What the bend adds to a variance is the square of the longest bias; a bias that long keeps the level of 95 %."""
-    seen = Seen(np.eye(4) * 3, np.eye(4) * 3, np.zeros(4), np.full(4, 0.3))
-    straight, bent = (seen.best(0.0, 0.5, 1.0, bend).covariance for bend in (0.0, 1.0))
-    away = np.outer(np.full(4, 0.1), np.full(4, 0.1)) + straight
-    assert bent - straight == pytest.approx(np.eye(4) * (np.trace(3 * away) / 2) ** 2 / 9)
+def test_a_bias_has_room_along_the_coefficients() -> None:
+    """What the bend adds to a variance is the square of the bias; a bias that long keeps the level of 95 %."""
+    seen = Seen(np.eye(4) * 3, np.zeros(4), np.full(4, -0.3), 1e-9, (Leg(5, 1e-300, 0.5),), 1)
+    straight, bent = (seen.best(1.0, bend) for bend in (0.0, 0.1))
+    off = 4 * 3 * (3 + 0.5**2) / 3**2  # the mean of vᵀHv, four coordinates of (s + e)/3
+    assert straight.mean == pytest.approx(np.full(4, 0.1))
+    assert bent.covariance - straight.covariance == pytest.approx(np.full((4, 4), (0.1 * off * 0.1) ** 2))
     t, normal = np.linspace(0, 30, 3001), NormalDist()
     wide = normal.inv_cdf(0.975) * np.sqrt(1 + t * t)
     holds = [normal.cdf(w - x) - normal.cdf(-w - x) for w, x in zip(wide, t, strict=True)]

@@ -31,6 +31,11 @@ class Frame:
     def _length(self) -> float:
         return math.sqrt(1 + self.constant**2)
 
+    @property
+    def constant_feature(self) -> float:
+        """The last feature, where there is an intercept; else 0."""
+        return self.constant / self._length
+
     def features(self, rows: np.ndarray) -> np.ndarray:
         """Return the features (n, d or d + 1) in whole steps."""
         features = np.empty((len(rows), self.n_features))
@@ -46,7 +51,7 @@ class Frame:
         else:
             assert self.row_norm is not None
             scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm) / self._length
-        scaled[:, self.n_columns :] = self.constant / self._length
+        scaled[:, self.n_columns :] = self.constant_feature
         return scaled
 
     def goal(self, target: np.ndarray) -> np.ndarray:
