@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.optimization.best_weights import Leg, Normal, Seen
+from gaugedp.optimization.best_weights import Mixture, Seen
 
 BETA = np.array([-0.6, 0.0, 0.6])
 
@@ -83,29 +84,70 @@ def test_the_law_is_that_of_simulated_releases(deviation: float, least: float) -
     rng, d, n = np.random.default_rng(5), 3, 600
     root = np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 4.0]])
     second, beta, scores = 40 * root.T @ root, np.array([1.0, -1.0, 0.5]), []
-    for upper in rng.standard_normal((n, d, d)):
-        noise = (np.tril(upper, -1) + np.tril(upper, -1).T) / np.sqrt(2) + np.diag(np.diag(upper))
-        values, vectors = np.linalg.eigh(noisy := second + deviation * noise)
+    for _ in range(n):
+        noisy = second + deviation * symmetric(rng, d)
+        values, vectors = np.linalg.eigh(noisy)
         pulled = np.sqrt(40 * 0.3) * root.T @ rng.standard_normal(d)
         points, gradients = [np.zeros(d)], []
         for _ in range(8):
             gradients.append(second @ (points[-1] - beta) - pulled + 5 * rng.standard_normal(d))
             points.append(points[-1] - vectors @ (vectors.T @ gradients[-1] / np.maximum(values, least)))
-        middle = np.mean(points[2:-1], axis=0), np.mean(gradients[2:], axis=0)
-        law = Seen(noisy, *middle, deviation, (Leg(8, least, 5.0),), 2).best(0.3)
-        scores.append((law.mean - beta) / law.deviations)
+        law = Seen(noisy, np.array(points[:-1]), np.array(gradients), deviation, 5.0).best(0.3)
+        scores.append((law.median - beta) / law.deviations)
     assert np.std(scores, axis=0) == pytest.approx(np.ones(d), abs=0.07)
     assert np.abs(np.mean(scores, axis=0)).max() < 0.12
 
 
+def symmetric(rng: np.random.Generator, d: int) -> np.ndarray:
+    """Draw noise of deviation 1 in the Frobenius norm."""
+    upper = rng.standard_normal((d, d))
+    return (np.tril(upper, -1) + np.tril(upper, -1).T) / np.sqrt(2) + np.diag(np.diag(upper))
+
+
+@pytest.mark.parametrize("curvature", [1.0, 30.0], ids=["hidden", "half seen"])
+def test_where_noise_hides_curvature_intervals_are_wide_and_hold(curvature: float) -> None:
+    """Four directions beside one that is seen, moments with noise of deviation 10: a false alarm below 1e-5."""
+    rng, d, held, wide = np.random.default_rng(6), 5, [], []
+    second, beta = np.diag([400.0] + [curvature] * 4), np.array([1.0, -0.5, 0.5, 1.0, 0.0])
+    for _ in range(200):
+        noisy, points = second + 10 * symmetric(rng, d), rng.normal(0, 0.3, (5, d))
+        gradients = (points - beta) @ second + 10 * rng.standard_normal((5, d))
+        low, high = Seen(noisy, points, gradients, 10.0, 10.0).best(0.1).interval(0.95)
+        held.append((low <= beta) & (beta <= high))
+        wide.append(high - low)
+    assert np.mean(held, axis=0).min() > 0.87
+    assert np.median(wide, axis=0)[1:].min() > 4 * 1.96 * 10 / np.sqrt(5) / max(curvature, 30)
+
+
 def test_no_curvature_is_below_zero_and_clear_ones_stay() -> None:
-    seen = Seen(np.eye(3), np.zeros(3), np.zeros(3), 1.0, (Leg(8, 1.0, 1.0),), 2)
-    least, middle, most = seen._curvature(np.array([-1e9, 0.0, 50.0]))
-    assert 0 < least < 0.1 < middle < 1
-    assert most == pytest.approx(50)
+    """Eigenvalues of noise alone, ±√(2d) deviations at the edge, are told from curvature."""
+    seen = Seen(np.eye(3), np.zeros((1, 3)), np.zeros((1, 3)), 1.0, 1.0)
+    found = seen._curvature(np.array([-1e9, 0.0, 50.0]), seen.points, seen.gradients)
+    assert found.min() > 0
+    assert np.median(found, axis=0) == pytest.approx([0, ndtri(0.75), 50], abs=0.1)
+    d = 40
+    noise = np.linalg.eigvalsh(symmetric(np.random.default_rng(7), d))
+    most = np.median(Seen(np.eye(d), seen.points, seen.points, 1.0, 1.0)._curvature(noise, 0 * noise[None], 0 * noise[None])[:, -1])
+    assert noise[-1] > 7
+    assert most < 2
 
 
-def test_a_normal_law_is_mapped() -> None:
-    law = Normal(np.array([1.0, 2.0]), np.diag([4.0, 9.0])).mapped(np.array([[1.0, 1.0]]), np.array([0.5]))
-    assert law.mean == pytest.approx([3.5])
-    assert law.deviations == pytest.approx([np.sqrt(13)])
+def test_gradients_that_wander_tell_curvature() -> None:
+    """Without moments: two points one apart, gradients with noise of deviation 1/4, so h is 3 ± 1/4·√2."""
+    points = np.array([[0.0], [1.0]])
+    found = Seen(np.zeros((1, 1)), points, 3 * points, 1e3, 0.25)._curvature(np.zeros(1), points, 3 * points)
+    assert np.median(found) == pytest.approx(3, abs=0.01)
+
+
+def test_a_mixture_has_the_quantiles_of_its_parts() -> None:
+    law = Mixture(np.array([[0.0], [10.0]]), np.ones((2, 1)), np.zeros((2, 1, 1)), np.eye(1), np.zeros(1))
+    low, high = law.interval(0.9)
+    assert (low, high) == (pytest.approx([ndtri(0.1)]), pytest.approx([10 + ndtri(0.9)]))
+    assert law.median == pytest.approx([5])
+
+
+def test_a_law_is_mapped() -> None:
+    law = Mixture(np.array([[1.0, 2.0]]), np.array([[3.0, 9.0]]), np.array([[[1.0, 0.0]]]), np.eye(2), np.zeros(2))
+    mapped = law.mapped(np.array([[1.0, 1.0]]), np.array([0.5]))
+    assert mapped.median == pytest.approx([3.5])
+    assert mapped.deviations == pytest.approx([np.sqrt(13)], rel=1e-5)

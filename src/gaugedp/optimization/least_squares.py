@@ -10,7 +10,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.best_weights import Leg, Normal, Seen
+from gaugedp.optimization.best_weights import Mixture, Seen
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.symmetric import coordinates, square_of
 
@@ -112,7 +112,7 @@ class LeastSquares:
         """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
-    def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, Normal | None]:
+    def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, Mixture | None]:
         """Return the same w from sums over the rows alone, and where the best w is; None without second moments.
 
         `span` (d, r), orthonormal, is of public knowledge: rows lie in its range, and so does the best w of least norm.
@@ -131,19 +131,17 @@ class LeastSquares:
 
     def _by_moments(
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
-    ) -> tuple[np.ndarray, Normal]:
+    ) -> tuple[np.ndarray, Mixture]:
         """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
         second = square_of(released(coordinates(sums(second_moments) * 4.0**-BITS), moments, rng))
-        least = max(1.1 * moments_edge(moments, self.n_columns), 1e-300)
-        metric = Metric.of(second, least, self.radius)
+        metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
         points, gradients = [np.zeros(self.n_columns)], []
         for _ in range(self.steps):
             gradients.append(self._gradient(sums, points[-1], rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
-        middle = np.mean(points[_SKIPPED:-1], axis=0), np.mean(gradients[_SKIPPED:], axis=0)
-        leg = Leg(self.steps, least, deviation_of(self.gradient))
-        seen = Seen(second, *middle, deviation_of(moments), (leg,), _SKIPPED)
+        noises = deviation_of(moments), deviation_of(self.gradient)
+        seen = Seen(second, np.array(points[:-1]), np.array(gradients), *noises)
         mean_square = self._mean_square(sums, weights, rng)
         if span is None:
             return weights, seen.best(mean_square)
