@@ -72,8 +72,8 @@ class Intervals:
 
         Each holds, with probability of about `level`, the coefficient of the model that rows are drawn from: it counts
         the noise and the sampling. Rows are independent and within their bounds; residuals of a linear model have one
-        variance, and the noisy fit is near the best one. Where noise or the radius held `coef_` back, the middle is
-        another estimate; where noise hides the curvature of correlated columns, intervals may hold less often.
+        variance, and logistic steps end near the best fit. The middle is not `coef_`, but another estimate. Where
+        noise hides the curvature of few rows, intervals are wide and hold more often than `level`.
         A function of the release: it costs nothing. Refused where the solver releases no second moments.
         docs/theory/least_squares.md, newton.md
         """
