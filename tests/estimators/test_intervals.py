@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.optimization.best_weights import Normal, Seen
+from gaugedp.optimization.best_weights import Mixture, Seen
 
 BETA = np.array([-0.6, 0.0, 0.6])
 
@@ -34,14 +35,14 @@ def fitted(n: int, key: int, epsilon: float = 1.0, delta: float = 1e-6, **more: 
     ],
 )
 def test_intervals_hold_the_coefficients(n: int, epsilon: float, delta: float, neighbours: str) -> None:
-    """900 intervals at 95 %, three of a fit; a false alarm below 1e-5 for independent ones. Half as wide do not."""
+    """600 intervals at 95 %, three of a fit; a false alarm below 1e-4 for independent ones. Half as wide do not."""
     held, halved = [], []
-    for key in range(300):
+    for key in range(200):
         low, high = fitted(n, key, epsilon, delta, neighbours=neighbours).coef_interval()
         held += list((low <= BETA) & (high >= BETA))
         halved += list(np.abs(BETA - (low + high) / 2) <= (high - low) / 4)
-    assert np.mean(held) > 0.915
-    assert np.mean(halved) < 0.915 or delta == 0  # of pure noise moments are hardly known, and intervals very wide
+    assert np.mean(held) > 0.91
+    assert np.mean(halved) < 0.91
 
 
 def test_without_noise_they_are_those_of_least_squares() -> None:
@@ -74,26 +75,80 @@ def test_where_no_moments_are_released_it_says_so() -> None:
         fitted(2000, 3).coef_interval(95)
 
 
-def test_the_law_is_that_of_simulated_releases() -> None:
-    """20,000 draws of noise and residuals; the deviations to 3 %, and a tenth less noise would be seen."""
-    rng, d, n = np.random.default_rng(5), 3, 20_000
+@pytest.mark.parametrize(("deviation", "least"), [(2.0, 1e-300), (0.05, 600.0)], ids=["told", "held back"])
+def test_the_law_is_that_of_simulated_releases(deviation: float, least: float) -> None:
+    """400 draws of moments and of eight steps by them; the deviations to 11 %, three standard errors.
+
+    Held back, the least curvature is a sixth of what it is raised to, and half of the way from 0 is left.
+    """
+    rng, d, n = np.random.default_rng(5), 3, 400
     root = np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 4.0]])
-    second, beta, point = 40 * root.T @ root, np.array([1.0, -1.0, 0.5]), np.array([2.0, 0.0, 0.0])
-    upper = rng.standard_normal((n, d, d))
-    noise = 2.0 * (np.tril(upper, -1) + np.tril(upper, -1).transpose(0, 2, 1)) / np.sqrt(2)
-    noise[:, range(d), range(d)] = 2.0 * rng.standard_normal((n, d))
-    residuals = rng.standard_normal((n, d)) @ (np.sqrt(40 * 0.3) * root)
-    errors = 5.0 * rng.standard_normal((n, d))
-    laws = [
-        Seen(second + one, second, point, second @ (point - beta) - pulled + error).best(4.0, 25.0, 0.3)
-        for one, error, pulled in zip(noise[:4000], errors, residuals, strict=False)
-    ]
-    scores = np.array([(law.mean - beta) / law.deviations for law in laws])
-    assert scores.std(axis=0) == pytest.approx(np.ones(d), abs=0.04)
-    assert np.abs(scores.mean(axis=0)).max() < 0.08
+    second, beta, scores = 40 * root.T @ root, np.array([1.0, -1.0, 0.5]), []
+    for _ in range(n):
+        noisy = second + deviation * symmetric(rng, d)
+        values, vectors = np.linalg.eigh(noisy)
+        pulled = np.sqrt(40 * 0.3) * root.T @ rng.standard_normal(d)
+        points, gradients = [np.zeros(d)], []
+        for _ in range(8):
+            gradients.append(second @ (points[-1] - beta) - pulled + 5 * rng.standard_normal(d))
+            points.append(points[-1] - vectors @ (vectors.T @ gradients[-1] / np.maximum(values, least)))
+        law = Seen(noisy, np.array(points[:-1]), np.array(gradients), deviation, 5.0).best(0.3)
+        scores.append((law.median - beta) / law.deviations)
+    assert np.std(scores, axis=0) == pytest.approx(np.ones(d), abs=0.11)
+    assert np.abs(np.mean(scores, axis=0)).max() < 0.15
 
 
-def test_a_normal_law_is_mapped() -> None:
-    law = Normal(np.array([1.0, 2.0]), np.diag([4.0, 9.0])).mapped(np.array([[1.0, 1.0]]), np.array([0.5]))
-    assert law.mean == pytest.approx([3.5])
-    assert law.deviations == pytest.approx([np.sqrt(13)])
+def symmetric(rng: np.random.Generator, d: int) -> np.ndarray:
+    """Draw noise of deviation 1 in the Frobenius norm."""
+    upper = rng.standard_normal((d, d))
+    return (np.tril(upper, -1) + np.tril(upper, -1).T) / np.sqrt(2) + np.diag(np.diag(upper))
+
+
+@pytest.mark.parametrize("curvature", [1.0, 30.0], ids=["hidden", "half seen"])
+def test_where_noise_hides_curvature_intervals_are_wide_and_hold(curvature: float) -> None:
+    """Four directions beside one that is seen, moments with noise of deviation 10: a false alarm below 1e-5."""
+    rng, d, held, wide = np.random.default_rng(6), 5, [], []
+    second, beta = np.diag([400.0] + [curvature] * 4), np.array([1.0, -0.5, 0.5, 1.0, 0.0])
+    for _ in range(200):
+        noisy, points = second + 10 * symmetric(rng, d), rng.normal(0, 0.3, (5, d))
+        gradients = (points - beta) @ second + 10 * rng.standard_normal((5, d))
+        low, high = Seen(noisy, points, gradients, 10.0, 10.0).best(0.1).interval(0.95)
+        held.append((low <= beta) & (beta <= high))
+        wide.append(high - low)
+    assert np.mean(held, axis=0).min() > 0.87
+    assert np.median(wide, axis=0)[1:].min() > 4 * 1.96 * 10 / np.sqrt(5) / max(curvature, 30)
+
+
+def test_no_curvature_is_below_zero_and_clear_ones_stay() -> None:
+    """Eigenvalues of noise alone, ±√(2d) deviations at the edge, are told from curvature."""
+    seen = Seen(np.eye(3), np.zeros((1, 3)), np.zeros((1, 3)), 1.0, 1.0)
+    actual = seen._curvature(np.array([-1e9, 0.0, 50.0]), seen.points, seen.gradients)
+    assert actual.min() > 0
+    assert np.median(actual, axis=0)[1:] == pytest.approx([ndtri(0.75), 50], abs=0.1)
+    d = 40
+    noise = np.linalg.eigvalsh(symmetric(np.random.default_rng(7), d))
+    most = np.median(seen._curvature(noise, np.zeros((1, d)), np.zeros((1, d)))[:, -1])
+    assert noise[-1] > 7
+    assert most < noise[-1] / 2
+
+
+def test_gradients_that_wander_tell_curvature() -> None:
+    """Points ten apart, gradients with noise of deviation 1, moments with noise of 10."""
+    points, nothing = np.array([[-5.0], [5.0]]), np.zeros((2, 1))
+    seen = Seen(np.zeros((1, 1)), points, 3 * points, 10.0, 1.0)
+    told, untold = (np.median(seen._curvature(np.zeros(1), at, 3 * at)) for at in (points, nothing))
+    assert abs(told - 3) < 0.7 * abs(untold - 3)
+
+
+def test_a_mixture_has_the_quantiles_of_its_parts() -> None:
+    law = Mixture(np.array([[0.0], [10.0]]), np.ones((2, 1)), np.zeros((2, 1, 1)), np.eye(1), np.zeros(1))
+    low, high = law.interval(0.9)
+    assert (low, high) == (pytest.approx([ndtri(0.1)]), pytest.approx([10 + ndtri(0.9)]))
+    assert law.median == pytest.approx([5])
+
+
+def test_a_law_is_mapped() -> None:
+    law = Mixture(np.array([[1.0, 2.0]]), np.array([[3.0, 9.0]]), np.array([[[1.0, 0.0]]]), np.eye(2), np.zeros(2))
+    mapped = law.mapped(np.array([[1.0, 1.0]]), np.array([0.5]))
+    assert mapped.median == pytest.approx([3.5])
+    assert mapped.deviations == pytest.approx([np.sqrt(13)], rel=1e-5)

@@ -1,7 +1,6 @@
 """Logistic regression by noisy Newton steps: units, sensitivity, transcripts, intervals, refusals. Keys are fixed."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -43,7 +42,7 @@ def test_without_noise_it_is_maximum_likelihood(constant: float) -> None:
     with_constant, p = np.column_stack([rows, np.ones(len(rows))]), best.predict_proba(rows)[:, 1]
     errors = np.sqrt(np.diag(np.linalg.inv((with_constant.T * (p * (1 - p))) @ with_constant)))
     low, high = model.coef_interval(0.9)
-    assert (high - low) / 2 == pytest.approx(1.6449 * errors[:3], rel=0.05)
+    assert (high - low) / 2 == pytest.approx(1.6449 * errors[:3], rel=0.07)  # of curvature where the last steps begin
     assert model.predict(rows).mean() == pytest.approx(best.predict(rows).mean(), abs=0.01)
 
 
@@ -73,16 +72,21 @@ def test_the_parts_spend_what_is_asked(asked) -> None:
     assert sum(count for stage in method.stages for _, count in stage.parts) == 4 + 3 * 2 + 5
 
 
-def test_a_bias_has_room_in_every_direction() -> None:
-    """What the bend adds to a variance is the square of the longest bias; a bias that long keeps the level of 95 %."""
-    seen = Seen(np.eye(4) * 3, np.eye(4) * 3, np.zeros(4), np.full(4, 0.3))
-    straight, bent = (seen.best(0.0, 0.5, 1.0, bend).covariance for bend in (0.0, 1.0))
-    away = np.outer(np.full(4, 0.1), np.full(4, 0.1)) + straight
-    assert bent - straight == pytest.approx(np.eye(4) * (np.trace(3 * away) / 2) ** 2 / 9)
-    t, normal = np.linspace(0, 30, 3001), NormalDist()
-    wide = normal.inv_cdf(0.975) * np.sqrt(1 + t * t)
-    holds = [normal.cdf(w - x) - normal.cdf(-w - x) for w, x in zip(wide, t, strict=True)]
-    assert min(holds) == holds[0] == pytest.approx(0.95)
+def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
+    """Normal rows, nearly no noise, 20 times steps that end away from β: what is left is of third order."""
+    rng, beta, off, held = np.random.default_rng(8), np.array([2.0, -1.0, 0.0]), [], []
+    for _ in range(20):
+        rows, points = rng.normal(0, 0.4, (20_000, 3)), beta + rng.normal(0, 0.2, (5, 3))
+        p = 1 / (1 + np.exp(-rows @ np.column_stack([*points, beta])))
+        gradients, curvatures = (p[:, :-1] - p[:, -1:]).T @ rows, p[:, 0] * (1 - p[:, 0])
+        seen = Seen((rows.T * curvatures) @ rows, points, gradients, 1e-3, 1e-3)
+        straight, bent = seen.best(0.0), seen.best(0.0, float(curvatures.sum()))
+        off.append([np.linalg.norm(law.median - beta) for law in (straight, bent)])
+        low, high = bent.interval(0.95)
+        held.append((low <= beta) & (beta <= high))
+    first, other = np.sqrt(np.mean(np.square(off), axis=0))
+    assert other < 0.5 * first
+    assert np.mean(held) > 0.85
 
 
 @pytest.mark.statistical

@@ -9,7 +9,7 @@ import numpy as np
 from gaugedp._names import parts, plain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.optimization.best_weights import Normal
+from gaugedp.optimization.best_weights import Mixture
 
 LEVEL = 0.95
 
@@ -48,12 +48,12 @@ class Contrasts:
             name: self.chosen.get(name, self.design.domain.attribute(name).labels[0]) for name in self.design.attributes
         }
 
-    def facts(self, law: Normal) -> dict[str, Any]:
+    def facts(self, law: Mixture) -> dict[str, Any]:
         """Return estimates, standard errors and intervals at `LEVEL` in the table's units, for JSON."""
         rows, names = self._matrix()
         of_contrasts = law.mapped(rows, np.zeros(len(rows)))
         low, high = of_contrasts.interval(LEVEL)
-        columns = (of_contrasts.mean, of_contrasts.deviations, low, high)
+        columns = (of_contrasts.median, of_contrasts.deviations, low, high)
         keys = ("estimate", "standard_error", "lower", "upper")
         lines = [dict(zip(keys, map(float, line), strict=True)) for line in zip(*columns, strict=True)]
         return {"level": LEVEL, "reference": self.reference, "coefficients": dict(zip(names, lines, strict=True))}

@@ -11,7 +11,7 @@ from gaugedp._notebook import drawn_by
 from gaugedp._numbers import answers
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
-from gaugedp.optimization.best_weights import Normal
+from gaugedp.optimization.best_weights import Mixture
 
 _HEADS = ("coefficient", "estimate", "std. error", "lower", "upper")
 
@@ -25,7 +25,7 @@ class Summary:
 
     title: str
     names: tuple[str, ...]
-    law: Normal
+    law: Mixture
     level: float
     supposed: str
 
@@ -33,7 +33,7 @@ class Summary:
     def lines(self) -> Iterator[tuple[str, ...]]:
         """Yield (name, estimate, standard error, lower, upper) for each coefficient, as texts."""
         low, high = self.law.interval(self.level)
-        columns = zip(self.names, self.law.mean, low, high, self.law.deviations, strict=True)
+        columns = zip(self.names, self.law.median, low, high, self.law.deviations, strict=True)
         for name, *numbers in columns:
             (texts,) = answers(*([number] for number in numbers))
             yield name, texts[0], texts[3], texts[1], texts[2]
@@ -65,15 +65,15 @@ class Intervals:
 
     judged_by: ClassVar[str]  # the solver that tells it
     supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
-    _best: Normal | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
+    _best: Mixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
 
     def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), each (d,), at the public `level` between 0 and 1: an interval for each coefficient.
 
         Each holds, with probability of about `level`, the coefficient of the model that rows are drawn from: it counts
         the noise and the sampling. Rows are independent and within their bounds; residuals of a linear model have one
-        variance, and the noisy fit is near the best one. Where noise or the radius held `coef_` back, the middle is
-        another estimate.
+        variance, and logistic steps end near the best fit. The middle is not `coef_`, but another estimate. Where
+        noise hides the curvature of few rows, intervals are wide and hold more often than `level`.
         A function of the release: it costs nothing. Refused where the solver releases no second moments.
         docs/theory/least_squares.md, newton.md
         """
@@ -93,9 +93,9 @@ class Intervals:
     @property
     def _errors(self) -> dict[str, np.ndarray]:
         """What a fit publishes of it."""
-        return {} if self._best is None else {"estimate": self._best.mean, "standard_error": self._best.deviations}
+        return {} if self._best is None else {"estimate": self._best.median, "standard_error": self._best.deviations}
 
-    def _law(self, level: float) -> tuple[Normal, int]:
+    def _law(self, level: float) -> tuple[Mixture, int]:
         check_is_fitted(self, "n_features_in_")
         between(0, 1, level=level)
         if self._best is None:

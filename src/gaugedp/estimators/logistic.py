@@ -140,7 +140,7 @@ def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         codes, features = codes_of(labels, classes), frame.features(rows)
         features[codes < 0] = 0.0
         target = np.column_stack([codes == 1, row_weights * shares[codes]])
-        weights, law = method.solve(lambda of: of(features, target), model._generator())
+        weights, law = method.solve(lambda of: of(features, target), model._generator(), frame.constant_feature)
     slopes, constant = frame.back(weights)
     model.coef_, model.intercept_ = slopes[None], np.array([constant if model.fit_intercept else 0.0])
     model._best = law.mapped(*frame.back_map())

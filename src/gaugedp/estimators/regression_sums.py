@@ -31,6 +31,11 @@ class Frame:
     def _length(self) -> float:
         return math.sqrt(1 + self.constant**2)
 
+    @property
+    def constant_feature(self) -> float:
+        """The last feature, where there is an intercept; else 0."""
+        return self.constant / self._length
+
     def features(self, rows: np.ndarray) -> np.ndarray:
         """Return the features (n, d or d + 1) in whole steps."""
         features = np.empty((len(rows), self.n_features))

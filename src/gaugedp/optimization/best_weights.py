@@ -1,62 +1,128 @@
-"""Where the best weights are, told by noisy moments and noisy gradients: a normal law, of post-processing."""
+"""Where the best weights are, told by noisy moments and noisy gradients: a mixture, of post-processing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
+
+_PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
+_ONE_ERROR = 0.682689  # the level of a standard error
+_HALVINGS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Normal:
-    """Normal weights: their mean (d,) and covariance (d, d)."""
+class Mixture:
+    """Normal laws of `basis`·v + `shift`, of equal weight: (k, r)·(r,) + (k,).
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    Law j has the mean `means`[j] (r,) of v and the covariance diag(`variances`[j]) + Σ ppᵀ over p in `pulls`[j] (s, r).
+    """
 
-    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> "Normal":
+    means: np.ndarray
+    variances: np.ndarray
+    pulls: np.ndarray
+    basis: np.ndarray
+    shift: np.ndarray
+
+    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> "Mixture":
         """Return the law of matrix·w + shift."""
-        return Normal(matrix @ self.mean + shift, matrix @ self.covariance @ matrix.T)
+        return replace(self, basis=matrix @ self.basis, shift=matrix @ self.shift + shift)
+
+    @property
+    def median(self) -> np.ndarray:
+        """The estimates (k,)."""
+        return self.interval(0.0)[0]
 
     @property
     def deviations(self) -> np.ndarray:
-        """The standard errors (d,)."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0))
+        """The standard errors (k,): half of an interval of 68.27 %, as of a normal law."""
+        low, high = self.interval(_ONE_ERROR)
+        return (high - low) / 2
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper), each (d,): every one of them holds its weight with probability `level`."""
-        half_widths = float(ndtri((1 + level) / 2)) * self.deviations
-        return self.mean - half_widths, self.mean + half_widths
+        """Return (lower, upper), each (k,): every one of them holds its weight with probability `level`."""
+        return self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
+
+    def _quantile(self, share: float) -> np.ndarray:
+        middles = self.means @ self.basis.T + self.shift
+        squares = self.variances @ (self.basis**2).T + ((self.pulls @ self.basis.T) ** 2).sum(axis=1)
+        spreads = np.sqrt(np.maximum(squares, 1e-300))
+        ends = middles + float(ndtri(share)) * spreads
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = ndtr((middle - middles) / spreads).mean(axis=0) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What was released: `second` = H + E, and mean gradients `gradient` = H·point − b + e at the mean `point`.
+    """What was released: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
 
-    `raised` is `second` with its eigenvalues raised above noise.
+    `deviation` is that of a coordinate of E, in the Frobenius norm's, and `noise` that of a coordinate of e.
     """
 
     second: np.ndarray
-    raised: np.ndarray
-    point: np.ndarray
-    gradient: np.ndarray
+    points: np.ndarray
+    gradients: np.ndarray
+    deviation: float
+    noise: float
 
     def within(self, span: np.ndarray) -> "Seen":
         """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
-        second, raised = (span.T @ matrix @ span for matrix in (self.second, self.raised))
-        return Seen(second, raised, span.T @ self.point, span.T @ self.gradient)
+        seen = span.T @ self.second @ span, self.points @ span, self.gradients @ span
+        return Seen(*seen, self.deviation, self.noise)
 
-    def best(self, of_moments: float, of_gradient: float, mean_square: float, bend: float = 0.0) -> Normal:
+    def best(self, mean_square: float, total: float | None = None) -> Mixture:
         """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
 
-        `of_moments` and `of_gradient` are the variances of a coordinate of E, in the Frobenius norm's, and of e.
-        `bend` bounds how fast H changes along a row of norm 1, as a share of H: 0 for squares, 1 for logistic loss.
-        (H + E)(w − β) = −e + E(point − β) + Σ x·residual for w = point − (H + E)⁻¹·gradient.
-        docs/theory/least_squares.md
+        With `total` it is that of logistic weights: H is a sum of `total`·xxᵀ at the first point, and bends.
+        Given H, β = w − H⁻¹·(gradient + noise), w and gradient the means; H has a law, of which quantiles are taken.
+        docs/theory/least_squares.md, newton.md
         """
-        inverse, d = np.linalg.pinv(self.second), len(self.point)
-        mean = self.point - inverse @ self.gradient
-        right = of_gradient * np.eye(d) + mean_square * self.raised
-        away = np.outer(self.point - mean, self.point - mean) + inverse @ right @ inverse
-        right += of_moments / 2 * (np.trace(away) * np.eye(d) + away)
-        right += (bend / 2 * np.trace(self.raised @ away)) ** 2 * np.eye(d)
-        return Normal(mean, inverse @ right @ inverse)
+        values, vectors = np.linalg.eigh(self.second)
+        points, gradients = self.points @ vectors, self.gradients @ vectors
+        curvature = self._curvature(values, points, gradients)
+        away = gradients.mean(axis=0) / curvature
+        middle = points.mean(axis=0) - away
+        told = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
+        length = (away**2 + told).sum(axis=1, keepdims=True)
+        turned = self.deviation**2 / 2 * (length - 2 * away**2 - told) / curvature**2
+        pulls = [self.deviation / np.sqrt(2) * away / curvature]
+        if total is not None:
+            pulls.append(_longer(points - middle[:, None], middle, told, curvature, total))
+            middle = middle - pulls[-1]
+        return Mixture(middle, told + turned, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
+
+    def _curvature(self, values: np.ndarray, points: np.ndarray, gradients: np.ndarray) -> np.ndarray:
+        """Return quantiles (60, d) of H along the eigenvectors of H + E, given that it is above 0."""
+        doubt = max(self.deviation, 1e-9 * float(np.abs(values).max()), 1e-150)
+        gaps, off = values[:, None] - values, points - points.mean(axis=0)
+        mean = values - doubt**2 * (gaps / (gaps**2 + doubt**2)).sum(axis=1)
+        squares = (off**2).sum(axis=0)
+        noise = self.noise**2 + doubt**2 / 2 * squares.sum() / len(points)
+        precision = 1 / doubt**2 + squares / noise
+        ratio = (mean / doubt**2 + (off * gradients).sum(axis=0) / noise) / np.sqrt(precision)
+        ratio = np.maximum(ratio, -30.0)
+        return np.asarray((ratio - ndtri(_shares(len(values)) * ndtr(ratio))) / np.sqrt(precision))
+
+
+def _shares(d: int) -> np.ndarray:
+    """Return points (60, d) of a lattice in the cube: along each axis at the middles of 60 equal parts."""
+    powers = np.array([pow(_ROOT, i, _PRIME) for i in range(d)])
+    return (np.arange(1, _PRIME)[:, None] * powers % _PRIME - 0.5) / (_PRIME - 1)
+
+
+def _longer(off: np.ndarray, middle: np.ndarray, told: np.ndarray, curvature: np.ndarray, total: float) -> np.ndarray:
+    """Return the bias of `middle` (m, d) by a loss that bends, where points are `off` (m, k, d): of second order.
+
+    docs/theory/newton.md
+    """
+    twisted, pull = off / 2 - off[:, :1], curvature * middle
+    whole = np.maximum(total, curvature.sum(axis=1))
+    score = np.sqrt((pull * middle).sum(axis=1) / whole) / 2
+    noise = (told * curvature).sum(axis=1)
+    square, product = (((part * off).mean(axis=1) * curvature).sum(axis=1) for part in (off, twisted))
+    share = np.tanh(score) / np.maximum(score, 1e-300) / (2 * whole + square + noise)
+    across = (twisted * (off @ pull[:, :, None]) + off * (twisted @ pull[:, :, None])).mean(axis=1) - told * pull
+    return np.asarray(share[:, None] * ((product - noise / 2)[:, None] * middle + across))

@@ -10,7 +10,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.best_weights import Normal, Seen
+from gaugedp.optimization.best_weights import Mixture, Seen
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.symmetric import coordinates, square_of
 
@@ -69,7 +69,7 @@ class LeastSquares:
     @property
     def _loudness(self) -> float:
         """The deviation of the noise on the mean of all gradients."""
-        return math.sqrt(float(self.gradient.variances.max()) / self.steps)
+        return deviation_of(self.gradient) / math.sqrt(self.steps)
 
     @classmethod
     def _calibrate(
@@ -105,14 +105,14 @@ class LeastSquares:
 
     def describe(self) -> str:
         """Return the steps and the deviations of the noise."""
-        std = math.sqrt(float(self.gradient.variances.max()))
+        std = deviation_of(self.gradient)
         return f"{self.steps} {self.solver} steps, noise of deviation {std:.6g} on sums of gradients"
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
-    def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, Normal | None]:
+    def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, Mixture | None]:
         """Return the same w from sums over the rows alone, and where the best w is; None without second moments.
 
         `span` (d, r), orthonormal, is of public knowledge: rows lie in its range, and so does the best w of least norm.
@@ -131,7 +131,7 @@ class LeastSquares:
 
     def _by_moments(
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
-    ) -> tuple[np.ndarray, Normal]:
+    ) -> tuple[np.ndarray, Mixture]:
         """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
         second = square_of(released(coordinates(sums(second_moments) * 4.0**-BITS), moments, rng))
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
@@ -140,12 +140,12 @@ class LeastSquares:
             gradients.append(self._gradient(sums, points[-1], rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
-        seen = Seen(second, metric.matrix, np.mean(points[_SKIPPED:-1], axis=0), np.mean(gradients[_SKIPPED:], axis=0))
-        noise = float(moments.variances.max()), float(self.gradient.variances.max()) / (self.steps - _SKIPPED)
+        noises = deviation_of(moments), deviation_of(self.gradient)
+        seen = Seen(second, np.array(points[:-1]), np.array(gradients), *noises)
         mean_square = self._mean_square(sums, weights, rng)
         if span is None:
-            return weights, seen.best(*noise, mean_square)
-        return weights, seen.within(span).best(*noise, mean_square).mapped(span, np.zeros(len(span)))
+            return weights, seen.best(mean_square)
+        return weights, seen.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
 
     def _gradient(self, sums: Sums, point: np.ndarray, rng: Entropy) -> np.ndarray:
         exact = sums(Gradient(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
@@ -155,7 +155,7 @@ class LeastSquares:
         """Return the residuals' mean square, with noise, and a deviation of that noise more."""
         assert self.residuals is not None
         exact = sums(Squares(np.rint(weights / self._fine), self._fine)) * 4.0**-BITS
-        noisy, std = released(exact, self.residuals, rng)[0], math.sqrt(float(self.residuals.variances[0]))
+        noisy, std = released(exact, self.residuals, rng)[0], deviation_of(self.residuals)
         return (max(float(noisy), 0.0) + std) / max(self.n_rows - self.n_columns, 1)
 
     @property
@@ -247,14 +247,19 @@ def _noise(ball: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
     return ball_noise(ball, shared(for_gaussian_releases(guarantee), share))
 
 
+def deviation_of(noise: AdditiveNoise) -> float:
+    """Return the deviation of a coordinate."""
+    return math.sqrt(float(noise.variances.max()))
+
+
 def moments_edge(moments: AdditiveNoise, d: int) -> float:
     """Return about the largest eigenvalue of the noise of the moments: √(2d)·σ for entries of deviation σ/√2."""
-    return math.sqrt(2 * d * float(moments.variances.max()))
+    return math.sqrt(2 * d) * deviation_of(moments)
 
 
 def _way(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[int, float, bool]:
     """Return how many steps of which length, and whether with momentum: the least of noise and what is unexplained."""
-    sigma = math.sqrt(float(noise.variances.max())) / n_rows
+    sigma = deviation_of(noise) / n_rows
     paces = np.geomspace(1e-3, 50 * d, 2000)
     costs = (paces * sigma) ** 2 + _EXPLAINED * np.exp(-2 * paces / d)
     best = float(paces[costs.argmin()])

@@ -10,9 +10,9 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.best_weights import Normal, Seen
+from gaugedp.optimization.best_weights import Mixture, Seen
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
-from gaugedp.optimization.least_squares import BITS, Metric, Sums, moments_edge
+from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of, moments_edge
 from gaugedp.optimization.symmetric import coordinates, square_of
 
 _WAY = (3, 2, 0.03, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
@@ -83,24 +83,23 @@ class NoisyNewton:
 
     def describe(self) -> str:
         """Return the steps and the deviation of the noise of the last ones."""
-        std = math.sqrt(float(self.stages[-1].gradient.variances.max()))
-        n_steps = sum(stage.n_steps for stage in self.stages)
+        std, n_steps = deviation_of(self.stages[-1].gradient), sum(stage.n_steps for stage in self.stages)
         return f"{n_steps} Newton steps, noise of deviation {std:.6g} on the last sums of gradients"
 
-    def solve(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal]:
+    def solve(self, sums: Sums, rng: Entropy, constant: float = 0.0) -> tuple[np.ndarray, Mixture]:
         """Return w (d,) and where the best weights are; `sums` are over features in whole steps and (y, u), y 0 or 1.
 
-        The law is that of β in P(s = 1) = 1/(1 + exp(−⟨β, x⟩)), where the last steps come near it: pay first.
+        The law is that of β in P(s = 1) = 1/(1 + exp(−⟨β, x⟩)), where the last steps come near it: pay first. Where
+        the last feature is a constant, its curvature over `constant`² is Σ u·p(1 − p).
         """
         points = [np.zeros(self.n_columns)]
         for stage in self.stages:
-            second = self._curvature(sums, points[-1], stage, rng)
+            second, faint = self._curvature(sums, points[-1], stage, rng), deviation_of(stage.curvature)
             metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
-        seen = Seen(second, metric.matrix, np.mean(points[1:-1], axis=0), np.mean(gradients[1:], axis=0))
-        of_gradient = float(stage.gradient.variances.max()) / (stage.n_steps - 1)
-        law = seen.best(float(stage.curvature.variances.max()), of_gradient, mean_square=1.0, bend=1.0)
-        return np.mean(points[2:], axis=0), law
+        seen = Seen(second, np.array(points[:-1]), np.array(gradients), faint, deviation_of(stage.gradient))
+        total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
+        return np.mean(points[2:], axis=0), seen.best(1.0, total)
 
     def _steps(
         self, sums: Sums, metric: Metric, start: np.ndarray, stage: Stage, rng: Entropy
