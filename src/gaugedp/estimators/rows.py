@@ -187,9 +187,8 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """Return the rows `as_read` over `row_norm`, those outside the unit ball of ℓ_p pulled back to it."""
     positive(row_norm=row_norm)
     with np.errstate(over="ignore", invalid="ignore"):
-        inside = np.ascontiguousarray(rows) * (
-            1 / row_norm
-        )  # so that a norm is summed in one order, whatever is beside it
+        # C order, so that a norm is summed in one order, whatever is beside it
+        inside = np.ascontiguousarray(rows) * (1 / row_norm)
         lengths = np.sqrt(np.square(inside).sum(axis=1)) if p == 2 else np.linalg.norm(inside, p, axis=1)
         inside *= (1 / np.maximum(lengths, 1.0))[:, None]
     odd = ~np.isfinite(lengths)
