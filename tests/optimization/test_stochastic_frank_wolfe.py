@@ -189,7 +189,7 @@ def test_a_million_rows_share_few_steps_and_are_added_up_block_by_block(monkeypa
     assert (model.schedule.group, model.schedule.n_later) == (16, 31250)
     problem, points = TraceProblem(made, np.full(400, 0.4), squared), (np.eye(3) / 4, np.eye(3) / 5)
     whole = made.combine(*model._weights(problem, np.arange(400), points))
-    monkeypatch.setattr("gaugedp.optimization.stochastic_frank_wolfe.slices", lambda rows: slices(rows, 90))
+    monkeypatch.setattr("gaugedp.optimization.stochastic_frank_wolfe.slices", lambda rows, _: slices(rows, 90))
     assert model._added(problem, np.arange(400), points) == pytest.approx(whole, rel=1e-12)
     assert not model._added(problem, np.arange(0), points).any()
 
