@@ -277,8 +277,8 @@ def _column(name: str, value: object, folder: Path) -> BoundedColumn:
     if not isinstance(value, Mapping) or "look_up" not in value:
         return _bounded(name, value)
     number = _bounded(name, {key: fact for key, fact in value.items() if key not in ("look_up", "on")})
-    told = _told(f"column {name}", name, value["look_up"], value.get("on"), folder, "drop", **{name: number})
-    return cast(BoundedColumn, told)
+    column = _told(f"column {name}", name, value["look_up"], value.get("on"), folder, "drop", **{name: number})
+    return cast(BoundedColumn, column)
 
 
 def _bounded(name: str, value: object) -> BoundedColumn:

@@ -19,14 +19,14 @@ Ring = list[tuple[float, float]]
 def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
     """Return the outline of each cell of an attribute, as the path of an SVG on one map of SIDE × SIDE at most."""
     features = {key: list(_rings(feature)) for feature in _features(path) for key in _keys(feature, name)}
-    wanted = [cell for cell in cells if cell != OTHER]
-    for cell in wanted:
+    codes = [cell for cell in cells if cell != OTHER]
+    for cell in codes:
         if not features.get(cell):
             raise InvalidRequest(
                 f"{path.name} has no area for the cell {cell!r}.",
                 f"Give each area its cell as id, or as the property {name!r}.",
             )
-    outlines = _drawn({cell: features[cell] for cell in wanted})
+    outlines = _drawn({cell: features[cell] for cell in codes})
     if sum(map(len, outlines.values())) > _MOST:
         raise InvalidRequest(f"The areas of {path.name} are too detailed.", "Simplify them: a report is a small map.")
     return outlines

@@ -223,9 +223,11 @@ class _Place:
             self.slopes = steep - flat
             self.by_p = np.stack([steep[0] / growth, -flat[1] / growth])
             lost = _MARGIN + _UNIT * a * far.sum()
-            bent, moved = np.abs(powers[::2]) + np.abs(powers[1::2]), ratios * (1 + c * np.abs(powers))
-            moved = (moved[::2] + moved[1::2]) * [[1.0], [growth]]
-            self.blur = lost * a * (bent * [[growth], [1.0]] + moved)  # what rounding may move the slopes by
+            bent, bounds_of_changes = np.abs(powers[::2]) + np.abs(powers[1::2]), ratios * (1 + c * np.abs(powers))
+            bounds_of_changes = (bounds_of_changes[::2] + bounds_of_changes[1::2]) * [[1.0], [growth]]
+            self.blur = (
+                lost * a * (bent * [[growth], [1.0]] + bounds_of_changes)
+            )  # what rounding may move the slopes by
             is_falling = np.array([growth * a < c * ratios[0], np.zeros(len(c), dtype=bool)])  # where slopes overflow
         self.excess[~np.isfinite(self.excess)] = -math.inf
         steepest = np.where(is_falling, -math.inf, math.inf)

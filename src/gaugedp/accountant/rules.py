@@ -145,10 +145,10 @@ def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
     for total, reverse in _curves(guarantee):
         spare = _left(total, delta)
         least = renyi_to_epsilon(total.log_moment_up, spare if spare > 0 else 0.0, total.knots)
-        found = least.value
+        least_value = least.value
         if _is_lossless(total, reverse) and 0 < spare < 1:
-            found = _around(guarantee, total, reverse, least).epsilon(spare, found)
-        bounds.append(found)
+            least_value = _around(guarantee, total, reverse, least).epsilon(spare, least_value)
+        bounds.append(least_value)
     return Bound(max(bounds), "rdp")
 
 
@@ -156,10 +156,10 @@ def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
     bounds = []
     for total, reverse in _curves(guarantee):
         least = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
-        found = least.value
+        least_value = least.value
         if _is_lossless(total, reverse):
-            found = _around(guarantee, total, reverse, least).delta(epsilon, found)
-        bounds.append(_with_impossible(total, Certified(found, 0.0)).high)
+            least_value = _around(guarantee, total, reverse, least).delta(epsilon, least_value)
+        bounds.append(_with_impossible(total, Certified(least_value, 0.0)).high)
     return Bound(max(bounds), "rdp")
 
 

@@ -160,8 +160,8 @@ class BoxHull(Polytope):
         """Return a corner for each direction."""
         rows, (alpha, beta) = check_points(directions, self.ambient_dim), self.shrinking
         along = rows @ self.middle
-        moved = np.abs(along) >= beta * (np.abs(rows) @ self.half)
-        shifts = np.where(moved, np.where(along >= 0, 1.0, -1.0), 0.0)[:, None]
+        is_moved = np.abs(along) >= beta * (np.abs(rows) @ self.half)
+        shifts = np.where(is_moved, np.where(along >= 0, 1.0, -1.0), 0.0)[:, None]
         corners = np.where(rows >= 0, 1.0, -1.0) * self.half
         return shifts * self.middle + (alpha - beta * np.abs(shifts)) * corners
 

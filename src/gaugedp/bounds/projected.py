@@ -87,7 +87,7 @@ def _together(bounds: list[VolumeBound]) -> VolumeBound:
             while len(corners) > 1 and _slope(corners[-2], corners[-1]) <= _slope(corners[-1], corner):
                 corners.pop()
             corners.append(corner)
-    square = sum((two[0] - one[0]) * math.exp(_slope(one, two)) for one, two in pairwise(corners))
+    square = sum((second[0] - first[0]) * math.exp(_slope(first, second)) for first, second in pairwise(corners))
     return VolumeBound(best * max(1.0, math.sqrt(square) * (1 - _JOINED)), best.volume, best.rank)
 
 

@@ -43,9 +43,9 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
     if with_scores and not model.classes:
         raise InvalidRequest("The model predicts numbers, and has no other scores.", "Leave --scores out.")
     predictions = _Predictions(model, lines, model.classes if with_scores else ())
-    taken = [name for name in predictions.names if name in lines.names]
-    if taken:
-        raise UnreadableTable(f"The table has a column {taken[0]!r}.", "Rename it, or leave it out.")
+    clashes = [name for name in predictions.names if name in lines.names]
+    if clashes:
+        raise UnreadableTable(f"The table has a column {clashes[0]!r}.", "Rename it, or leave it out.")
     click.echo("Predicting: reading the lines ...", err=True)
     if out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):

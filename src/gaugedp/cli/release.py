@@ -141,8 +141,8 @@ def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | N
     """Return the same for tables that are chosen as the release goes."""
     planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
     epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
-    made = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
-    return planned.charges, planned.asked, made
+    release_it = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
+    return planned.charges, planned.asked, release_it
 
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:

@@ -136,13 +136,13 @@ def _values(term: FigureTerm, numbers: np.ndarray) -> np.ndarray:
 
 def _intervals(term: FigureTerm, draws: np.ndarray, noise: Summed) -> list[Interval]:
     """Return the intervals of each figure: the same ones for figures of one kind and one law."""
-    known: dict[tuple[object, ...], Interval] = {}
+    axes: dict[tuple[object, ...], Interval] = {}
     intervals = []
     for figure, place in zip(term.figures, term.places, strict=True):
         law = noise.variances[place] if noise.form else place
         key = (id(figure), *law.tolist())
-        known[key] = known.get(key) or figure.under(draws[:, place])
-        intervals.append(known[key])
+        axes[key] = axes.get(key) or figure.under(draws[:, place])
+        intervals.append(axes[key])
     return intervals
 
 
@@ -190,13 +190,13 @@ def _shortest(noise: AdditiveNoise, offers: list[Sums]) -> Sums | None:
 
 def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline]) -> dict[str, Any]:
     """Return the facts of what is computed: those of the release, but for what is about its answers."""
-    kept = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
-    known = {axis.name: axis for term in release.terms for axis in term.axes}
+    facts = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
+    axes = {axis.name: axis for term in release.terms for axis in term.axes}
     said = f"Computed from the released answers to {release.facts['query']}, at no further cost."
     return {
-        **kept,
+        **facts,
         **about,
-        "terms": [_as_released(outline, known).to_dict() for outline in outlines],
+        "terms": [_as_released(outline, axes).to_dict() for outline in outlines],
         "rules": [*release.facts["rules"], said],
         "derived": {"query": release.facts["query"], "digest": release.facts["digest"]},
     }

@@ -32,8 +32,8 @@ class Sums:
         table = numbers[..., self.start : self.start + prod(self.shape)].reshape(*ahead, *self.shape)
         axes = [*self.kept, *(axis for axis in range(len(self.shape)) if axis not in self.kept)]
         n_sums = prod(self.shape[axis] for axis in self.kept)
-        moved = table.transpose([*range(len(ahead)), *(len(ahead) + axis for axis in axes)])
-        return np.asarray(moved.reshape(*ahead, n_sums, -1).sum(axis=-1))
+        turned = table.transpose([*range(len(ahead)), *(len(ahead) + axis for axis in axes)])
+        return np.asarray(turned.reshape(*ahead, n_sums, -1).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

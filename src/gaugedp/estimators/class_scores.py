@@ -69,15 +69,15 @@ class ClassSums(ScoreSums):
         return NoisySums(np.concatenate([cells, loss]), np.hstack([possible_cells, possible_loss]))
 
     def _counts(self, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        known, guesses, bins = codes >= 0, shares.argmax(axis=1), self.shape[2]
+        is_class, guesses, bins = codes >= 0, shares.argmax(axis=1), self.shape[2]
         places = np.clip((shares[:, 1] * 2 * bins).astype(int) - bins * guesses, 0, bins - 1)
-        flat = np.ravel_multi_index((codes[known], guesses[known], places[known]), self.shape)
+        flat = np.ravel_multi_index((codes[is_class], guesses[is_class], places[is_class]), self.shape)
         return np.bincount(flat, minlength=int(np.prod(self.shape))).astype(float)
 
     def _losses(self, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the losses of rows with a known class, over the largest."""
-        known = np.flatnonzero(codes >= 0)
-        return np.asarray(np.log(np.maximum(shares[known, codes[known]], _LEAST)) / np.log(_LEAST))
+        is_class = np.flatnonzero(codes >= 0)
+        return np.asarray(np.log(np.maximum(shares[is_class, codes[is_class]], _LEAST)) / np.log(_LEAST))
 
     def scores(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
         """Accuracy, the majority's share, the log-loss, and for two classes the area under the ROC curve."""

@@ -35,9 +35,9 @@ class GroupSums:
     ) -> "GroupSums":
         """Return the sums for `shape` = (groups, numbers of a vector)."""
         guarantee = for_gaussian_releases(requested)
-        moved = radius * (2.0 if neighbours == "replace" else 1.0) * _ROUNDING
+        distance = radius * (2.0 if neighbours == "replace" else 1.0) * _ROUNDING
         at_once = 1 if isinstance(guarantee, PureDP) else shape[0]
-        noise = ball_noise(LpBall(at_once * shape[1], 2, moved), shared(guarantee, 1 / releases))
+        noise = ball_noise(LpBall(at_once * shape[1], 2, distance), shared(guarantee, 1 / releases))
         return cls(*shape, noise, guarantee)
 
     def release(self, vectors: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:

@@ -36,11 +36,11 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         is_there = ~np.isnan(rows)
-        found = self._found(np.where(is_there, reading.in_cube(rows), 0.0), is_there, sums, self._generator())
+        results = self._found(np.where(is_there, reading.in_cube(rows), 0.0), is_there, sums, self._generator())
         self._read_by(reading)
         assert reading.box is not None
         low, high = reading.box
-        self._show((low + high) / 2, (high - low) / 2, *found)
+        self._show((low + high) / 2, (high - low) / 2, *results)
         self._publish(self._values(), sums.guarantee, sums.noise.exactness, {}, reservation)
         return self
 

@@ -34,9 +34,9 @@ class GibbsFit:
         """Return the plan; refuse δ = 0."""
         if not isinstance(guarantee, ApproxDP):
             raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
-        one = cls(geometry, loss, guarantee, neighbours, NoisyRowCount.gaussian(guarantee, neighbours))
-        one.mechanism(PUBLIC_ROWS)  # refuses before anything is paid
-        return one
+        plan = cls(geometry, loss, guarantee, neighbours, NoisyRowCount.gaussian(guarantee, neighbours))
+        plan.mechanism(PUBLIC_ROWS)  # refuses before anything is paid
+        return plan
 
     def mechanism(self, n_rows: float) -> Gibbs:
         """Return the mechanism for so many rows."""

@@ -85,10 +85,10 @@ class Intervals:
         """Return estimates, standard errors and intervals of all coefficients and the intercept, to be printed."""
         law, size = self._law(level)
         names = getattr(self, "feature_names_in_", None)
-        given = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
-        missing = [f"{given[i]} missing" for i in self._read_as.indicators]  # type: ignore[attr-defined]
+        columns = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
+        missing = [f"{columns[i]} missing" for i in self._read_as.indicators]  # type: ignore[attr-defined]
         title = f"{type(self).__name__}, {self._requested()}"  # type: ignore[attr-defined]
-        return Summary(title, (*given, *missing, "intercept"), law, level, self.supposed)
+        return Summary(title, (*columns, *missing, "intercept"), law, level, self.supposed)
 
     @property
     def _errors(self) -> dict[str, np.ndarray]:

@@ -116,15 +116,15 @@ def _start(n_clusters: int, n_columns: int, rng: Entropy) -> np.ndarray:
 
 def _split(centres: np.ndarray, counts: np.ndarray, thin: float, rng: Entropy) -> np.ndarray:
     """Return centres where those of thin clusters stand beside the fullest, half way to its nearest neighbour."""
-    moved, shares = centres.copy(), counts.copy()
+    means, shares = centres.copy(), counts.copy()
     for place in np.flatnonzero(counts <= thin):
         fullest = int(shares.argmax())
-        gaps = np.delete(np.linalg.norm(moved - moved[fullest], axis=1), fullest)
+        gaps = np.delete(np.linalg.norm(means - means[fullest], axis=1), fullest)
         direction = _uniform(centres.shape[1:], rng)
         step = gaps.min(initial=1.0) / 2 * direction / max(float(np.linalg.norm(direction)), _WORD)
-        moved[place] = np.clip(moved[fullest] + step, -1, 1)
+        means[place] = np.clip(means[fullest] + step, -1, 1)
         shares[fullest] = shares[place] = shares[fullest] / 2
-    return moved
+    return means
 
 
 def _uniform(shape: tuple[int, ...], rng: Entropy) -> np.ndarray:

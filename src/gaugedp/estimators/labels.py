@@ -66,14 +66,14 @@ def read_both(y: Any, n_rows: int, classes: Any, strict: bool) -> tuple[np.ndarr
 
     That refusal depends on the rows, and is not private: it is for whoever holds them.
     """
-    labels, known = read_labels(y, n_rows), read_classes(classes)
-    check_kind(y, known)
-    if strict and (codes_of(labels, known) < 0).any():
+    labels, sorted_classes = read_labels(y, n_rows), read_classes(classes)
+    check_kind(y, sorted_classes)
+    if strict and (codes_of(labels, sorted_classes) < 0).any():
         raise InvalidRequest(
             "A label is none of the classes.",
             "Mend the labels or the classes. Or give strict_labels=False: such rows pull nowhere then.",
         )
-    return labels, known
+    return labels, sorted_classes
 
 
 def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
@@ -85,10 +85,10 @@ def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
             "class_weight is no dict.", "Give {label: weight} from public knowledge: to balance classes looks at rows."
         )
     shares, places = np.ones(len(classes)), codes_of(_as_array(list(class_weight)), classes)
-    given = np.array([number(weight) for weight in class_weight.values()])
-    if (places < 0).any() or not (np.isfinite(given) & (given >= 0)).all():
+    weights = np.array([number(weight) for weight in class_weight.values()])
+    if (places < 0).any() or not (np.isfinite(weights) & (weights >= 0)).all():
         raise InvalidRequest("class_weight names no class, or no weight.", "Give {label: weight}, 0 or more.")
-    shares[places] = given
+    shares[places] = weights
     if shares.max() == 0:
         raise InvalidRequest("All weights of classes are 0.", "Give one class a weight.")
     return np.asarray(shares / shares.max())

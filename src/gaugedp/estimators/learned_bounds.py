@@ -40,8 +40,10 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         columns = np.column_stack([columns, read_target(y, len(rows))])
     indicators = Reading.in_box((0, 1), names_of(X), rows.shape[1], model.missing_indicator).indicators
     search = BoundSearch.calibrate(columns.shape[1], _part(requested, _SHARE, _OF_DELTA))
-    rest = _part(requested, 1 - _SHARE, 1 - _OF_DELTA)
-    trial = _with(model, rest, 0, {name: (0.0, 1.0) for name in names}).set_params(missing_indicator=list(indicators))
+    remaining = _part(requested, 1 - _SHARE, 1 - _OF_DELTA)
+    trial = _with(model, remaining, 0, {name: (0.0, 1.0) for name in names}).set_params(
+        missing_indicator=list(indicators)
+    )
     weights = None if sample_weight is None else np.ones(2)
     trial.fit(np.zeros((2, rows.shape[1])), public_y, weights)  # refuses what cannot be fitted, before paying
     reservation = model._pay(requested, requested, rows.shape)
@@ -49,7 +51,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         rng = model._generator()
         learned = _named(names, rows.shape[1], *search.find(columns, rng))
         seed = None if model.random_state is None else int.from_bytes(rng.bytes(6), "big")
-        fitted = _with(model, rest, seed, learned).fit(X, y, sample_weight)
+        fitted = _with(model, remaining, seed, learned).fit(X, y, sample_weight)
     vars(model).update(
         {name: value for name, value in vars(fitted).items() if name not in model.get_params(deep=False)}
     )
@@ -58,8 +60,8 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
 
 def _wanted(model: Any) -> list[str]:
     """Return the names of the parameters that are "private"."""
-    given = {name: model.get_params(deep=False).get(name) for name in ("bounds", "target_bounds")}
-    return [name for name, value in given.items() if isinstance(value, str) and value == PRIVATE]
+    parameters = {name: model.get_params(deep=False).get(name) for name in ("bounds", "target_bounds")}
+    return [name for name, value in parameters.items() if isinstance(value, str) and value == PRIVATE]
 
 
 def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarantee:
@@ -77,8 +79,8 @@ def _with(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, 
 
 def _named(names: list[str], n_columns: int, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
     """Return the bounds by parameter: arrays for columns, numbers for the target, which stands after them."""
-    found: dict[str, Any] = {"bounds": (low[:n_columns], high[:n_columns])} if names[0] == "bounds" else {}
-    return found | ({"target_bounds": (float(low[-1]), float(high[-1]))} if "target_bounds" in names else {})
+    learned: dict[str, Any] = {"bounds": (low[:n_columns], high[:n_columns])} if names[0] == "bounds" else {}
+    return learned | ({"target_bounds": (float(low[-1]), float(high[-1]))} if "target_bounds" in names else {})
 
 
 def _publish(

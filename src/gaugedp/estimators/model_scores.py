@@ -69,13 +69,13 @@ class ScoreReport(PrivateEstimator):
         check_is_fitted(self.estimator, "release_")
         if is_classifier(self.estimator):
             return ClassSums(self.estimator.classes_)
-        given = self.estimator.get_params() | vars(self.estimator).get("learned_", {})
-        if "target_bounds" not in given:
+        parameters = self.estimator.get_params() | vars(self.estimator).get("learned_", {})
+        if "target_bounds" not in parameters:
             raise InvalidRequest(
                 f"{type(self.estimator).__name__} has no scores.",
                 "Give a classifier, or a regressor with target_bounds.",
             )
-        low, high = read_bounds("target_bounds", given["target_bounds"])
+        low, high = read_bounds("target_bounds", parameters["target_bounds"])
         return NumberSums(float(low), float(high))
 
 

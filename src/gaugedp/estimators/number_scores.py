@@ -42,9 +42,9 @@ class NumberSums(ScoreSums):
 
     def release(self, model: Any, rows: NamedRows, target: np.ndarray, noise: ScoreNoise) -> NoisySums:
         """See ScoreSums. The polynomials are not negative and add up to 1: a row moves them by 1, replaced by 2."""
-        known, width = ~np.isnan(target), self.high - self.low
-        told = np.nan_to_num(self.predicted(model, rows)[known], nan=self.low / 2 + self.high / 2)
-        y, predicted = (np.clip(numbers, self.low, self.high) for numbers in (target[known], told))
+        has_target, width = ~np.isnan(target), self.high - self.low
+        predictions = np.nan_to_num(self.predicted(model, rows)[has_target], nan=self.low / 2 + self.high / 2)
+        y, predicted = (np.clip(numbers, self.low, self.high) for numbers in (target[has_target], predictions))
         u, r = np.clip((y - self.low) / width, 0, 1), np.clip(np.abs(predicted - y) / width, 0, 1)
         sums, size = _bernstein_sums(r, u).ravel(), (_DEGREE + 1) ** 2
         law = noise.law(size, 2.0 if noise.replaced else 1.0, Fraction(1))

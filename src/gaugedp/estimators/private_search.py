@@ -73,17 +73,17 @@ class Search:
         cls, models: list[Any], stopping: RandomStopping, total: ApproxDP | PureDP, score: SearchScore, public: Rows
     ) -> "Search":
         """Return the search within `total`; the models are fitted to public rows, which shows what they keep."""
-        asked, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
+        part_guarantee, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
         less = stopping.part(total, _LESS * gaussian.epsilon_value / total.epsilon_value)
         for part in (gaussian, less):
             if all(stopping.allows(_fitted(model, part, public).guarantee_, part, total) for model in models):
-                asked = part
+                part_guarantee = part
                 break
         else:
             for model in models:
-                _fitted(model, asked, public)  # refuses what is no parameter
+                _fitted(model, part_guarantee, public)  # refuses what is no parameter
         score_epsilon = stopping.largest(PureDP(total.epsilon_value)).epsilon_value
-        return cls(models, stopping, asked, score, score_epsilon, models[0].neighbours)
+        return cls(models, stopping, part_guarantee, score, score_epsilon, models[0].neighbours)
 
     def best(self, fitting: Rows, scoring: Rows, rng: Entropy) -> Run:
         """Return the run of the highest score, of equal ones the first."""
@@ -223,12 +223,12 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         return candidates
 
     def _score(self) -> SearchScore:
-        given = self.estimator.get_params()
+        parameters = self.estimator.get_params()
         if is_classifier(self.estimator):
-            check_given(given["classes"], given.get("bounds"), given.get("row_norm"))
-            return ClassScore(read_classes(given["classes"]), bool(given.get("strict_labels", False)))
-        if is_regressor(self.estimator) and "target_bounds" in given:
-            low, high = read_bounds("target_bounds", given["target_bounds"])
+            check_given(parameters["classes"], parameters.get("bounds"), parameters.get("row_norm"))
+            return ClassScore(read_classes(parameters["classes"]), bool(parameters.get("strict_labels", False)))
+        if is_regressor(self.estimator) and "target_bounds" in parameters:
+            low, high = read_bounds("target_bounds", parameters["target_bounds"])
             return NumberScore(float(low), float(high))
         raise InvalidRequest(
             f"{type(self.estimator).__name__} has no score to search by.",

@@ -54,8 +54,8 @@ class RandomStopping:
         return self.part(total, low)
 
     def _is_allowed(self, share: float, total: ApproxDP | PureDP, keeps: Keeps) -> bool:
-        asked = self.part(total, share)
-        return self.allows(keeps(asked), asked, total)
+        requested = self.part(total, share)
+        return self.allows(keeps(requested), requested, total)
 
     def count(self, rng: Entropy) -> int:
         """Return K, drawn exactly; it is not to be shown."""

@@ -111,8 +111,8 @@ class SparseRegression(LinearRegressor):
         reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
         columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
-        features, kept = box_steps(columns, PRODUCT_BITS), self.sparsity + self.fit_intercept
-        weights = steps.solve(features, goal, kept, self._generator())
+        features, n_kept = box_steps(columns, PRODUCT_BITS), self.sparsity + self.fit_intercept
+        weights = steps.solve(features, goal, n_kept, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         facts = {"solver": solver, "reason": reason}
@@ -226,5 +226,5 @@ def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + _ROUNDING)
-    kept = _gaussian(guarantee.rho) if isinstance(guarantee, ZCDP) else guarantee
-    return ball_noise(LpBall(k * (k + 1) // 2 + k, 2, size), kept)
+    n_kept = _gaussian(guarantee.rho) if isinstance(guarantee, ZCDP) else guarantee
+    return ball_noise(LpBall(k * (k + 1) // 2 + k, 2, size), n_kept)

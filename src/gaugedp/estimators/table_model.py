@@ -65,8 +65,8 @@ class TableModel:
         sums = self.sums(cells, steps)
         if sums.shape[1] == 1:
             sums = np.hstack([-sums, sums]) / (2 if self.has_probabilities else 1)
-        found = softmax(sums, axis=1) if self.has_probabilities else sums
-        return np.where(np.all(cells >= 0, axis=1)[:, None], found, np.nan)
+        shares = softmax(sums, axis=1) if self.has_probabilities else sums
+        return np.where(np.all(cells >= 0, axis=1)[:, None], shares, np.nan)
 
     def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
         """Refuse: there are no items."""

@@ -141,9 +141,9 @@ class DiscreteGaussianLoss(Guarantee):
         over = (size**2 + 2 * size * y) / (2 * std**2) - epsilon
         noise = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1, dtype=float)
         weights = np.exp(-(y**2) / (2 * std**2)) / float(np.exp(-(noise**2) / (2 * std**2)).sum())
-        moved = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
+        rounding = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
         delta = float(weights @ -np.expm1(-np.maximum(over, 0.0)))
-        slack = float(weights[over > -moved].sum()) * moved
+        slack = float(weights[over > -rounding].sum()) * rounding
         raised = max(math.ulp(0.0), up(delta + slack, relative=2.0**-42))
         return min(1.0, raised) if slack <= 1e-8 * delta else None
 

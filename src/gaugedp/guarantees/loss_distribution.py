@@ -43,8 +43,8 @@ class Losses(NamedTuple):
         missing = 1 - math.fsum([*chances, infinite])
         if not abs(missing) <= _MISSING:
             raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Give all losses.")
-        kept = np.flatnonzero(chances)
-        start, end = (int(kept[0]), int(kept[-1]) + 1) if len(kept) else (0, 0)
+        places = np.flatnonzero(chances)
+        start, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
         infinite = min(1.0, float(infinite) + missing) if missing > 2.0**-50 else float(infinite)
         return cls(int(first) + start, tuple(chances[start:end]), infinite)
 
@@ -131,10 +131,10 @@ def _pair(span: float, losses: Losses) -> Pair:
     if not losses.probabilities or infinite >= 1:
         return Pair(FinitePrivacyLoss, (NO_LOSS,), min(infinite, Fraction(1)))
     weights = _of_mass_one(np.array(losses.probabilities) / float(1 - infinite) * _RAISED)
-    kept = np.flatnonzero(weights)
-    values = (losses.first + kept) * span
+    places = np.flatnonzero(weights)
+    values = (losses.first + places) * span
     lattice = (Fraction(0), Fraction(span))
-    return Pair(FinitePrivacyLoss, (Atoms(tuple(values.tolist()), tuple(weights[kept].tolist()), lattice),), infinite)
+    return Pair(FinitePrivacyLoss, (Atoms(tuple(values.tolist()), tuple(weights[places].tolist()), lattice),), infinite)
 
 
 def _of_mass_one(weights: np.ndarray) -> np.ndarray:

@@ -75,25 +75,25 @@ class Mixture(Guarantee):
     def dominating_pair(self, removed: int) -> Pair | None:
         """Return the pair of what was drawn and what it showed, with the parts' pairs; None where one has none."""
         pairs = [(p, part.dominating_pair(min(removed, part.n_units))) for p, part in self._parts]
-        known = [(p, pair) for p, pair in pairs if pair is not None]
-        if len(known) < len(pairs):
+        possible = [(p, pair) for p, pair in pairs if pair is not None]
+        if len(possible) < len(pairs):
             return None
-        impossible = sum((p * pair.impossible for p, pair in known), Fraction(0))
+        impossible = sum((p * pair.impossible for p, pair in possible), Fraction(0))
         if impossible == 1:
-            return known[0][1]
-        shares = [p * (1 - pair.impossible) / (1 - impossible) for p, pair in known]
+            return possible[0][1]
+        shares = [p * (1 - pair.impossible) / (1 - impossible) for p, pair in possible]
         weights = [max(float(share), math.ulp(0.0)) if share else 0.0 for share in shares]  # what is rare happens
-        parts = tuple((w, pair.family, pair.row) for w, (_, pair) in zip(weights, known, strict=True) if w)
+        parts = tuple((w, pair.family, pair.row) for w, (_, pair) in zip(weights, possible, strict=True) if w)
         return Pair(MixedPrivacyLoss, (parts, impossible == 0), impossible)
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the mean of the profiles where each has a closed form."""
         values = [(p, part.exact_delta(epsilon)) for p, part in self._parts]
-        known = [(p, value) for p, value in values if value is not None]
-        if len(known) < len(values):
+        possible = [(p, value) for p, value in values if value is not None]
+        if len(possible) < len(values):
             return None
-        least = math.ulp(0.0) if any(value > 0 for _, value in known) else 0.0
-        return min(1.0, max(least, up(math.fsum(above(p) * value for p, value in known))))
+        least = math.ulp(0.0) if any(value > 0 for _, value in possible) else 0.0
+        return min(1.0, max(least, up(math.fsum(above(p) * value for p, value in possible))))
 
     def exact_epsilon(self, delta: float) -> float | None:
         """Return the least ε of the mean of closed profiles, at most the largest ε of a part.
@@ -115,12 +115,12 @@ class Mixture(Guarantee):
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the largest cost of the parts; of (ε, δ) the largest ε and the mean of δ."""
         costs = [(p, part.cost(accounting)) for p, part in self._parts]
-        known = [(p, cost) for p, cost in costs if cost is not None]
-        if len(known) < len(costs):
+        possible = [(p, cost) for p, cost in costs if cost is not None]
+        if len(possible) < len(costs):
             return None
         if accounting == "approx":
-            return max(cost[0] for _, cost in known), sum((p * cost[1] for p, cost in known), Fraction(0))
-        return tuple(map(max, zip(*(cost for _, cost in known), strict=True)))
+            return max(cost[0] for _, cost in possible), sum((p * cost[1] for p, cost in possible), Fraction(0))
+        return tuple(map(max, zip(*(cost for _, cost in possible), strict=True)))
 
     def group(self, size: int) -> "Mixture":
         """Return the mixture of what the parts say to a group."""

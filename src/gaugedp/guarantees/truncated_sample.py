@@ -31,8 +31,8 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     if batch_size >= n_units:
         return plain
     cut = max(float(scipy.stats.binom.sf(batch_size - 1, n_units - 1, rate)), _LEAST)
-    kept = float(scipy.stats.binom.sf(batch_size, n_units, rate)) * batch_size / n_units / cut
-    chance = min(rate, max(kept * (1 + _LOST), 1e-12)) if cut > _LEAST else rate
+    share = float(scipy.stats.binom.sf(batch_size, n_units, rate)) * batch_size / n_units / cut
+    chance = min(rate, max(share * (1 + _LOST), 1e-12)) if cut > _LEAST else rate
     low, high = decimal(cut) * (1 - Fraction(_LOST)), min(Fraction(1), decimal(cut) * (1 + Fraction(_LOST)))
     halved = [SubsampledGaussian(q, noise_multiplier / 2) for q in (chance, rate)]
     return Mixture([1 - high, low, high - low], [plain, *halved])

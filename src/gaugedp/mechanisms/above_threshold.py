@@ -39,9 +39,11 @@ class AboveThreshold(Selection):
         """Return the mechanism for a body, PureDP(ε) and a public threshold, in the units of the scores."""
         epsilon = pure_epsilon(cls.name, guarantee)
         finite(threshold=threshold)
-        made = cls(body, PureDP(float(epsilon)), epsilon, *score_lattice(body), is_monotone(body), float(threshold))
-        check_scale(made.score_scale)
-        return made
+        mechanism = cls(
+            body, PureDP(float(epsilon)), epsilon, *score_lattice(body), is_monotone(body), float(threshold)
+        )
+        check_scale(mechanism.score_scale)
+        return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "AboveThreshold":
         """Return the mechanism for the same body and threshold."""
@@ -80,8 +82,8 @@ class AboveThreshold(Selection):
         weights /= weights.sum()
         above = _at_least(np.add.outer(noise, away), float(self.score_scale))
         before = np.hstack([np.ones((len(noise), 1)), np.cumprod(1 - above, axis=1)])
-        found: np.ndarray = weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
-        return found
+        chances: np.ndarray = weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
+        return chances
 
     def describe(self) -> str:
         """Return the number of scores, the threshold and the scales of noise."""

@@ -43,9 +43,9 @@ class Deviations:
         if rank is None:
             return None
         quantiles = [trials[rank] for trials in self._trials]
-        known = np.hstack([np.array(self._sizes), np.array(quantiles)])
-        largest = np.zeros((self._kinds.max() + 1, known.shape[1]))
-        np.maximum.at(largest, self._kinds[: len(known)], known)
+        columns = np.hstack([np.array(self._sizes), np.array(quantiles)])
+        largest = np.zeros((self._kinds.max() + 1, columns.shape[1]))
+        np.maximum.at(largest, self._kinds[: len(columns)], columns)
         steps = float(self._noise.lattice_step) * self._units @ np.abs(self._coefficients)
         widths = largest[self._kinds]
         widths[:, -steps.shape[1] :] += steps

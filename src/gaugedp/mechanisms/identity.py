@@ -208,10 +208,10 @@ class Identity(AdditiveNoise):
     def _trials(self, size: int) -> np.ndarray:
         """Return noise drawn with a public seed; a small one is kept, as errors and widths are of the same draws."""
         size = min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
-        drawn = self._drawn if size * self.body.ambient_dim <= _KEPT else {}
-        if size not in drawn:
-            drawn[size] = self._draw_publicly(size)
-        return drawn[size]
+        store = self._drawn if size * self.body.ambient_dim <= _KEPT else {}
+        if size not in store:
+            store[size] = self._draw_publicly(size)
+        return store[size]
 
     @cached_property
     def _drawn(self) -> dict[int, np.ndarray]:

@@ -70,8 +70,8 @@ class Seen:
 
     def within(self, span: np.ndarray) -> "Seen":
         """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
-        seen = span.T @ self.second @ span, self.points @ span, self.gradients @ span
-        return Seen(*seen, self.deviation, self.noise)
+        inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
+        return Seen(*inside, self.deviation, self.noise)
 
     def best(self, mean_square: float, total: float | None = None) -> Mixture:
         """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
@@ -85,14 +85,14 @@ class Seen:
         curvature = self._curvature(values, points, gradients)
         away = gradients.mean(axis=0) / curvature
         middle = points.mean(axis=0) - away
-        told = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
-        length = (away**2 + told).sum(axis=1, keepdims=True)
-        turned = self.deviation**2 / 2 * (length - 2 * away**2 - told) / curvature**2
+        variances = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
+        length = (away**2 + variances).sum(axis=1, keepdims=True)
+        turned = self.deviation**2 / 2 * (length - 2 * away**2 - variances) / curvature**2
         pulls = [self.deviation / np.sqrt(2) * away / curvature]
         if total is not None:
-            pulls.append(_longer(points - middle[:, None], middle, told, curvature, total))
+            pulls.append(_longer(points - middle[:, None], middle, variances, curvature, total))
             middle = middle - pulls[-1]
-        return Mixture(middle, told + turned, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
+        return Mixture(middle, variances + turned, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
 
     def _curvature(self, values: np.ndarray, points: np.ndarray, gradients: np.ndarray) -> np.ndarray:
         """Return quantiles (60, d) of H along the eigenvectors of H + E, given that it is above 0."""

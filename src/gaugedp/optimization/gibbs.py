@@ -118,7 +118,7 @@ class Gibbs:
         """
         inner, weight_map = set_and_map(geometry)
         walk = walk_of(inner, in_ball)
-        given = loss_of(loss, lipschitz, neighbours == "replace" and in_ball and row_norm == 1)
+        row_loss = loss_of(loss, lipschitz, neighbours == "replace" and in_ball and row_norm == 1)
         whole(minimum=1, n_rows=n_rows)
         positive(row_norm=row_norm)
         one_of(PURPOSES, purpose=purpose)
@@ -127,15 +127,14 @@ class Gibbs:
             raise InvalidRequest("convexity goes with strongly_convex.", "Give both, or none of them.")
         if convexity is not None:
             positive(convexity=convexity)
-        problem = Problem(
-            walk.geometry, given.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity, mu_side
-        )
+        factor = 2 if neighbours == "replace" else 1
+        problem = Problem(walk.geometry, row_loss.lipschitz * row_norm, n_rows, factor, convexity, mu_side)
         rate, strength, tau, stop, satisfied = problem.solve(guarantee, purpose, in_ball)
         bias = 0.0
-        if isinstance(given, Loss):
-            given, bias = smoothed(given, walk.geometry.n_free / (2 * rate * n_rows))
+        if isinstance(row_loss, Loss):
+            row_loss, bias = smoothed(row_loss, walk.geometry.n_free / (2 * rate * n_rows))
         law = (rate, strength, row_norm, neighbours, purpose, bias, tau, stop)
-        return cls(walk, given, n_rows, satisfied, *law, weight_map)
+        return cls(walk, row_loss, n_rows, satisfied, *law, weight_map)
 
     @property
     def geometry(self) -> NormedSet:

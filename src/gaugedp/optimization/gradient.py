@@ -130,7 +130,7 @@ class NoisyDescent:
 
 def whole_blocks(data: Data) -> Iterator[Data]:
     """Yield rows in whole steps, their targets, and their weights: 1 where none are given."""
-    rows, target, *given = data
-    weights = given[0] if given else np.broadcast_to(1.0, (len(rows),))
+    rows, target, *others = data
+    weights = others[0] if others else np.broadcast_to(1.0, (len(rows),))
     for part in slices(rows, _BLOCK):
         yield np.trunc(rows[part] * 2.0**BITS), target[part], weights[part]

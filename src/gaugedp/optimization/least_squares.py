@@ -141,11 +141,11 @@ class LeastSquares:
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
         noises = deviation_of(moments), deviation_of(self.gradient)
-        seen = Seen(second, np.array(points[:-1]), np.array(gradients), *noises)
+        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises)
         mean_square = self._mean_square(sums, weights, rng)
         if span is None:
-            return weights, seen.best(mean_square)
-        return weights, seen.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
+            return weights, releases.best(mean_square)
+        return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
 
     def _gradient(self, sums: Sums, point: np.ndarray, rng: Entropy) -> np.ndarray:
         exact = sums(Gradient(np.rint(point / self._fine), self._fine)) * 4.0**-BITS

@@ -39,8 +39,8 @@ class Regularised(ABC, Generic[L]):
 
     def __init__(self, loss: L, data: tuple[np.ndarray, ...], strength: float, linear: np.ndarray) -> None:
         self.loss, self.strength, self.linear = loss, strength, linear
-        self.rows, self.target, *given = data
-        self.weights = given[0] if given else np.broadcast_to(1.0, (len(self.rows),))
+        self.rows, self.target, *others = data
+        self.weights = others[0] if others else np.broadcast_to(1.0, (len(self.rows),))
 
     def thinned(self) -> "Regularised[L]":
         """Return the problem of every k-th row, which counts k times in a step's matrix: itself for few rows."""

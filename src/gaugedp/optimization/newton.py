@@ -57,12 +57,12 @@ class NoisyNewton:
         root = math.sqrt(n_columns) * 2.0**-BITS  # how much longer rounding makes a row
         curvature, gradient = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
         of_curvature = LpBall(n_columns * (n_columns + 1) // 2, 2, curvature * (0.5 + root) ** 2)
-        of_gradient, kept = LpBall(n_columns, 2, gradient * (1 + root)), for_gaussian_releases(guarantee)
+        of_gradient, gaussian = LpBall(n_columns, 2, gradient * (1 + root)), for_gaussian_releases(guarantee)
 
         def stage(n_steps: int, to_curvature: float, to_step: float) -> Stage:
             noises = (
-                ball_noise(of_curvature, shared(kept, to_curvature)),
-                ball_noise(of_gradient, shared(kept, to_step)),
+                ball_noise(of_curvature, shared(gaussian, to_curvature)),
+                ball_noise(of_gradient, shared(gaussian, to_step)),
             )
             return Stage(n_steps, *noises)
 
@@ -97,9 +97,9 @@ class NoisyNewton:
             second, faint = self._curvature(sums, points[-1], stage, rng), deviation_of(stage.curvature)
             metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
-        seen = Seen(second, np.array(points[:-1]), np.array(gradients), faint, deviation_of(stage.gradient))
+        releases = Seen(second, np.array(points[:-1]), np.array(gradients), faint, deviation_of(stage.gradient))
         total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
-        return np.mean(points[2:], axis=0), seen.best(1.0, total)
+        return np.mean(points[2:], axis=0), releases.best(1.0, total)
 
     def _steps(
         self, sums: Sums, metric: Metric, start: np.ndarray, stage: Stage, rng: Entropy
@@ -141,8 +141,8 @@ class Slopes:
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Return p of each row."""
-        found: np.ndarray = expit(features @ self.weights * (self.fine * 2.0**-BITS))
-        return found
+        chances: np.ndarray = expit(features @ self.weights * (self.fine * 2.0**-BITS))
+        return chances
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,5 +36,5 @@ def _slabs(largest: float) -> tuple[np.ndarray, np.ndarray]:
     variances = np.geomspace(_LEAST_VARIANCE, max(4.0, largest**2), _N_VARIANCES)
     centres = np.append(0.0, np.geomspace(_LEAST_CENTRE, max(2.0, largest), _N_CENTRES))
     c, t = (grid.ravel() for grid in np.meshgrid(centres, variances))
-    kept = (c == 0) | (4 * t <= c * c)
-    return c[kept], t[kept]
+    is_real = (c == 0) | (4 * t <= c * c)
+    return c[is_real], t[is_real]

@@ -98,8 +98,8 @@ def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
     """Return the columns of some terms, without those that are empty there."""
     columns = release.columns()
     lines = [place for place, text in enumerate(columns["query"]) if text in terms]
-    chosen = {name: [column[place] for place in lines] for name, column in columns.items()}
-    return {name: column for name, column in chosen.items() if any(value is not None for value in column)}
+    rows = {name: [column[place] for place in lines] for name, column in columns.items()}
+    return {name: column for name, column in rows.items() if any(value is not None for value in column)}
 
 
 def _manifest(publication: Publication, release: Release, folder: Path) -> Mapping[str, Any]:

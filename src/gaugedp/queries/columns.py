@@ -214,14 +214,14 @@ class WorkloadColumns:
 
     def _interactions(self) -> int:
         levels = {name: self.domain.levels(name) for piece in self.pieces for name in piece.attributes}
-        chosen = {
+        tables = {
             frozenset(names) - {None}
             for piece in self.pieces
             for names in product(*((None, *levels[name]) for name in piece.attributes))
         }
         sizes = {name: [1, *self.domain.shape(above)] for name, above in levels.items()}
         new = {level: sizes[name][i + 1] - sizes[name][i] for name in levels for i, level in enumerate(levels[name])}
-        return sum(math.prod(new[name] for name in names if name) for names in chosen)
+        return sum(math.prod(new[name] for name in names if name) for names in tables)
 
     @property
     def _n_choices(self) -> tuple[int, ...]:

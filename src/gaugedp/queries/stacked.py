@@ -143,8 +143,8 @@ class Stacked(Query):
         offers = (part.candidates(unit, share) for part, share in self._shared(guarantee))
         if not self.shares:
             return map(Together, product(*offers))
-        chosen = tuple(best(part, list(offered))[0] for part, offered in zip(self.parts, offers, strict=True))
-        return iter([Together(chosen, self.shares)])
+        mechanisms = tuple(best(part, list(offered))[0] for part, offered in zip(self.parts, offers, strict=True))
+        return iter([Together(mechanisms, self.shares)])
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
         """Return why mechanisms are no candidates of any part, by name."""

@@ -43,9 +43,9 @@ class Trials:
         curves: dict[str, np.ndarray] = {}
         for kind, parts in self.by_kind.items():
             widths = [None if part is None else part.widths(level) for part in parts]
-            known = [width for width in widths if width is not None]
-            if len(known) == len(parts):
-                curves[kind] = np.vstack(known)
+            told_widths = [width for width in widths if width is not None]
+            if len(told_widths) == len(parts):
+                curves[kind] = np.vstack(told_widths)
         return curves
 
     @cached_property

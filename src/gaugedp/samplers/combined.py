@@ -67,15 +67,15 @@ class Combined(Law):
         rows = {place: self._exact_row(place) for place in places}
         columns = sorted({column for row, _ in rows.values() for column in row})
         ends, n_bits = self.variables.brackets(reals, draw, columns, n_bits)
-        known = dict(zip(columns, ends, strict=True))
-        found = {
-            place: combined_ends([*row.values()], exponent, [known[column] for column in row], n_bits)
+        ends_at = dict(zip(columns, ends, strict=True))
+        sums = {
+            place: combined_ends([*row.values()], exponent, [ends_at[column] for column in row], n_bits)
             for place, (row, exponent) in rows.items()
         }
         if self.divisors is None:
-            return list(found.values())
+            return list(sums.values())
         return [
-            (low / int(self.divisors[place]), high / int(self.divisors[place])) for place, (low, high) in found.items()
+            (low / int(self.divisors[place]), high / int(self.divisors[place])) for place, (low, high) in sums.items()
         ]
 
     def _divided(self, rows: np.ndarray) -> np.ndarray:

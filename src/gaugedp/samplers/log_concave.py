@@ -59,10 +59,10 @@ class ThreeTangents:
         points, missing = np.empty(len(laws)), np.arange(len(laws))
         while len(missing):
             here = laws[missing]
-            drawn, tangents = self._propose(here, rng)
-            kept = exponentials(len(here), rng) >= self.value(drawn, here) - tangents
-            points[missing[kept]] = drawn[kept]
-            missing = missing[~kept]
+            proposals, tangents = self._propose(here, rng)
+            is_accepted = exponentials(len(here), rng) >= self.value(proposals, here) - tangents
+            points[missing[is_accepted]] = proposals[is_accepted]
+            missing = missing[~is_accepted]
         return points
 
     def _propose(self, laws: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:

@@ -157,12 +157,12 @@ class LpNoise(Law):
             n_bits += WORD
         low, high = _minus(_sum(of.size for of in kept), power)
         least, most = (Fraction(end) / Fraction(self.p) for end in _log(power, n_bits))
-        found = []
+        points = []
         for sign, logarithm, *_ in (kept[place] for place in places):
             ends = _minus_exp((least - logarithm[1], most - logarithm[0]), n_bits)
             signed = sorted((sign * max(0, low) * ends[0], sign * high * ends[1]))
-            found.append((Fraction(signed[0], 4**n_bits), Fraction(signed[1], 4**n_bits)))
-        return found
+            points.append((Fraction(signed[0], 4**n_bits), Fraction(signed[1], 4**n_bits)))
+        return points
 
     def _points(self, reals: Reals, draw: int, n_bits: int) -> list[Point] | None:
         """Return the trials of the coordinates, or None where more bits decide."""
@@ -183,9 +183,12 @@ class LpNoise(Law):
         if not (first and second and part):
             return None
         above, below = self.p.as_integer_ratio()
-        one, other = minus_log_bracket([first], n_bits), minus_log_bracket([second], n_bits)
+        first_bracket, second_bracket = minus_log_bracket([first], n_bits), minus_log_bracket([second], n_bits)
         ratio = _minus(log_bracket(above, n_bits), log_bracket(below, n_bits))
-        size = one[0] + max(0, other[0] - ratio[1]), one[1] + max(0, other[1] - ratio[0])
+        size = (
+            first_bracket[0] + max(0, second_bracket[0] - ratio[1]),
+            first_bracket[1] + max(0, second_bracket[1] - ratio[0]),
+        )
         low, high = ((part + i) * ((above - below << n_bits) + below * size[i]) for i in (0, 1))
         x = low // (above << n_bits - 1), -(-high // (above << n_bits - 1))
         if not (x[0] and size[0]):

@@ -43,11 +43,11 @@ class Mapped(Law):
         """Return the sums of the outer products of the ends of those coordinates that the rows have."""
         rows = [self._exact_row(place) for place in places]
         columns = sorted(set().union(*rows))
-        known = dict(zip(columns, self.law.brackets(reals, draw, columns, n_bits), strict=True))
+        ends_at = dict(zip(columns, self.law.brackets(reals, draw, columns, n_bits), strict=True))
         return [
             (
-                sum((factor * known[at][factor < 0] for at, factor in row.items()), Fraction(0)),
-                sum((factor * known[at][factor > 0] for at, factor in row.items()), Fraction(0)),
+                sum((factor * ends_at[at][factor < 0] for at, factor in row.items()), Fraction(0)),
+                sum((factor * ends_at[at][factor > 0] for at, factor in row.items()), Fraction(0)),
             )
             for row in rows
         ]

@@ -130,14 +130,14 @@ def rounded(law: Law, reals: Reals, lattice: np.ndarray, first_bits: int = WORD)
 
 def _decided(law: Law, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
     """Return the whole numbers at some places of a draw, with as many bits as they take."""
-    found: dict[int, int] = {}
-    while len(found) < len(steps):
-        places = [place for place in steps if place not in found]
+    decided: dict[int, int] = {}
+    while len(decided) < len(steps):
+        places = [place for place in steps if place not in decided]
         for place, (low, high) in zip(places, law.brackets(reals, draw, places, n_bits), strict=True):
             if _nearest(steps[place] * low) == (whole := _nearest(steps[place] * high)):
-                found[place] = whole
+                decided[place] = whole
         n_bits += WORD
-    return [_wrapped(found[place]) for place in steps]
+    return [_wrapped(decided[place]) for place in steps]
 
 
 def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -110,13 +110,13 @@ class Tilted:
         change = np.maximum(-tilt, excess / spread)
         moves -= slope * variances * change
         powers = _total(sizes**q * (1 + q * (q - 1) / 2 * np.minimum(1, variances / sizes**2)))
-        moved = np.minimum(np.clip(sizes + moves, sizes / 4, 4 * sizes), oracle.ball.radius)
-        is_near = (np.abs(change) * np.sqrt(spread) <= 1) & (np.abs(moved / sizes - 1) <= 1 / 2).all(
+        next_sizes = np.minimum(np.clip(sizes + moves, sizes / 4, 4 * sizes), oracle.ball.radius)
+        is_near = (np.abs(change) * np.sqrt(spread) <= 1) & (np.abs(next_sizes / sizes - 1) <= 1 / 2).all(
             axis=1, keepdims=True
         )
         is_near &= (powers - self.power) ** 2 <= _total((q * sizes ** (q - 1)) ** 2 * variances)
         power = np.sqrt(np.maximum(self.power * powers, _TINY))
-        law = Tilted(oracle, self.places, self.step, moved, power, oracle.growth(power)[1], tilt + change)
+        law = Tilted(oracle, self.places, self.step, next_sizes, power, oracle.growth(power)[1], tilt + change)
         return law, is_near
 
     @cached_property
@@ -172,9 +172,9 @@ class Tilted:
             points = self._coordinates(rows[missing], block, rng)
             waits = exponentials(block * len(missing), rng).reshape(block, -1)
             accepted = waits >= self._excess(points, rows[missing])
-            first, found = accepted.argmax(axis=0), accepted.any(axis=0)
-            draws[missing[found]] = points[first[found], np.flatnonzero(found)]
-            missing = missing[~found]
+            first, has_draw = accepted.argmax(axis=0), accepted.any(axis=0)
+            draws[missing[has_draw]] = points[first[has_draw], np.flatnonzero(has_draw)]
+            missing = missing[~has_draw]
         return draws
 
     def _excess(self, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -194,10 +194,10 @@ class Tilted:
         points, missing = np.empty(len(cells)), np.arange(len(cells))
         while len(missing):
             here = cells[missing]
-            drawn = self._line(here, rng)
-            kept = exponentials(len(missing), rng) >= self._above_tangents(np.abs(drawn), here)
-            points[missing[kept]] = drawn[kept]
-            missing = missing[~kept]
+            proposals = self._line(here, rng)
+            is_accepted = exponentials(len(missing), rng) >= self._above_tangents(np.abs(proposals), here)
+            points[missing[is_accepted]] = proposals[is_accepted]
+            missing = missing[~is_accepted]
         return points.reshape(block, len(rows), d)
 
     def _above_tangents(self, sizes: np.ndarray, cells: np.ndarray) -> np.ndarray:

@@ -189,10 +189,10 @@ class SpectralLaw:
         if not is_kept.all():
             aside = matrices - self.values[rows[near]][:, None] * np.eye(matrices.shape[1])
             is_kept |= waits[near] >= self._exponents(matrices, aside) - logs
-        kept = np.flatnonzero(is_kept)
-        left, _, right = (part[rows[near[kept]]] for part in self.half.bases)
-        accepted[near[kept]] = True
-        points[near[kept]] = (left @ matrices[kept] @ right).reshape(len(kept), points.shape[1])
+        accepted_at = np.flatnonzero(is_kept)
+        left, _, right = (part[rows[near[accepted_at]]] for part in self.half.bases)
+        accepted[near[accepted_at]] = True
+        points[near[accepted_at]] = (left @ matrices[accepted_at] @ right).reshape(len(accepted_at), points.shape[1])
         return points, accepted
 
     def _exponents(self, matrices: np.ndarray, aside: np.ndarray) -> np.ndarray:

@@ -42,13 +42,13 @@ def _pairs(size: int) -> tuple[int, int]:
 @_compiled
 def _normals(words):
     half = words.shape[1]
-    drawn = np.empty(2 * half)
+    draws = np.empty(2 * half)
     for i in range(half):
         fraction = 1.0 - (words[1, i] >> np.uint64(11)) * 2.0**-53 / 2
         length = math.sqrt(2 * (_zeros(words[0, i], words[1, i]) * math.log(2.0) - math.log(fraction)))
         near, far = _direction(words[2, i])
-        drawn[i], drawn[half + i] = length * near, length * far
-    return drawn
+        draws[i], draws[half + i] = length * near, length * far
+    return draws
 
 
 @_compiled

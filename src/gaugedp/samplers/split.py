@@ -110,12 +110,12 @@ class SplitSampler:
             count += len(missing)
             waits = exponentials(len(missing), rng)
             most = tangent.most(self.potential, points, missing)
-            kept = waits >= most
-            if not kept.all():
+            is_accepted = waits >= most
+            if not is_accepted.all():
                 gaps = tangent.gaps(self.potential, points, missing)
-                kept, is_stale = waits >= gaps, is_stale or gaps.max() > _STALE or most.max() > far
-            draws[missing[kept]] = points[kept]
-            missing = missing[~kept]
+                is_accepted, is_stale = waits >= gaps, is_stale or gaps.max() > _STALE or most.max() > far
+            draws[missing[is_accepted]] = points[is_accepted]
+            missing = missing[~is_accepted]
         return draws, bool(is_stale), count / len(places)
 
     def tangent(self, places: np.ndarray) -> Tangent:

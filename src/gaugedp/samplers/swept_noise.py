@@ -47,11 +47,11 @@ class SweptNoise(Law):
         words, k = reals.words, self._rank + 1
         part, is_part = self._parts.picked(first_bits(words[:, 0], n_bits), n_bits)
         turn, is_turn = self._turns.picked(first_bits(words[:, 1], n_bits), n_bits)
-        known = first_bits(words[:, _PICKS : _PICKS + k], n_bits)
-        places, numbers = self._swept[part], known * 2.0**-n_bits
+        bits = first_bits(words[:, _PICKS : _PICKS + k], n_bits)
+        places, numbers = self._swept[part], bits * 2.0**-n_bits
         is_first = np.less.outer(np.arange(k), np.where(places >= 0, turn % self._rank + 1, 0)).T
         (along, error), (rest, rest_error) = (logs_together(np.where(of, numbers, 1.0)) for of in (is_first, ~is_first))
-        error += rest_error + unknown(known, k)
+        error += rest_error + unknown(bits, k)
         total, (alpha, beta) = np.abs(along) + np.abs(rest), self.shrinking
         error += (total + error) * (2.0 ** (1 - n_bits) + 12 * UNIT)
         error = np.where(is_part & is_turn, error * (1 + 2.0**-30), np.inf)

@@ -75,8 +75,8 @@ def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sign = np.where(pivots != step, -sign, sign)
         table[every, pivots], table[every, step] = table[every, step].copy(), table[every, pivots].copy()
         pivot, row = table[:, step, step].copy(), table[:, step].copy()
-        moved = pivot[:, None, None] * table - table[:, :, step, None] * row[:, None, :]
-        table = moved // np.where(before == 0, 1, before)[:, None, None]
+        product = pivot[:, None, None] * table - table[:, :, step, None] * row[:, None, :]
+        table = product // np.where(before == 0, 1, before)[:, None, None]
         table[:, step] = row
         before = pivot
     return table[:, :, rank] * sign[:, None], before * sign
@@ -112,8 +112,8 @@ def _of_face(face: int, others: list[int], known: dict[int, list[tuple[int, ...]
 
 def _largest(sets: set[int]) -> list[int]:
     """Return the sets that lie in no other."""
-    kept: list[int] = []
-    for one in sorted(sets, key=int.bit_count, reverse=True):
-        if all(one & other != one for other in kept):
-            kept.append(one)
-    return kept
+    largest: list[int] = []
+    for face in sorted(sets, key=int.bit_count, reverse=True):
+        if all(face & other != face for other in largest):
+            largest.append(face)
+    return largest

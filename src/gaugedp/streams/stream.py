@@ -184,8 +184,8 @@ class Stream:
 
     def _draw(self, state: State, rng: Entropy) -> Draw:
         question = self._noise.draw(rng)
-        drawn = np.array([*(draw.question for draw in state.answered_draws), question])
-        noise = self._noise.running(drawn, rng) - state.added
+        questions = np.array([*(draw.question for draw in state.answered_draws), question])
+        noise = self._noise.running(questions, rng) - state.added
         name = system_rng().bytes(16).hex()
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
@@ -288,8 +288,10 @@ class Stream:
 
     def _check_ledger(self, state: State) -> None:
         request = canonical(_request(state))
-        paid = (entry.request for entry in self._ledger.entries() if entry.kind == "reserve" and entry.key == state.key)
-        if all(canonical(dict(stored or {})) != request for stored in paid):
+        requests = (
+            entry.request for entry in self._ledger.entries() if entry.kind == "reserve" and entry.key == state.key
+        )
+        if all(canonical(dict(stored or {})) != request for stored in requests):
             raise LedgerRefused(
                 f"The stream {str(self._file.path)!r} was not paid from this ledger.", "Use the ledger that paid it."
             )

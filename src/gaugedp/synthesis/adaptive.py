@@ -136,10 +136,10 @@ class AdaptivePlan:
 
     def answer(self, measured: Sequence[Measured], table: Rows, account: dict[str, Any], seed: int | None) -> Release:
         """Return the release of what was measured."""
-        chosen = marginals(self.query.domain, *(table.candidate.names for table in measured))
-        facts = public_facts(chosen, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}
+        query = marginals(self.query.domain, *(table.candidate.names for table in measured))
+        facts = public_facts(query, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}
         numbers = np.concatenate([table.counts for table in measured])
-        return Release(numbers, chosen.labels, chosen.estimates, self.rho, facts)
+        return Release(numbers, query.labels, query.estimates, self.rho, facts)
 
 
 def _plan(query: Query, table: Rows, guarantee: Guarantee) -> AdaptivePlan:

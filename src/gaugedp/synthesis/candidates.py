@@ -54,16 +54,16 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
     Refused: a question with terms that are no tables of counts, and one without attributes.
     """
-    wanted = _wanted(query)
+    scopes = _wanted(query)
     sets = dict[frozenset[str], tuple[str, ...]]()
-    for size in range(1, max(map(len, wanted)) + 1):
-        for names in (part for term in wanted for part in combinations(term, size)):
+    for size in range(1, max(map(len, scopes)) + 1):
+        for names in (part for term in scopes for part in combinations(term, size)):
             sets.setdefault(frozenset(names), names)
     everything = marginals(query.domain, *sets.values())
     candidates, start = list[Candidate](), 0
     for names, outline in zip(sets.values(), everything.outlines, strict=True):
         body = marginals(query.domain, names).sensitivity(unit)
-        weight = sum(len(set(names) & set(term)) for term in wanted)
+        weight = sum(len(set(names) & set(term)) for term in scopes)
         place = slice(start, start + outline.size)
         candidates.append(Candidate(names, outline.shape, place, weight, body.radius(1), body.radius(2)))
         start += outline.size
@@ -77,10 +77,10 @@ def _wanted(query: Query) -> list[tuple[str, ...]]:
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
         raise InvalidRequest(f"{others[0]} is no table of counts.", "Ask for tables alone, such as SEX*AGE; SEX*EDU.")
-    wanted = [outline.names for outline in query.outlines if outline.names]
-    if not wanted:
+    scopes = [outline.names for outline in query.outlines if outline.names]
+    if not scopes:
         raise InvalidRequest("The question has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
-    return wanted
+    return scopes
 
 
 def most_moved(candidates: Sequence[Candidate]) -> float:

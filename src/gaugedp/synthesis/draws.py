@@ -19,16 +19,16 @@ def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: En
     others. Within each group of rows that agree on these, a cell gets its expected number of rows, rounded down or up.
     """
     cells = np.zeros((n_rows, len(tree.sizes)), dtype=np.int64)
-    known = set[int]()
+    drawn_axes = set[int]()
     for place in (0, *(edge.child for edge in tree.edges)):
         clique = tree.cliques[place]
         for name in clique:
-            if name not in known:
-                before = tuple(other for other in clique if other in known)
+            if name not in drawn_axes:
+                before = tuple(other for other in clique if other in drawn_axes)
                 table = summed(tables[place], clique, tuple(sorted((*before, name))))
                 law = np.moveaxis(table, sum(other < name for other in before), -1).reshape(-1, tree.sizes[name])
                 cells[:, name] = given(law, _groups(cells, before, tree.sizes), rng)
-                known.add(name)
+                drawn_axes.add(name)
     return cells
 
 

@@ -96,9 +96,9 @@ class JunctionTree:
         The root is the clique that holds most of the scope; those that add nothing to it are left aside.
         """
         root = max(range(len(self.cliques)), key=lambda place: len(set(scope) & set(self.cliques[place])))
-        found = self._seen_from(root, (), tables, frozenset(scope))
-        assert found is not None
-        return found[1]
+        cliques = self._seen_from(root, (), tables, frozenset(scope))
+        assert cliques is not None
+        return cliques[1]
 
     def _seen_from(
         self, place: int, before: Scope, tables: Sequence[np.ndarray], wanted: frozenset[int], above: int = -1
@@ -111,11 +111,11 @@ class JunctionTree:
             if part is not None:
                 terms.append(part)
                 there.update(part[0])
-        kept = tuple(sorted((wanted & there) | set(before)))
-        if above >= 0 and kept == before:
+        scope_kept = tuple(sorted((wanted & there) | set(before)))
+        if above >= 0 and scope_kept == before:
             return None
         operands = [operand for names, table in terms for operand in (table, list(names))]
-        return kept, np.asarray(np.einsum(*operands, list(kept), optimize="greedy"))
+        return scope_kept, np.asarray(np.einsum(*operands, list(scope_kept), optimize="greedy"))
 
     @cached_property
     def _near(self) -> tuple[tuple[tuple[int, Scope], ...], ...]:
@@ -161,12 +161,12 @@ def _cliques(sizes: Sequence[int], scopes: Iterable[Scope]) -> tuple[Scope, ...]
         for first, second in combinations(scope, 2):
             near[first].add(second)
             near[second].add(first)
-    found = list[set[int]]()
+    cliques = list[set[int]]()
     while near:
         taken = min(near, key=lambda name: math.prod(sizes[other] for other in near[name]))
         clique = near.pop(taken)
         for other in clique - {taken}:
             near[other] = (near[other] | clique) - {taken}
-        if not any(clique <= other for other in found):
-            found.append(clique)
-    return tuple(tuple(sorted(clique)) for clique in found)
+        if not any(clique <= other for other in cliques):
+            cliques.append(clique)
+    return tuple(tuple(sorted(clique)) for clique in cliques)

@@ -70,8 +70,10 @@ class _Dual:
     def plans(self) -> list[SumTree]:
         """How each clique's table is summed onto the scopes of the tables that are at home there."""
         homes = {table.scope: self.tree.home(table.scope) for table in self.tables}
-        wanted = [[scope for scope, home in homes.items() if home == place] for place in range(len(self.tree.cliques))]
-        return [SumTree.of(clique, scopes) for clique, scopes in zip(self.tree.cliques, wanted, strict=True)]
+        scopes_at = [
+            [scope for scope, home in homes.items() if home == place] for place in range(len(self.tree.cliques))
+        ]
+        return [SumTree.of(clique, scopes) for clique, scopes in zip(self.tree.cliques, scopes_at, strict=True)]
 
     def value(self, scaled: np.ndarray) -> tuple[float, np.ndarray]:
         """Return what L-BFGS makes small, and its gradient."""

@@ -195,9 +195,9 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
     """Yield those terms, each with its raw counts and the variances of their noise."""
     deviations = split(release.estimates, unfold(release.facts["deviations"]))
     raw = split_answers(release.estimates, release.raw)
-    wanted = {id(term) for term, _ in count_terms(release)}
+    term_ids = {id(term) for term, _ in count_terms(release)}
     for term, counts, deviation in zip(release.terms, raw, deviations, strict=True):
-        if id(term) in wanted:
+        if id(term) in term_ids:
             yield term, (counts.reshape(term.shape), deviation.reshape(term.shape) ** 2)
 
 

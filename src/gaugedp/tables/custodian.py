@@ -72,8 +72,8 @@ def check(table: Table) -> Custody:
     engine = table._engine.below
     n_rows = _counts(engine, over(_rows({}), exp.convert(1).as_("one")), {"all": exp.true()})["all"]
     of_rows = _of_domain(engine, table.domain.rows or table.domain)
-    made = _of_domain(table._engine, table.domain) if table.domain.rows else ()
-    return Custody(n_rows, (*of_rows, *_of_people(engine, table.unit), *made))
+    person_rows = _of_domain(table._engine, table.domain) if table.domain.rows else ()
+    return Custody(n_rows, (*of_rows, *_of_people(engine, table.unit), *person_rows))
 
 
 def _of_domain(engine: Engine, domain: Domain) -> Iterator[Finding]:

@@ -34,12 +34,12 @@ def date_steps(attribute: Dates, text: Sql, name: str) -> tuple[dict[str, Sql], 
     numbers = {year: _number(iso, 1, 4), month: _number(iso, 6, 2), day: first_of_month, place: _offset_place(iso)}
     is_date = exp.and_(_length(iso) >= shortest, year > 0, day <= _days_in(year, month))
     has_offset = place > 0
-    moved = exp.paren(utc + _search(utc, attribute.shifts[1:], attribute.shifts[0][1]) + 86_400 * _FAR)
+    shifted = exp.paren(utc + _search(utc, attribute.shifts[1:], attribute.shifts[0][1]) + 86_400 * _FAR)
     steps = [
         {column.name: number for column, number in numbers.items()},
         {days.name: exp.Case().when(is_date, _days(year, month, day))},
         {utc.name: exp.Case().when(has_offset, _utc(iso, days, place))},
-        {local.name: exp.Case().when(has_offset.copy(), exp.paren(moved // 86_400) - _FAR).else_(days)},
+        {local.name: exp.Case().when(has_offset.copy(), exp.paren(shifted // 86_400) - _FAR).else_(days)},
         {name: exp.cast(_cell(attribute, local), "BIGINT")},
     ]
     return {iso.name: exp.Case().when(is_iso, text)}, steps
@@ -66,8 +66,8 @@ def _search(value: Sql, choices: Sequence[tuple[int, int]], before: int) -> Sql:
     if not choices:
         return exp.convert(before)
     middle = len(choices) // 2
-    start, chosen = choices[middle]
-    below, above = _search(value, choices[:middle], before), _search(value, choices[middle + 1 :], chosen)
+    start, choice = choices[middle]
+    below, above = _search(value, choices[:middle], before), _search(value, choices[middle + 1 :], choice)
     return exp.Case(ifs=[exp.If(this=value < start, true=below)], default=above)
 
 

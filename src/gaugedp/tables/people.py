@@ -41,9 +41,9 @@ class PeopleEngine(Engine):
     @classmethod
     def of(cls, engine: Engine, domain: Domain, person: str) -> "PeopleEngine":
         """Return the persons of `engine`, whose columns hold what `domain.rows` describes."""
-        made = {name: Column(name, _kind(domain, each), "") for name, each in domain.made.items()}
+        per_person = {name: Column(name, _kind(domain, each), "") for name, each in domain.made.items()}
         words = f"{engine.description}, one row a {person}"
-        return cls(words, engine.rules, made, engine.sql_products, engine, domain, person, engine.in_process)
+        return cls(words, engine.rules, per_person, engine.sql_products, engine, domain, person, engine.in_process)
 
     @property
     def below(self) -> Engine:
@@ -70,26 +70,26 @@ class PeopleEngine(Engine):
     def _of_rows(self, statement: Sql) -> Sql:
         """Return a statement over persons as one over rows, which makes of them what the statement uses."""
         used = {column.name for column in statement.find_all(exp.Column) if column.this.args.get("quoted")}
-        made = [name for name in self._domain.made if name in used]
-        places = {name: exp.column(f"made{i}") for i, name in enumerate(made)}
+        per_person = [name for name in self._domain.made if name in used]
+        places = {name: exp.column(f"made{i}") for i, name in enumerate(per_person)}
 
         def replaced(node: Sql) -> Sql:
             if isinstance(node, exp.Column) and node.this.args.get("quoted"):
                 return places[node.name].copy()
-            return self._persons(made) if isinstance(node, exp.Table) and node.name == SOURCE else node
+            return self._persons(per_person) if isinstance(node, exp.Table) and node.name == SOURCE else node
 
         return bottom_up(statement.copy(), replaced)
 
     def _persons(self, names: Sequence[str]) -> Sql:
         """Return a row for each person of the bucket: `person`, and as `made<i>` what is made of the rows."""
-        made = [self._domain.made[name] for name in names]
-        sources = list(dict.fromkeys(name for each in made for name in each.sources))
+        per_person = [self._domain.made[name] for name in names]
+        sources = list(dict.fromkeys(name for each in per_person for name in each.sources))
         person = read_person(self._below.columns[self._person], PERSON)
         pairs = [self._code(name, f"x{i}") for i, name in enumerate(sources)]
         codes = [code.as_(f"code{i}") for i, (_, code) in enumerate(pairs)]
         rows = over(source([*(reading for reading, _ in pairs), person]), *codes, PERSON, name="source_columns")
         columns = {name: f"code{i}" for i, name in enumerate(sources)}
-        values = [self._value(each, columns).as_(f"made{i}") for i, each in enumerate(made)]
+        values = [self._value(each, columns).as_(f"made{i}") for i, each in enumerate(per_person)]
         rows = rows.where(person.inside, copy=False)
         if self._bucket is not None:
             (bucket, row_key), kind = self._bucket, self._below.columns[self._person].kind

@@ -100,9 +100,9 @@ def _check_parts(select: exp.Select) -> None:
     for node in select.walk():
         if type(node) not in _READ or any(part and name not in _READ[type(node)] for name, part in node.args.items()):
             raise _unsupported(node)
-    known = {"", source.this.name.lower(), source.this.alias.lower()}
+    names = {"", source.this.name.lower(), source.this.alias.lower()}
     for column in select.find_all(exp.Column):
-        if column.table.lower() not in known:
+        if column.table.lower() not in names:
             raise InvalidRequest(f"{column.table} is not the table that is read.", "Write the column's name alone.")
 
 

@@ -184,8 +184,8 @@ class Crosstabs:
         for term in tables:
             if sorted(term.names) == sorted(names_in_order):
                 return term, names_in_order
-        known = "; ".join(term.text for term in tables)
-        what = f"Choose one of: {known}." if known else "This release has no table of cells."
+        texts = "; ".join(term.text for term in tables)
+        what = f"Choose one of: {texts}." if texts else "This release has no table of cells."
         raise InvalidRequest(f"There is no table {names!r}.", what)
 
 

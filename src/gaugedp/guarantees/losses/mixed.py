@@ -95,8 +95,8 @@ class MixedPrivacyLoss(PrivacyLoss):
 
 
 def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
-    known = [(w, value) for w, value in profiles if value is not None]
-    return min(1.0, up(math.fsum(w * value for w, value in known))) if len(known) == len(profiles) else None
+    closed = [(w, value) for w, value in profiles if value is not None]
+    return min(1.0, up(math.fsum(w * value for w, value in closed))) if len(closed) == len(profiles) else None
 
 
 def _log_mean(logs: list[tuple[float, float]]) -> float:

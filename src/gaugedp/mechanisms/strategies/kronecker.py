@@ -69,8 +69,8 @@ class Kronecker(Strategy):
         table = unit.reshape(len(unit), *(factor.n_noise for factor in self.factors))
         for axis, factor in enumerate(self.factors, 1):
             rows = np.moveaxis(table, axis, -1)
-            moved = factor.apply(rows.reshape(-1, factor.n_noise)).reshape(*rows.shape[:-1], -1)
-            table = np.moveaxis(moved, -1, axis)
+            turned = factor.apply(rows.reshape(-1, factor.n_noise)).reshape(*rows.shape[:-1], -1)
+            table = np.moveaxis(turned, -1, axis)
         return table.reshape(len(unit), -1)
 
     def cells(self) -> np.ndarray | None:

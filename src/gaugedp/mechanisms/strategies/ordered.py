@@ -174,6 +174,6 @@ class _Accelerated:
         """Return the next point; residuals are compared by least squares with `weights`."""
         self.points = [*self.points, point][-_MEMORY:]
         self.residuals = [*self.residuals, residual][-_MEMORY:]
-        moved, changed = np.diff(self.points, axis=0), np.diff(self.residuals, axis=0)
+        steps, changed = np.diff(self.points, axis=0), np.diff(self.residuals, axis=0)
         shares = np.linalg.lstsq((changed * weights).T, residual * weights, rcond=1e-10)[0]
-        return point + _STEP * residual - shares @ (moved + _STEP * changed)
+        return point + _STEP * residual - shares @ (steps + _STEP * changed)

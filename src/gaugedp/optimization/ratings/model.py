@@ -86,9 +86,9 @@ class Completed:
 
     def alone(self, user: int) -> "Completed":
         """Return the model of one user, in place 0, with the released part of `user`; none where that is below 0."""
-        one = np.array([user])
-        scores = np.where(user >= 0, self.scores[one], 0)
-        return replace(self, users=np.where(user >= 0, self.users[one], 0), scores=scores)
+        users = np.array([user])
+        scores = np.where(user >= 0, self.scores[users], 0)
+        return replace(self, users=np.where(user >= 0, self.users[users], 0), scores=scores)
 
     def with_own(self, ratings: Ratings) -> "Completed":
         """Return the model whose users in `ratings` have parts by their own ratings: for the eyes of each alone."""
