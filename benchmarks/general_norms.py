@@ -230,7 +230,8 @@ def main() -> None:
         "",
         "The Gibbs sampler is behind the best of the others in every row: objective perturbation for ℓ₁.₅ and ℓ₂ with",
         "rows enough, mirror descent for the simplex and where columns are many. In ℓ₁ it is ahead of Frank–Wolfe for",
-        "500 rows and fewer, and near it for 1,000. Where the risk at 0 is smaller, ε = 1 buys nothing with so few rows.",
+        "500 rows and fewer, and near it for 1,000. Where the risk at 0 is",
+        "smaller, ε = 1 buys nothing with so few rows.",
         "",
         "Written by `python benchmarks/general_norms.py`.",
     ]
