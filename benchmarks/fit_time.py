@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "fit_time.md"
-SIZES = [(10_000, 50), (100_000, 50), (1_000_000, 50), (100_000, 500)]
+SIZES = [(10_000, 50), (100_000, 50), (1_000_000, 50), (100_000, 200), (100_000, 500)]
 ROUNDS, LARGE = 3, 4 * 10**7  # numbers, from which on one round is enough
 HUGE = (1_000_000, 500)
 try:
