@@ -33,7 +33,10 @@ SHAPES: dict[str, tuple[float, Callable[..., np.ndarray]]] = {  # the share of o
 
 @dataclass(frozen=True)
 class Case:
-    """n rows of d columns in [−1, 1], their common part `together`, bounds `wide` times as wide as needed."""
+    """n rows of d columns in [−1, 1], their common part `together`, bounds `wide` times as wide as needed.
+
+    Coefficients are `steep` times as large.
+    """
 
     n: int
     d: int
@@ -44,6 +47,7 @@ class Case:
     constant: float = 0.0
     neighbours: str = "replace"
     shape: str = ""
+    steep: float = 1.0
 
     def rows(self, rng: np.random.Generator) -> np.ndarray:
         """Draw them."""
@@ -75,6 +79,7 @@ CASES = (
     Case(1000, 4, 1.0, together=0.7),
     Case(1000, 20, 1.0),
 )
+LOGISTIC = (Case(50_000, 5, 1.0, constant=-6.0), Case(10_000, 5, 1.0, steep=3.0), Case(3000, 3, 0.5, steep=4.0))
 
 
 def linear(case: Case, rng: np.random.Generator, key: int) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -124,7 +129,7 @@ def _symmetric(deviation: float, times: int, size: int, rng: np.random.Generator
 
 def logistic(case: Case, rng: np.random.Generator, key: int) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return the same for logistic regression and maximum likelihood."""
-    rows, beta = case.rows(rng), np.linspace(-2, 2, case.d)
+    rows, beta = case.rows(rng), case.steep * np.linspace(-2, 2, case.d)
     p = expit(rows @ beta + case.constant)
     model = LogisticRegression(
         case.epsilon, case.delta, bounds=(-case.wide, case.wide), classes=[0, 1],
@@ -169,7 +174,8 @@ def words(case: Case) -> str:
         "δ = 0": case.delta == 0,
         f"correlated, {case.together:g}": case.together > 0,
         f"bounds {case.wide:g} times too wide": case.wide > 1,
-        "constant −3": case.constant != 0,
+        f"constant −{-case.constant:g}": case.constant != 0,
+        f"coefficients {case.steep:g} times as large": case.steep != 1,
         case.shape: bool(case.shape),
         "rows added": case.neighbours == "add_remove",
     }
@@ -179,6 +185,7 @@ def words(case: Case) -> str:
 def main(times: int) -> None:
     """Write the page."""
     rows = [seen(case, fit, times) for fit in (linear, logistic) for case in CASES]
+    rows += [seen(case, logistic, times) for case in LOGISTIC]
     PAGE.write_text(page(rows), "utf-8")
 
 

@@ -7,7 +7,11 @@ from scipy.special import ndtr, ndtri
 
 _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
 _ONE_ERROR = 0.682689  # the level of a standard error
-_HALVINGS = 50
+_ROOM = 0.2  # the share of 1 − level that intervals leave to what is approximate in them
+_HALVINGS = 80
+_BENT = 1.5  # the deviation, over the bias of second order itself, that it is known to
+_CELLS, _REACH = 400, 9.0  # a grid of curvatures: how many, and how many deviations from the middle
+_BELOW = 5.0  # deviations by which the middle of a curvature's law may lie below 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +34,20 @@ class Mixture:
     @property
     def median(self) -> np.ndarray:
         """The estimates (k,)."""
-        return self.interval(0.0)[0]
+        return self._quantile(0.5)
 
     @property
     def deviations(self) -> np.ndarray:
         """The standard errors (k,): half of an interval of 68.27 %, as of a normal law."""
-        low, high = self.interval(_ONE_ERROR)
-        return (high - low) / 2
+        return (self._quantile((1 + _ONE_ERROR) / 2) - self._quantile((1 - _ONE_ERROR) / 2)) / 2
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper), each (k,): every one of them holds its weight with probability `level`."""
-        return self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
+        """Return (lower, upper), each (k,): each holds its weight with probability `level` and a fifth of the rest.
+
+        The fifth is room for what is approximate in the law: 96 % for 95 %.
+        """
+        outside = (1 - level) * (1 - _ROOM) / 2
+        return self._quantile(outside), self._quantile(1 - outside)
 
     def _quantile(self, share: float) -> np.ndarray:
         middles = self.means @ self.basis.T + self.shift
@@ -60,6 +67,7 @@ class Seen:
     """What was released: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
 
     `deviation` is that of a coordinate of E, in the Frobenius norm's, and `noise` that of a coordinate of e.
+    Of the best weights β it is supposed that ⟨β − center, H(β − center)⟩ ≤ `most`, `center` of shape (d,).
     """
 
     second: np.ndarray
@@ -67,11 +75,13 @@ class Seen:
     gradients: np.ndarray
     deviation: float
     noise: float
+    center: np.ndarray
+    most: float
 
     def within(self, span: np.ndarray) -> "Seen":
         """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
         inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
-        return Seen(*inside, self.deviation, self.noise)
+        return Seen(*inside, self.deviation, self.noise, self.center @ span, self.most)
 
     def best(self, mean_square: float, total: float | None = None) -> Mixture:
         """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
@@ -82,29 +92,53 @@ class Seen:
         """
         values, vectors = np.linalg.eigh(self.second)
         points, gradients = self.points @ vectors, self.gradients @ vectors
-        curvature = self._curvature(values, points, gradients)
-        away = gradients.mean(axis=0) / curvature
-        middle = points.mean(axis=0) - away
-        variances = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
-        length = (away**2 + variances).sum(axis=1, keepdims=True)
-        turned = self.deviation**2 / 2 * (length - 2 * away**2 - variances) / curvature**2
-        pulls = [self.deviation / np.sqrt(2) * away / curvature]
-        if total is not None:
-            pulls.append(_longer(points - middle[:, None], middle, variances, curvature, total))
-            middle = middle - pulls[-1]
-        return Mixture(middle, variances + turned, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
+        expected, gradient = points.mean(axis=0) - self.center @ vectors, gradients.mean(axis=0)
+        curvature = self._quantiles(*self._curvature(values, points, gradients), gradient, expected, mean_square)
+        told = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
+        straight, room = gradient / curvature, self.most / curvature
 
-    def _curvature(self, values: np.ndarray, points: np.ndarray, gradients: np.ndarray) -> np.ndarray:
-        """Return quantiles (60, d) of H along the eigenvectors of H + E, given that it is above 0."""
+        share = 1 / (1 + told / room)
+        away = expected + share * (straight - expected)
+        length = (away**2 + share * told).sum(axis=1, keepdims=True)
+        turned = self.deviation**2 / 2 * (length - 2 * away**2 - share * told) / curvature**2
+        pull = self.deviation / np.sqrt(2) * away / curvature
+
+        share = 1 / (1 + (told + turned + pull**2) / room)
+        middle = points.mean(axis=0) - expected - share * (straight - expected)
+        variances, pulls = share * (told + turned), [np.sqrt(share) * pull]
+        if total is not None:
+            bias = _longer(points - middle[:, None], middle, share * told, curvature, total)
+            middle, pulls = middle - bias, [*pulls, _BENT * bias]
+        return Mixture(middle, variances, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
+
+    def _curvature(
+        self, values: np.ndarray, points: np.ndarray, gradients: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means and deviations (d,) of H along the eigenvectors of H + E."""
         doubt = max(self.deviation, 1e-9 * float(np.abs(values).max()), 1e-150)
         gaps, off = values[:, None] - values, points - points.mean(axis=0)
         mean = values - doubt**2 * (gaps / (gaps**2 + doubt**2)).sum(axis=1)
         squares = (off**2).sum(axis=0)
         noise = self.noise**2 + doubt**2 / 2 * squares.sum() / len(points)
         precision = 1 / doubt**2 + squares / noise
-        ratio = (mean / doubt**2 + (off * gradients).sum(axis=0) / noise) / np.sqrt(precision)
-        ratio = np.maximum(ratio, -30.0)
-        return np.asarray((ratio - ndtri(_shares(len(values)) * ndtr(ratio))) / np.sqrt(precision))
+        return (mean / doubt**2 + (off * gradients).sum(axis=0) / noise) / precision, 1 / np.sqrt(precision)
+
+    def _quantiles(
+        self, mean: np.ndarray, spread: np.ndarray, gradient: np.ndarray, expected: np.ndarray, mean_square: float
+    ) -> np.ndarray:
+        """Return quantiles (60, d) of normal laws of curvatures, given that they are above 0 and β is where supposed.
+
+        docs/theory/least_squares.md
+        """
+        mean = np.maximum(mean, -_BELOW * spread)
+        low, high = np.maximum(mean - _REACH * spread, 0.0), np.maximum(mean, 0.0) + _REACH * spread
+        cells = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
+        told, room = self.noise**2 / len(self.points) + mean_square * cells, self.most * cells
+        costs = ((cells - mean) / spread) ** 2 + (gradient - cells * expected) ** 2 / (told + room)
+        costs += np.log1p(told / room)
+        weights = np.exp((costs.min(axis=0) - costs) / 2)
+        below, shares = (np.cumsum(weights, axis=0) - weights / 2) / weights.sum(axis=0), _shares(len(mean))
+        return np.stack([np.interp(shares[:, i], below[:, i], cells[:, i]) for i in range(len(mean))], axis=1)
 
 
 def _shares(d: int) -> np.ndarray:

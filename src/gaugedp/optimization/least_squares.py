@@ -21,6 +21,7 @@ _RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by wh
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
 _LEAST_LOG, _HALVINGS = 700.0, 60
+_LEAST_INSIDE = 0.01  # of 1 − the mean square of clipped residuals, which tells how large they are
 _CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
 _EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
 
@@ -140,9 +141,12 @@ class LeastSquares:
             gradients.append(self._gradient(sums, points[-1], rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
-        noises = deviation_of(moments), deviation_of(self.gradient)
-        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises)
-        mean_square = self._mean_square(sums, weights, rng)
+        noises, mean_square = (
+            (deviation_of(moments), deviation_of(self.gradient)),
+            self._mean_square(sums, weights, rng),
+        )
+        most = self.n_rows * mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
+        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises, weights, most)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))

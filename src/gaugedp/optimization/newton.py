@@ -15,9 +15,10 @@ from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, rele
 from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of, moments_edge
 from gaugedp.optimization.symmetric import coordinates, square_of
 
-_WAY = (3, 2, 0.03, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
+_WAY = (4, 2, 0.02, 0.02)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
 _END = (5, 0.1)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
 _FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
+_SCORE = 5.0  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
 _WEIGHT_BITS = 30  # of weights over the radius, so that scores are exact, whatever the order of additions
 
 
@@ -97,8 +98,9 @@ class NoisyNewton:
             second, faint = self._curvature(sums, points[-1], stage, rng), deviation_of(stage.curvature)
             metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
-        releases = Seen(second, np.array(points[:-1]), np.array(gradients), faint, deviation_of(stage.gradient))
         total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
+        noises, supposed = (faint, deviation_of(stage.gradient)), (np.zeros(self.n_columns), _SCORE**2 * total)
+        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises, *supposed)
         return np.mean(points[2:], axis=0), releases.best(1.0, total)
 
     def _steps(
