@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.optimization.best_weights import Mixture, Seen, _shares
+from gaugedp.optimization.least_squares import before_clipping
 
 BETA = np.array([-0.6, 0.0, 0.6])
 
@@ -174,3 +175,19 @@ def test_a_hidden_slope_explains_no_more_than_the_whole() -> None:
         assert law.deviations == pytest.approx(np.full(2, np.sqrt(most / 100)), rel=0.02)
     free = Seen(100 * np.eye(2), blind, blind, 1.0, 1e6, center, np.inf).best(0.01)
     assert free.deviations == pytest.approx(np.full(2, 1e4), rel=0.02)
+
+
+def test_the_mean_square_of_clipped_residuals_tells_their_variance() -> None:
+    for deviation in np.geomspace(0.01, 9, 60):
+        inside = ndtr(1 / deviation) - ndtr(-1 / deviation)
+        density = np.exp(-1 / (2 * deviation**2)) / np.sqrt(2 * np.pi)
+        clipped = deviation**2 * (inside - 2 / deviation * density) + 1 - inside
+        assert before_clipping(clipped) >= deviation**2
+
+
+def test_a_normal_law_as_wide_as_the_truth_can_be_away_costs_no_coverage() -> None:
+    """An estimate with deviation `ratio` of a truth at 1, joined with the law N(0, 1), at levels from 95 %."""
+    ratio = np.geomspace(1e-3, 1e3, 200)
+    for z in (1.96, 2.0537, 3.0):
+        reach = z * np.sqrt(1 + ratio**2)
+        assert (ndtr(reach + ratio) - ndtr(ratio - reach)).min() >= 2 * ndtr(z) - 1 - 1e-6

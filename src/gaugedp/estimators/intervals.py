@@ -72,8 +72,9 @@ class Intervals:
 
         Each holds, with probability of about `level`, the coefficient of the model that rows are drawn from: it counts
         the noise and the sampling. Rows are independent and within their bounds; residuals of a linear model have one
-        variance, and logistic steps end near the best fit. The middle is not `coef_`, but another estimate. Where
-        noise hides the curvature of few rows, intervals are wide and hold more often than `level`.
+        variance, and logistic steps end near the best fit. The middle is not `coef_`, but another estimate. Ends are
+        quantiles that leave out four fifths of 1 − `level`: the rest is room for what is approximate. Where noise hides
+        the curvature, intervals are wide and hold more often; they suppose scores of root mean square 5 at most.
         A function of the release: it costs nothing. Refused where the solver releases no second moments.
         docs/theory/least_squares.md, newton.md
         """

@@ -145,8 +145,8 @@ class LeastSquares:
             (deviation_of(moments), deviation_of(self.gradient)),
             self._mean_square(sums, weights, rng),
         )
-        most = self.n_rows * mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
-        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises, weights, most)
+        supposed = weights, self.n_rows * before_clipping(mean_square)
+        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises, *supposed)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
@@ -244,6 +244,11 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return Σ xxᵀ over a block of rows, in steps of 4^−BITS."""
     del target
     return features.T @ features
+
+
+def before_clipping(mean_square: float) -> float:
+    """Return at least the variance of normal residuals that have this mean square when they are clipped to [−1, 1]."""
+    return mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
 
 
 def _noise(ball: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
