@@ -79,7 +79,7 @@ class LogisticRegression(Intervals, LinearClassifier):
 
     solvers = ("auto", "objective", "gradient", "gibbs", "newton")
     judged_by = "newton"
-    supposed = "log-odds that are linear in the rows"
+    supposed = "log-odds that are linear in the rows, and 5 or less in root mean square"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
