@@ -9,7 +9,6 @@ _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quan
 _ONE_ERROR = 0.682689  # the level of a standard error
 _ROOM = 0.2  # the share of 1 − level that intervals leave to what is approximate in them
 _HALVINGS = 80
-_BENT = 1.5  # the deviation, over the bias of second order itself, that it is known to
 _CELLS, _REACH = 400, 9.0  # a grid of curvatures: how many, and how many deviations from the middle
 _BELOW = 5.0  # deviations by which the middle of a curvature's law may lie below 0
 
@@ -108,7 +107,7 @@ class Seen:
         variances, pulls = share * (told + turned), [np.sqrt(share) * pull]
         if total is not None:
             bias = _longer(points - middle[:, None], middle, share * told, curvature, total)
-            middle, pulls = middle - bias, [*pulls, _BENT * bias]
+            middle, pulls = middle - bias, [*pulls, bias]
         return Mixture(middle, variances, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
 
     def _curvature(
