@@ -16,7 +16,10 @@ from gaugedp.optimization.lattice import released
 from gaugedp.optimization.row_blocks import slices
 
 _SHARE = 0.2  # of μ², of ε for a pure guarantee
-_REACH, _NEAR = 1.5, 0.8  # scores are clipped at so many times what weights without direction give a row, first and then
+_REACH, _NEAR = (
+    1.5,
+    0.8,
+)  # scores are clipped at so many times what weights without direction give a row, first and then
 _COARSE = 0.3  # the part of the share for the first of the two releases
 _LABEL = 0.7  # the weight of a label beside a score
 _MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
@@ -72,7 +75,8 @@ class InterceptNoise:
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
     ) -> float:
         """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1."""
-        assert self.noise is not None and self.coarse is not None
+        assert self.noise is not None
+        assert self.coarse is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
         direction = weights / largest  # so that no square is 0 or infinite
         length = float(np.linalg.norm(direction)) / math.sqrt(len(weights))

@@ -310,6 +310,11 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
 
     def _intercept_noise(self, centre: Centre, n_classes: int, has_weights: bool = False) -> InterceptNoise:
         """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
-        if self.fit_intercept and (centre.noise is None or centre.groups is not None) and n_classes == 2 and not has_weights:
+        if (
+            self.fit_intercept
+            and (centre.noise is None or centre.groups is not None)
+            and n_classes == 2
+            and not has_weights
+        ):
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)

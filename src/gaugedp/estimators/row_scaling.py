@@ -158,7 +158,7 @@ class Centre:
 
     @classmethod
     def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
-        """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide all of the ball."""
+        """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide the ball."""
         sensitivity, n_groups = (2.0 if replaced else 1.0) * _ROUNDING, int(groups.max()) + 1
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
