@@ -55,8 +55,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" chooses by public numbers, and takes a single step for two classes where noise is loud.
-        `reason_` says why. For two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`; where δ > 0, "gibbs"
-        draws the weights from the regularised exponential mechanism, slower than all others.
+        `reason_` says why. For two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`;
+        where δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, slower than all others.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
         scikit-learn's C.
