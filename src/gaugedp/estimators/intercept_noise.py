@@ -68,8 +68,8 @@ class InterceptNoise:
         assert isinstance(guarantee, PureDP)
         spent = _SHARE * guarantee.epsilon_value
         rest = PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50))
-        first = KNorm.calibrate(coarse, PureDP(_COARSE * spent))
-        return cls(KNorm.calibrate(fine, PureDP((1 - _COARSE) * spent)), rest, 0.0, first)
+        wide = KNorm.calibrate(coarse, PureDP(_COARSE * spent))
+        return cls(KNorm.calibrate(fine, PureDP((1 - _COARSE) * spent)), rest, 0.0, wide)
 
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
