@@ -13,7 +13,7 @@ from gaugedp.entropy import research_rng
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
-from gaugedp.estimators import linear_model
+from gaugedp.estimators import intercept_noise, linear_model
 from gaugedp.estimators.intercept_noise import InterceptNoise, _sums, spares_delta
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.svc import LinearSVC
@@ -21,6 +21,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian
 
 GUARANTEES = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
+ADDED, REPLACED = (InterceptNoise.plan(GUARANTEES[0], replaced) for replaced in (False, True))
 
 
 def in_ball(rows: np.ndarray) -> np.ndarray:
@@ -33,14 +34,13 @@ def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: 
     rows = in_ball(rng.standard_normal((12, d)) * rng.choice([1e-4, 1.0, 9.0], (12, 1)))
     labels, weights = rng.choice([-1.0, 0.0, 1.0], 12), rng.standard_normal(d)
     weights *= size * math.sqrt(d) / 1.5 / np.linalg.norm(weights)
-    whole, order = _sums(rows, labels, weights), rng.permutation(12)
-    assert (_sums(rows[order], labels[order], weights) == whole).all()
-    without = _sums(rows[1:], labels[1:], weights)
-    assert np.linalg.norm(whole - without) <= InterceptNoise.plan(GUARANTEES[0], replaced=False).noise.body.radius(2)
-    other = np.vstack([-rows[:1], rows[1:]]), np.r_[-labels[:1], labels[1:]]
-    assert np.linalg.norm(whole - _sums(*other, weights)) <= InterceptNoise.plan(
-        GUARANTEES[0], replaced=True
-    ).noise.body.radius(2)
+    order, other = rng.permutation(12), (np.vstack([-rows[:1], rows[1:]]), np.r_[-labels[:1], labels[1:]])
+    for more, noise in (((None, 0.0), "coarse"), ((rng.uniform(-1, 1), 0.7), "noise")):
+        whole = _sums(rows, labels, weights, *more)
+        assert (_sums(rows[order], labels[order], weights, *more) == whole).all()
+        without = _sums(rows[1:], labels[1:], weights, *more)
+        assert np.linalg.norm(whole - without) <= getattr(ADDED, noise).body.radius(2)
+        assert np.linalg.norm(whole - _sums(*other, weights, *more)) <= getattr(REPLACED, noise).body.radius(2)
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -48,13 +48,16 @@ def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
     """A tenth less noise would break the guarantee: the farthest sums are apart by the charge, and by no more."""
     level, weights = InterceptNoise.plan(GUARANTEES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
     rows, labels = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]) / math.sqrt(3), np.array([1.0, -1.0])
-    first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights) for i in (0, 1))
-    moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
-    mu = moved / math.sqrt(level.noise.variances[0])
-    assert 0.999 * level.mu_side < mu <= level.mu_side
-    requested = InterceptNoise.plan(GUARANTEES[1], replaced)
-    assert requested.noise.guarantee.epsilon_value + requested.remaining.epsilon_value == pytest.approx(0.5, rel=1e-12)
-    assert requested.noise.guarantee.epsilon_value + requested.remaining.epsilon_value <= 0.5
+    mus = []
+    for noise, more in ((level.coarse, (None, 0.0)), (level.noise, (0.0, 0.7))):
+        first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights, *more) for i in (0, 1))
+        moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
+        mus.append(moved / math.sqrt(noise.variances[0]))
+    assert 0.999 * level.mu_side < math.hypot(*mus) <= level.mu_side
+    pure = InterceptNoise.plan(GUARANTEES[1], replaced)
+    spent = sum(each.epsilon_value for each in (pure.coarse.guarantee, pure.noise.guarantee, pure.remaining))
+    assert spent == pytest.approx(0.5, rel=1e-12)
+    assert spent <= 0.5
 
 
 @pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
@@ -69,6 +72,13 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
     even = InterceptNoise.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
     assert even == pytest.approx(-mean, abs=0.1)
     assert InterceptNoise.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
+
+
+def test_both_releases_of_the_level_are_noisy(monkeypatch: pytest.MonkeyPatch) -> None:
+    noises = []
+    monkeypatch.setattr(intercept_noise, "released", lambda exact, noise, _: noises.append(noise) or exact)
+    REPLACED.intercept(np.eye(3), np.ones(3), np.ones(3), 3, research_rng(1))
+    assert noises == [REPLACED.coarse, REPLACED.noise]
 
 
 def test_weights_of_any_size_give_a_number_of_their_size() -> None:
@@ -93,16 +103,17 @@ def test_any_delta_is_kept_and_none_is_refused_for_the_level(kind: type, delta: 
 
 
 def far_off(n: int = 400, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Rows far from 0, in two classes that lie along the way there."""
+    """Rows far from 0, on no common side of it, in two classes that lie along the way there."""
     rng = np.random.default_rng(key)
     labels = rng.integers(0, 2, n)
-    return -0.5 + 0.15 * (2 * labels[:, None] - 1) + 0.05 * rng.standard_normal((n, 30)), labels
+    rows = -0.5 + 0.15 * (2 * labels[:, None] - 1) + 0.05 * rng.standard_normal((n, 30))
+    return rows * np.tile([1.0, -1.0], 15), labels
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
 def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, labels = far_off()
-    model = kind(0.3, 1e-5, row_norm=4.0, classes=[0, 1])
+    model = kind(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
     results = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(results) > 0.95
     monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, *_: InterceptNoise(None, centre.remaining))
@@ -115,7 +126,7 @@ def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.Mon
     seen = []
     task = linear_model.LinearProblem
     monkeypatch.setattr(linear_model, "LinearProblem", lambda *given: seen.append(task(*given)) or seen[-1])
-    rows, labels = far_off(60)
+    rows, labels = far_off(40)  # too few for a centre
     model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
     mu_side = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), True).mu_side
     assert [each.mu_side for each in seen] == [mu_side]
@@ -158,8 +169,9 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
     model.fit(rows, labels)
     beside = [one.guarantee.mu for one in made if one.body.ambient_dim in (1, 2, 30)]
     counts = [1] if solver == "gradient" else []  # the objective's ridge follows the count, so ε pays for it
-    assert [one.body.ambient_dim for one in made][: len(counts) + 1] == [*counts, 30], "then the mean alone"
-    assert len(beside) == len(counts) + (2 if n_classes == 2 else 1), "two classes have a level too"
+    centre = [1, 1, 2] if n_classes == 2 else [30]  # the mean of one group and two releases of the level, or the mean
+    assert [one.body.ambient_dim for one in made][: len(counts) + len(centre)] == [*counts, *centre]
+    assert len(beside) == len(counts) + len(centre)
     assert seen[0].mu_side == pytest.approx(math.hypot(*beside))
     assert seen[0].guarantee.epsilon_value == (0.1 if counts else 0.09)
     assert seen[0].mu_side < 0.6 * gaussian_mu(0.1, 1e-5)
@@ -173,7 +185,7 @@ def test_nothing_beside_the_objective_takes_much_of_delta(epsilon: float, delta:
         for n_classes, corners in ((2, 1), (3, 9), (10, 100)):
             model = LogisticRegression(epsilon, delta, neighbours=neighbours)
             remaining = model._count(gd.ApproxDP(epsilon, delta), "objective").remaining
-            centre = model._centre(remaining, (n_classes, 20), 2000, "objective")
+            centre = model._centre(remaining, (n_classes, np.arange(20)), 2000, "objective")
             mu_side = math.hypot(centre.mu_side, model._intercept_noise(centre, n_classes).mu_side)
             assert corners * gaussian_delta(mu_side, remaining.epsilon_value) <= delta / 50
             assert spares_delta(mu_side, remaining, n_classes)

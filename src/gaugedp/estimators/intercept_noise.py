@@ -12,10 +12,15 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
 from gaugedp.optimization.row_blocks import slices
 
 _SHARE = 0.2  # of μ², of ε for a pure guarantee
-_REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
+_REACH, _NEAR = (
+    1.5,
+    0.8,
+)  # scores are clipped at so many times what weights without direction give a row, first and then
+_COARSE = 0.3  # the part of the share for the first of the two releases
 _LABEL = 0.7  # the weight of a label beside a score
 _MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
 _DOUBT = 2.0  # times the variance of its noise that the square of the label's mean loses
@@ -33,59 +38,78 @@ def spares_delta(mu_side: float, guarantee: ApproxDP, n_classes: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class InterceptNoise:
-    """Noise for the sums of (score, label) over the rows, or None, and what is left of the guarantee.
+    """Noise for the sum of scores, then for those of (score, label) near its mean; and what is left of the guarantee.
 
-    Re-estimates the intercept from the sums of score and label over the rows, with noise of one dimension instead of d:
+    Re-estimates the intercept from sums of score and label over the rows, with noise of one dimension instead of d:
     loud noise along the rows' mean moves all scores alike. `mu_side` is the μ of Gaussian noise, else 0.
 
-    Theorem. Given the weights, a row's vector has norm at most 1, so the sums move by at most 2 where it is replaced, 1
-    where it is added. docs/theory/objective_perturbation.md
+    Theorem. Given the weights and the first release, a row's number and its vector have norm at most 1, so each of the
+    sums moves by at most 2 where a row is replaced, 1 where it is added. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
     remaining: Guarantee
     mu_side: float = 0.0
+    coarse: AdditiveNoise | None = None
 
     @classmethod
     def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "InterceptNoise":
         """Return the noise and what remains; no noise where it would take much of δ, with releases of μ = `beside`."""
-        ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
+        moved = (2.0 if replaced else 1.0) * _ROUNDING
+        coarse, fine = LpBall(1, 2, moved), LpBall(2, 2, moved)
         if isinstance(guarantee, ApproxDP):
-            mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            mu = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            shares = math.sqrt(_COARSE) * mu, math.sqrt(1 - _COARSE) * mu
+            mu_side = math.hypot(*shares)
             if not spares_delta(math.hypot(mu_side, beside), guarantee, 2):
                 return cls(None, guarantee)
-            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+            first, noise = (Gaussian.calibrate(*of) for of in zip((coarse, fine), map(GaussianDP, shares), strict=True))
+            return cls(noise, guarantee, mu_side, first)
         assert isinstance(guarantee, PureDP)
         spent = _SHARE * guarantee.epsilon_value
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
+        rest = PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50))
+        wide = KNorm.calibrate(coarse, PureDP(_COARSE * spent))
+        return cls(KNorm.calibrate(fine, PureDP((1 - _COARSE) * spent)), rest, 0.0, wide)
 
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
     ) -> float:
         """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1."""
         assert self.noise is not None
+        assert self.coarse is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
         direction = weights / largest  # so that no square is 0 or infinite
         length = float(np.linalg.norm(direction)) / math.sqrt(len(weights))
-        step, spread = float(self.noise.lattice_step), length * largest
-        sums = _sums(rows, labels, direction / (_REACH * length) if length > 0 else direction)
-        noisy = self.noise.prepare(rng)(np.rint(sums / step).astype(np.int64)) * (step / n_rows)
-        score, label = noisy * math.hypot(1.0, _LABEL) * np.array([_REACH * spread, 1 / _LABEL])
-        faint = float(self.noise.variances[1]) * (math.hypot(1.0, _LABEL) / (_LABEL * n_rows)) ** 2
-        second = (1 + label * max(0.0, 1 - _DOUBT * faint / max(label * label, faint, 1e-300))) / 2
+        spread, direction = length * largest, direction / (_REACH * length) if length > 0 else direction
+        first = released(_sums(rows, np.zeros(len(rows)), direction, wanted=0.0)[:1], self.coarse, rng) / n_rows
+        middle = min(1.0, max(-1.0, _shrunk(float(first[0]), float(self.coarse.variances[0]) / n_rows**2)))
+        unit = math.hypot(1.0, _LABEL) / n_rows
+        noisy = released(_sums(rows, labels, direction, middle), self.noise, rng) * unit
+        faint = float(self.noise.variances[0]) * unit**2
+        score = _REACH * middle + _NEAR * _shrunk(float(noisy[0]), faint)
+        second = (1 + _shrunk(float(noisy[1]) / _LABEL, _DOUBT * faint / _LABEL**2)) / 2
         second = min(max(second, _FEWEST), 1 - _FEWEST)
-        return float(spread / _APART * math.log(second / (1 - second)) - score)
+        return float(spread / _APART * math.log(second / (1 - second)) - spread * score)
 
 
-def _sums(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return Σ (s, 0.7·y)/‖(1, 0.7)‖, s the score in [−1, 1], exact: the same in any order of the rows.
+def _shrunk(value: float, faint: float) -> float:
+    """Return a number drawn towards 0, to which it goes where its square is below `faint`."""
+    return value * max(0.0, 1 - faint / max(value * value, faint, 1e-300))
 
+
+def _sums(
+    rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, middle: float | None = None, wanted: float = _LABEL
+) -> np.ndarray:
+    """Return Σ (s, a·y)/‖(1, a)‖, a = `wanted`, exact: the same in any order of the rows.
+
+    s is the score in [−1, 1], or where there is a `middle` how far from it in [−0.8/1.5, 0.8/1.5], over 0.8/1.5.
     `weights` have norm at most √d/1.5, so that a score is a sum of whole numbers below 2^53.
     """
     bits = _SCORE_BITS - _ROW_BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
     fine, total = np.rint(weights * 2.0**bits), np.zeros(2)
+    zoom = 1.0 if middle is None else _REACH / _NEAR
     for part in slices(rows):
-        scores = np.clip(np.trunc(rows[part] * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits), -1, 1)
-        pairs = np.column_stack([scores, _LABEL * labels[part]]) / math.hypot(1.0, _LABEL)
+        scores = np.trunc(rows[part] * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits) - (middle or 0.0)
+        pairs = np.column_stack([np.clip(scores * zoom, -1, 1), wanted * labels[part]]) / math.hypot(1.0, wanted)
         total += ball_steps(pairs).sum(axis=0)
     return total * 2.0**-SUM_BITS

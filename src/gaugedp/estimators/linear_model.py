@@ -19,7 +19,7 @@ from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
+from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, column_groups, read_scaling
 from gaugedp.estimators.rows import products
 from gaugedp.estimators.weights import WeightedEstimator, check_no_weights
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
@@ -56,7 +56,7 @@ class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
     `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
-    those are Gaussian, for them too.
+    those are Gaussian, for them too. `has_level` says that the intercept is found again from scores.
     """
 
     rows: np.ndarray
@@ -68,6 +68,7 @@ class LinearProblem:
     mu_side: float
     radius: float
     replaced: bool
+    has_level: bool
 
     @property
     def outputs(self) -> int:
@@ -89,15 +90,20 @@ class LinearProblem:
         """The norm of the noise on the rows' sum, divided by the number of rows."""
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
-    def descended(self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False) -> tuple[np.ndarray, str]:
-        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness."""
+    def descended(
+        self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False, once: bool = False
+    ) -> tuple[np.ndarray, str]:
+        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness.
+
+        With `once`, by one step.
+        """
         guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
             exactness = "exact"
         shape = self.outputs, self.rows.shape[1]
-        scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
+        scale = Scale(self.radius, self.n_rows, self.replaced, kinked, once)
         descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
         by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
         return descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng), exactness
@@ -196,8 +202,9 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         n_rows, codes = count.draw(len(data.rows), rng), codes_of(data.labels, data.classes)
         n_classes, width, replaced = len(data.classes), data.reading.width, self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
-        centre = self._centre(count.remaining, (n_classes, width), n_rows, solver)
-        slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * clip_factor(noise))
+        groups = column_groups(data.reading) if n_classes == 2 else np.arange(width)  # few numbers, or the mean itself
+        centre = self._centre(count.remaining, (n_classes, groups), n_rows, solver)
+        slack = 1.0 if centre.noise and centre.groups is None else min(1.0, SHORT * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
         intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
         mean, spread = centre.release(scaling.unit(data.rows), n_rows, rng)
@@ -208,7 +215,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
             math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
-            self._length(n_classes, solver, noise), replaced,
+            self._length(n_classes, solver, noise), replaced, intercept_noise.noise is not None,
         )  # fmt: skip
         weights, exactness = self._solve(solver, problem, rng)
         if intercept_noise.noise is not None:
@@ -225,7 +232,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
 
     def _by_noise(self, guarantee: Guarantee, size: int, n_rows: int, faint: float) -> tuple[str, str]:
         """Return the objective where its noise, as public numbers tell it, is below `faint`, else the gradient."""
-        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
+        noise = noise_to_signal(guarantee, size, n_rows, self.neighbours == "replace")
         solver, sign = ("objective", "below") if noise < faint else ("gradient", "not below")
         return solver, f"the noise, {noise:.2g} of the rows' sum, is {sign} {faint}"
 
@@ -289,20 +296,25 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
         return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
-    def _centre(self, guarantee: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
-        """Return the private centre for (classes, columns); none where it would take much of δ from the objective."""
-        (n_classes, n_columns), replaced = shape, self.neighbours == "replace"
+    def _centre(self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str) -> Centre:
+        """Return the private centre for (classes, groups of columns); none where it takes much of δ from others."""
+        (n_classes, groups), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)
-        centre = Centre.plan(guarantee, n_columns, n_rows, replaced)
+        centre = Centre.plan(guarantee, len(groups), n_rows, replaced)
         if centre.noise is None:
-            centre = Centre.of_mean(guarantee, n_columns, n_rows, replaced)
+            centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
         if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
         return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(self, centre: Centre, n_classes: int, has_weights: bool = False) -> InterceptNoise:
         """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
-        if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2 and not has_weights:
+        if (
+            self.fit_intercept
+            and (centre.noise is None or centre.groups is not None)
+            and n_classes == 2
+            and not has_weights
+        ):
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)

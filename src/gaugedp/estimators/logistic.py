@@ -17,6 +17,7 @@ from gaugedp.estimators.learned_bounds import learns_bounds
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame
+from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Logistic, Loss, Softmax
 from gaugedp.optimization.newton import NoisyNewton
@@ -24,6 +25,7 @@ from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
+_LOUD = 0.15  # noise from which on one step is taken, for two classes
 REASON = "asked for"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
@@ -52,9 +54,9 @@ class LogisticRegression(Intervals, LinearClassifier):
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
         classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
-        all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why. For
-        two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`; where δ > 0, "gibbs"
-        draws the weights from the regularised exponential mechanism, slower than all others.
+        all rows; "auto" chooses by public numbers, and takes a single step for two classes where noise is loud.
+        `reason_` says why. For two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`;
+        where δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, slower than all others.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
         scikit-learn's C.
@@ -103,10 +105,12 @@ class LogisticRegression(Intervals, LinearClassifier):
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver != "auto":
             return self.solver, "asked for"
-        if len(self.classes) == 2:
-            return "objective", "two classes: its noise is added once"
         if isinstance(guarantee, PureDP):
             return "objective", "a pure guarantee: its noise is added once"
+        if len(self.classes) == 2:
+            if not self.fit_intercept or self.class_weight is not None or self._weights_up_to > 0:
+                return "objective", "two classes: its noise is added once"
+            return self._by_noise(guarantee, size, n_rows or PUBLIC_ROWS, _LOUD)
         if n_rows is None:
             return "gradient", "the number of rows is not public"
         return self._by_noise(guarantee, size, n_rows, _FAINT)
@@ -118,6 +122,8 @@ class LogisticRegression(Intervals, LinearClassifier):
             return problem.sampled(Logistic(), rng)
         if solver == "objective":
             return problem.perturbed(loss, rng)
+        if problem.n_classes == 2 and self.solver == "auto" and problem.has_level and problem.noise_to_signal > _LOUD:
+            return problem.descended(loss.derivative, 0.5, rng, once=True)  # slopes are 1/2 at 0
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
 
 

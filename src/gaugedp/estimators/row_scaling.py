@@ -17,11 +17,12 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
 from gaugedp.optimization.row_blocks import blocks
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
-_WORST_ALONE = 1.0  # the same where the spread is not released: a loud mean is shrunk, and does no harm
+_WORST_OF_GROUPS = 1.0  # the same for means of groups: loud ones are shrunk, and do no harm
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
@@ -83,6 +84,18 @@ def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling
     return Scaling(reading, centre, np.where(holds_zero, np.maximum(-low, high), high / 2 - low / 2), longest)
 
 
+def column_groups(reading: Reading) -> np.ndarray:
+    """Return the groups (d,) of columns that are taken to lie alike in their bounds: 0, and 1 where these hold no 0.
+
+    Without bounds, or where all bounds are of one kind, there is one group.
+    """
+    if reading.box is None:
+        return np.zeros(reading.width, dtype=int)
+    low, high = reading.box
+    holds_zero = (low <= 0) & (high >= 0)
+    return np.where(holds_zero | ~holds_zero.any(), 0, 1)
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledRows:
     """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
@@ -132,29 +145,28 @@ class Centre:
 
     `mu_side` is the μ of Gaussian noise, else 0. The sums take a tenth of μ² (of ε for a pure guarantee), or less where
     the mean's noise is a tenth of the ball with less. They take nothing where that noise would be over half of the
-    ball. Up to the whole ball the sum of u can be released `alone`: the noise shrinks it, so it does no harm.
+    ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one of the `groups` (d,) of columns.
 
     Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
-    √2 where it is added; Σu alone by 2 and 1. docs/theory/objective_perturbation.md
+    √2 where it is added; those of groups by 2 and 1. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
     remaining: Guarantee
     mu_side: float = 0.0
-    alone: bool = False
+    groups: np.ndarray | None = None
 
     @classmethod
-    def of_mean(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
-        """Return noise for Σu alone, Gaussian; None where there is no δ, or where it would hide all of the ball."""
-        sensitivity = (2.0 if replaced else 1.0) * _ROUNDING
+    def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
+        """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide the ball."""
+        sensitivity, n_groups = (2.0 if replaced else 1.0) * _ROUNDING, int(groups.max()) + 1
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
         mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        if sensitivity * math.sqrt(n_columns) > _WORST_ALONE * n_rows * mu_side:
+        if sensitivity * math.sqrt(n_groups) > _WORST_OF_GROUPS * n_rows * mu_side:
             return cls(None, guarantee)
-        return cls(
-            Gaussian.calibrate(LpBall(n_columns, 2, sensitivity), GaussianDP(mu_side)), guarantee, mu_side, alone=True
-        )
+        noise = Gaussian.calibrate(LpBall(n_groups, 2, sensitivity), GaussianDP(mu_side))
+        return cls(noise, guarantee, mu_side, groups)
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
@@ -180,16 +192,22 @@ class Centre:
         """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it."""
         if self.noise is None:
             return 0.0, 1.0
-        step = float(self.noise.lattice_step)
-        size = self.noise.body.ambient_dim
-        sums = np.rint(_sums(units, size + self.alone)[:size] / step).astype(np.int64)
-        noisy = self.noise.prepare(rng)(sums) * (step / n_rows)
-        mean, square = (noisy, 1.0) if self.alone else (noisy[:-1], float(noisy[-1]))
+        if self.groups is not None:
+            roots = np.sqrt(np.bincount(self.groups))
+            totals = np.bincount(self.groups, _sums(units, len(self.groups) + 1)[:-1])  # of whole numbers of steps
+            means = released(totals / roots, self.noise, rng) / n_rows
+            means, length = self._shrunk(means / max(1.0, float(np.linalg.norm(means))), n_rows)
+            return (means / roots)[self.groups], math.sqrt(max(_SMALLEST**2, 1 - length))
+        noisy = released(_sums(units, self.noise.body.ambient_dim), self.noise, rng) / n_rows
+        mean, length = self._shrunk(noisy[:-1], n_rows)
+        return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
+
+    def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
+        """Return the mean (James and Stein 1961), and the square of its length less that of its noise."""
+        assert self.noise is not None
         faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
         length = float(mean @ mean)
-        mean = mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
-        spread = math.sqrt(min(1.0, max(_SMALLEST**2, square - max(length - faint, 0.0))))
-        return mean, spread
+        return mean * max(0.0, 1 - faint / max(length, faint, 1e-300)), max(length - faint, 0.0)
 
 
 def _sums(units: Blocks, size: int) -> np.ndarray:
