@@ -20,6 +20,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
+from gaugedp.optimization.row_blocks import slices
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
@@ -83,7 +84,8 @@ class Lasso(LinearRegressor):
         plan = self._plan(len(rows), n_columns, requested)
         reservation = self._pay(plan.guarantee, requested, rows.shape)
         features = np.ones((len(rows), n_columns))
-        features[:, : reading.width] = reading.in_cube(rows)
+        for part in slices(rows):
+            features[part, : reading.width] = reading.in_cube(rows[part])
         features, goal = weighed(features, weights_of_rows), weighed(into_box(target, *range_), weights_of_rows)
         with after_paying(reservation):
             weights, exactness, facts = plan.solve(features, goal, self._generator())

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from gaugedp.optimization.losses import Loss, Softmax
-from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.row_blocks import READ_ONCE, slices
 
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
@@ -21,7 +21,6 @@ _ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # a coordinate, and in all: their matrix
 _CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
 _SLOW, _STUCK = 0.25, 0.5  # what a step leaves of the gradient where its matrix is made anew, and from all rows
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
-_CACHED = 2**17  # numbers that are read once for predictions and gradients
 _PAIRS = 20  # of steps and changes of the gradient that correct a matrix
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
@@ -64,7 +63,7 @@ class Regularised(ABC, Generic[L]):
         for block in self.blocks():
             rows, target, shares = self.rows[block], self.target[block], self.weights[block]
             of_block = np.zeros_like(matrix)
-            for part in slices(rows, _CACHED):
+            for part in slices(rows, READ_ONCE):
                 z = rows[part] @ matrix.T
                 total += float((self.loss.value(z, target[part]) * shares[part]).sum())
                 of_block += (self.loss.derivative(z, target[part]).T * shares[part]) @ rows[part]
@@ -118,8 +117,9 @@ class Binary(Regularised[Loss]):
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Σuφ″·xxᵀ."""
         hessian = np.zeros((self.rows.shape[1],) * 2)
+        held, roots = np.empty_like(self.rows[:_BLOCK]), np.sqrt(curvatures)[:, None]  # fresh memory is slow
         for part in self.blocks():
-            weighed = self.rows[part] * np.sqrt(curvatures[part])[:, None]
+            weighed = np.multiply(self.rows[part], roots[part], out=held[: len(roots[part])])
             hessian += weighed.T @ weighed
         return hessian
 
