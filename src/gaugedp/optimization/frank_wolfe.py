@@ -17,7 +17,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
-from gaugedp.optimization.row_blocks import READ_ONCE, slices
+from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, slices
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
@@ -96,15 +96,18 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     calibration: FrankWolfe,
     rng: Entropy | None = None,
     progress: Progress = silent,
+    overwrites: bool = False,
 ) -> np.ndarray:
     """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
     rounded to multiples of 2^−12 and clipped, one that is not a number counts as 0; the sums of products are exact.
+    `overwrites` says that features are floats that may be written over, which saves their memory.
     """
     stream = system_rng() if rng is None else rng
-    walk = start(features, targets, loss, radius, calibration.steps)
+    data = features, targets, features if overwrites else np.empty(features.shape)
+    walk = start(data, loss, radius, calibration.steps)
     for t in range(calibration.steps):
         scores = walk.slopes()
         walk.go(int(calibration.selection.sample(np.concatenate([-scores, scores]), stream)))
@@ -208,12 +211,20 @@ class ClippedResiduals(Walk):
         return total.astype(object)
 
 
-def start(features: np.ndarray, targets: np.ndarray, loss: Loss, radius: float, n_steps: int) -> Walk:
-    """Return the start; which kind, public numbers say. A row without a target counts as 0."""
-    grid, known = np.empty(features.shape), ~np.isnan(targets)
-    for part in slices(features):
-        numbers = np.nan_to_num(features[part], nan=0.0, posinf=0.0, neginf=0.0)
-        grid[part] = np.rint(np.clip(numbers, -1, 1) * known[part, None] * 2.0**_BITS)
+def start(data: tuple[np.ndarray, np.ndarray, np.ndarray], loss: Loss, radius: float, n_steps: int) -> Walk:
+    """Return the start; which kind, public numbers say. A row without a target counts as 0.
+
+    `data` is features, targets, and where features in whole steps are written, which may be the features themselves.
+    """
+    (features, targets, grid), known = data, ~np.isnan(data[1])
+
+    def fill(parts: list[slice]) -> None:
+        for part in parts:
+            numbers = np.where(np.isfinite(features[part]), features[part], 0.0)
+            np.rint(np.clip(numbers, -1, 1, out=numbers) * 2.0**_BITS, out=grid[part])
+
+    in_threads(fill, features)
+    grid[~known] = 0.0
     goal = np.clip(np.where(known, targets, 0.0), -_FARTHEST, _FARTHEST)  # so that no product overflows
     scale = loss.lipschitz / loss.smoothness
     if loss.is_clipped_residual and radius <= _LARGEST_RATIO * scale:
