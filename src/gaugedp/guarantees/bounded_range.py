@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from functools import lru_cache
 
 from gaugedp._validate import decimal, positive, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
@@ -40,7 +41,7 @@ class ExponentialLoss(Guarantee):
         (docs/theory/accountant.md); at order 1 the limit l(ε/2) + (ε/2)·coth(ε/2) − 1.
         """
         check_order(order)
-        loss, largest = self.epsilon_value, above(decimal(self.epsilon_value))
+        loss, largest = self.epsilon_value, _above(self.epsilon_value)
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
         if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
             return min(largest, parabola)
@@ -85,6 +86,11 @@ class ExponentialLoss(Guarantee):
         """Return the range at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
+
+
+@lru_cache
+def _above(loss: float) -> float:
+    return above(decimal(loss))
 
 
 def _digits(order: float, loss: float) -> int:
