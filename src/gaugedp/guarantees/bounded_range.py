@@ -109,11 +109,18 @@ def _curve(order: Decimal, loss: Decimal) -> Decimal:
 
 
 def _curve_in_floats(order: float, loss: float) -> tuple[float, float]:
-    """Return the same with a bound on its error: each of the three terms is within 8 units in the last place."""
-    half = loss / 2
-    first, second = order * _log_sinhc_in_floats(order * half), (order - 1) * _log_sinhc_in_floats((order - 1) * half)
-    third = _log_sinhc_in_floats(half)
-    return (first - second - third) / (order - 1), 2.0**-50 * (first + second + third) / (order - 1)
+    """Return the same with a bound on its error: each of three terms is within 8 units in the last place, or within 16.
+
+    The second is (a − 1)·(l(x) − l(y)), x = a·h, where y = (a − 1)·h is above 2: a·l(x) and (a − 1)·l(y) cancel there.
+    """
+    half, more = loss / 2, order - 1
+    first, second, third = _log_sinhc_in_floats(order * half), more * half, _log_sinhc_in_floats(half)
+    if second < 2:
+        parts, units = (order * first, -more * _log_sinhc_in_floats(second), -third), 8
+    else:
+        rest = math.log1p(math.exp(-2 * second) * math.expm1(-loss) / math.expm1(-2 * second))
+        parts, units = (first, more * (half - math.log1p(1 / more) + rest), -third), 16
+    return math.fsum(parts) / more, units * 2.0**-53 * math.fsum(map(abs, parts)) / more
 
 
 def _log_sinhc_in_floats(x: float) -> float:

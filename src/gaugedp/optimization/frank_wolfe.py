@@ -83,7 +83,7 @@ class FrankWolfe:
         F is that of the features as they are rounded.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
-        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0**-_BITS * n_rows) / n_rows
+        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - _BITS) * n_rows) / n_rows
         bound = 8 * loss.smoothness * radius**2 / (self.steps + 2) + lost
         return min(bound, 2 * radius * loss.lipschitz)
 

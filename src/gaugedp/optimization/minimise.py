@@ -16,7 +16,7 @@ from gaugedp.optimization.row_blocks import READ_ONCE, slices
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
 
-NEWTON_STEPS, USUAL_STEPS = 400, 10  # no more than these, and no fewer: all that most data need
+NEWTON_STEPS, USUAL_STEPS = 400, 8  # no more than these, and no fewer: all that most data need
 _ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # a coordinate, and in all: their matrix is near that of all rows
 _CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
 _SLOW, _STUCK = 0.25, 0.5  # what a step leaves of the gradient where its matrix is made anew, and from all rows
