@@ -17,7 +17,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
-from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, slices
+from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, summed
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
@@ -162,11 +162,13 @@ class Derivatives(Walk):
 
     def slopes(self) -> np.ndarray:
         """Each derivative is clipped and rounded to its grid, so that sums are exact."""
-        gradient, unit = np.zeros(self.grid.shape[1]), self.radius * 2.0**-_BITS * self.unit
-        for part in slices(self.grid, READ_ONCE):
+        unit = self.radius * 2.0**-_BITS * self.unit
+
+        def of(part: slice) -> np.ndarray:
             slopes = self.loss.derivative(self.predicted[part] * unit, self.targets[part]) / self.loss.lipschitz
-            gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ self.grid[part]
-        return gradient * 4.0**-_BITS
+            return np.asarray(np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ self.grid[part])
+
+        return summed(of, self.grid) * 4.0**-_BITS
 
     def _learn(self, place: int, share: int) -> None:
         del place, share

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from gaugedp.optimization.losses import Loss, Softmax
-from gaugedp.optimization.row_blocks import READ_ONCE, slices
+from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, slices
 
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
@@ -58,9 +58,13 @@ class Regularised(ABC, Generic[L]):
 
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum of the losses and its gradient, Σuφ and Σuφ′xᵀ."""
-        matrix = self.shaped(weights)
+        sums = in_threads(partial(self._sums, self.shaped(weights)), self.rows, _BLOCK * self.rows.shape[1])
+        return sum(total for total, _ in sums), np.sum([gradient for _, gradient in sums], axis=0).ravel()
+
+    def _sums(self, matrix: np.ndarray, blocks: list[slice]) -> tuple[float, np.ndarray]:
+        """Return the same over some blocks, for weights as predictions take them; the gradient in their shape."""
         total, gradient = 0.0, np.zeros_like(matrix)
-        for block in self.blocks():
+        for block in blocks:
             rows, target, shares = self.rows[block], self.target[block], self.weights[block]
             of_block = np.zeros_like(matrix)
             for part in slices(rows, READ_ONCE):
@@ -68,7 +72,7 @@ class Regularised(ABC, Generic[L]):
                 total += float((self.loss.value(z, target[part]) * shares[part]).sum())
                 of_block += (self.loss.derivative(z, target[part]).T * shares[part]) @ rows[part]
             gradient += of_block
-        return total, gradient.ravel()
+        return total, gradient
 
     @abstractmethod
     def curvatures(self, weights: np.ndarray) -> np.ndarray:

@@ -21,12 +21,19 @@ def slices(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[slice]:
     return (slice(start, start + height) for start in range(0, max(1, len(rows)), height))
 
 
-def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray) -> list[T]:
+def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers: int = _CACHED) -> list[T]:
     """Return what `work` makes of lists of slices that cover the rows, each in a thread of its own."""
-    count = max(1, min(_MOST_THREADS, os.cpu_count() or 1, rows.size // _A_THREAD))
-    parts = list(slices(rows))
+    parts = list(slices(rows, most_numbers))
+    count = max(1, min(_MOST_THREADS, os.cpu_count() or 1, rows.size // _A_THREAD, len(parts)))
+    if count == 1:
+        return [work(parts)]
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, [parts[first::count] for first in range(count)]))
+
+
+def summed(of: Callable[[slice], np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return Σ of(slice), in any order: of whole numbers, say, which is exact."""
+    return np.asarray(sum(in_threads(lambda parts: sum(map(of, parts)), rows, READ_ONCE)))
 
 
 def blocks(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[np.ndarray]:
