@@ -1,8 +1,9 @@
 """How long does a private fit take, and how much memory, against scikit-learn without privacy?
 
-Logistic and linear regression on made-up rows in the unit ball; ε = 1, δ = 1e-6. Each fit runs in a process of its own,
-in turn; medians of three. Memory is the largest resident size during the fit less that before it, over the size of the
-data (on Linux, which alone forgets an earlier peak); of small tables it is the libraries that a first fit loads.
+Logistic and linear regression and Lasso on made-up rows in the unit ball; ε = 1, δ = 1e-6. Each fit runs in a process
+of its own, in turn; medians of three. Memory is the largest resident size during the fit less that before it, over the
+size of the data (on Linux, which alone forgets an earlier peak); of small tables it is the libraries that a first fit
+loads.
 diffprivlib, which is pure ε-DP, stands beside where it imports. Writes docs/benchmarks/fit_time.md; the largest table
 takes 12 GB and some minutes, and is left out where there are not 16.
 
@@ -24,6 +25,7 @@ RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "fit_time.md"
 SIZES = [(10_000, 50), (100_000, 50), (1_000_000, 50), (100_000, 200), (100_000, 500)]
 ROUNDS, LARGE = 3, 4 * 10**7  # numbers, from which on one round is enough
 HUGE = (1_000_000, 500)
+LASSO = [(100_000, 200), (10_000, 1_000)]
 try:
     import diffprivlib.models  # noqa: F401
 
@@ -36,7 +38,7 @@ WAYS = ("ours linear", "sklearn linear", "ours logistic", "sklearn logistic", *P
 def model(way: str):
     from sklearn import linear_model
 
-    from gaugedp.estimators import LinearRegression, LogisticRegression
+    from gaugedp.estimators import Lasso, LinearRegression, LogisticRegression
 
     if way in PEERS:
         from diffprivlib import models
@@ -49,6 +51,8 @@ def model(way: str):
         "sklearn linear": lambda: linear_model.Ridge(alpha=1e-3),
         "ours logistic": lambda: LogisticRegression(1.0, 1e-6, row_norm=1.0, classes=[0, 1]),
         "sklearn logistic": linear_model.LogisticRegression,
+        "ours lasso": lambda: Lasso(1.0, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1)),
+        "sklearn lasso": lambda: linear_model.Lasso(alpha=1e-4),
     }[way]()
 
 
@@ -111,6 +115,13 @@ def main(sizes: list[tuple[int, int]]) -> None:
             )
         ]
         lines.append(f"| {n:,} | {d} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    lines += ["", "## Lasso", "", "| rows | columns | ours | scikit-learn | memory |", "|---:|---:|---:|---:|---:|"]
+    for n, d in LASSO:
+        runs = [{way: measured(way, n, d) for way in ("ours lasso", "sklearn lasso")} for _ in range(ROUNDS)]
+        times = [f"{statistics.median(run[way]['seconds'] for run in runs):.2f} s" for way in runs[0]]
+        memory = max(run["ours lasso"]["memory"] for run in runs)
+        lines.append(f"| {n:,} | {d:,} | {' | '.join(times)} | {memory:.1f} |")
         print(lines[-1], flush=True)
     RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

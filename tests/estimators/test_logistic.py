@@ -21,7 +21,7 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.labels import codes_of, read_classes, read_labels
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_scaling import Centre, ScaledRows, column_groups, read_scaling
+from gaugedp.estimators.row_scaling import Centre, ScaledRows, column_groups, read_scaling, sums_of
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian
@@ -86,7 +86,7 @@ def test_bounds_bring_rows_back_in_their_units() -> None:
 
 def test_scaling_keeps_zero_where_the_bounds_hold_it() -> None:
     scaling = read_scaling(Reading.in_box(([0, 10, -4], [2, 30, 1]), None, 3, False), None)
-    (unit,) = scaling.unit(np.array([[2, 30, -4], [0, 20, 0], [9, -5, 9], [np.nan, np.inf, -np.inf]]))
+    unit = scaling.unit(np.array([[2, 30, -4], [0, 20, 0], [9, -5, 9], [np.nan, np.inf, -np.inf]]))
     scaled = unit * math.sqrt(3)
     assert scaled == pytest.approx(np.array([[1, 1, -1], [0, 0, 0], [1, -1, 0.25], [0.5, 1, -1]]))
 
@@ -100,7 +100,7 @@ def test_designs_stay_in_the_ball_and_coefficients_come_back() -> None:
     made = design.rows(rows, known)
     assert np.linalg.norm(made, axis=1).max() == pytest.approx(1, abs=1e-12)
     assert (made[7] == 0).all()
-    centred = np.vstack(list(scaling.unit(rows))) - design.shift
+    centred = scaling.unit(rows) - design.shift
     inside = (
         (np.linalg.norm(centred, axis=1) < 0.8) & np.isfinite(rows).all(axis=1) & (np.linalg.norm(rows, axis=1) < 2)
     )
@@ -126,7 +126,7 @@ def test_the_centre_moves_within_its_ball(replaced: bool) -> None:
 def test_the_centre_and_spread_are_found() -> None:
     unit = np.clip(RNG.standard_normal((5000, 2)) * 0.1 + [0.5, -0.3], -0.7, 0.7)
     centre = Centre.plan(gd.ApproxDP(4.0, 1e-6), 2, 5000, True)
-    mean, spread = centre.release([unit[:999], unit[999:]], 5000, research_rng(1))
+    mean, spread = centre.release(lambda: sums_of([unit[:999], unit[999:]]), 5000, research_rng(1))
     assert mean == pytest.approx(unit.mean(axis=0), abs=0.05)
     assert spread == pytest.approx(math.sqrt(unit.var(axis=0).sum()), abs=0.12)
     assert Centre.plan(gd.ApproxDP(0.1, 1e-6), 50, 100, True).noise is None
@@ -215,7 +215,7 @@ def test_means_of_groups_move_within_their_ball(replaced: bool, monkeypatch: pyt
     points = np.vstack([points, np.where(groups == 0, 9.0, 0.0), np.where(groups == 0, -9.0, 0.0)])
     points /= np.maximum(1, np.linalg.norm(points, axis=1, keepdims=True))
     for point in points:
-        centre.release([point[None]], 1000, research_rng(1))
+        centre.release(lambda: sums_of([point[None]]), 1000, research_rng(1))
     moved = np.array(sums)[:, None] - (np.array(sums)[None] if replaced else 0)
     radius = centre.noise.body.radius(2)
     assert np.linalg.norm(moved, axis=-1).max() <= radius
@@ -224,7 +224,7 @@ def test_means_of_groups_move_within_their_ball(replaced: bool, monkeypatch: pyt
 
 def test_a_shift_of_groups_is_that_of_their_means() -> None:
     centre = Centre.of_groups(gd.ApproxDP(8.0, 1e-3), np.array([0, 0, 1]), 4000, True)
-    shift, spread = centre.release([np.tile([0.2, 0.4, -0.5], (4000, 1))], 4000, research_rng(1))
+    shift, spread = centre.release(lambda: sums_of([np.tile([0.2, 0.4, -0.5], (4000, 1))]), 4000, research_rng(1))
     assert shift == pytest.approx([0.3, 0.3, -0.5], abs=0.01)
     assert spread == pytest.approx(math.sqrt(1 - 2 * 0.09 - 0.25), abs=0.01)
 
@@ -235,7 +235,7 @@ def test_a_mean_alone_is_shrunk_by_its_noise() -> None:
     row, n = np.full(16, 0.15), 1500
     centre = Centre.of_groups(gd.ApproxDP(0.1, 1e-5), np.arange(16), n, False)
     rng = research_rng(3)
-    results = [centre.release([np.tile(row, (n, 1))], n, rng) for _ in range(400)]
+    results = [centre.release(lambda: sums_of([np.tile(row, (n, 1))]), n, rng) for _ in range(400)]
     means = np.array([mean for mean, _ in results])
     noise = math.sqrt(float(centre.noise.variances.sum())) / n
     assert 0.2 < noise < 0.5
@@ -243,7 +243,7 @@ def test_a_mean_alone_is_shrunk_by_its_noise() -> None:
     assert np.mean(((means - row) ** 2).sum(axis=1)) < 0.98 * noise**2 * (1 + 4 * math.sqrt(2 / 6400))
     spreads = np.array([spread for _, spread in results])
     assert (spreads < 1).mean() > 0.95
-    still = [centre.release([np.zeros((n, 16))], n, rng) for _ in range(400)]
+    still = [centre.release(lambda: np.zeros(17), n, rng) for _ in range(400)]
     assert np.mean([np.linalg.norm(mean) for mean, _ in still]) < 0.3 * noise
 
 

@@ -20,6 +20,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
+from gaugedp.optimization.row_blocks import in_threads
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
@@ -39,7 +40,8 @@ class _Steps:
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         selection = self.calibration.selection
         facts = {"steps": self.calibration.steps, "noise": selection.describe()}
-        return frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng), selection.exactness, facts
+        weights = frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng, overwrites=True)
+        return weights, selection.exactness, facts
 
 
 @dataclass(eq=False, repr=False)
@@ -82,8 +84,14 @@ class Lasso(LinearRegressor):
         n_columns = reading.width + self.fit_intercept
         plan = self._plan(len(rows), n_columns, requested)
         reservation = self._pay(plan.guarantee, requested, rows.shape)
-        features = np.ones((len(rows), n_columns))
-        features[:, : reading.width] = reading.in_cube(rows)
+        features = np.empty((len(rows), n_columns))
+
+        def fill(parts: list[slice]) -> None:
+            for part in parts:
+                features[part, : reading.width] = reading.in_cube(rows[part])
+
+        in_threads(fill, rows)
+        features[:, reading.width :] = 1.0
         features, goal = weighed(features, weights_of_rows), weighed(into_box(target, *range_), weights_of_rows)
         with after_paying(reservation):
             weights, exactness, facts = plan.solve(features, goal, self._generator())

@@ -207,7 +207,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         slack = 1.0 if centre.noise and centre.groups is None else min(1.0, SHORT * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
         intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
-        mean, spread = centre.release(scaling.unit(data.rows), n_rows, rng)
+        mean, spread = centre.release(lambda: scaling.sums(data.rows), n_rows, rng)
         shift = np.zeros(width) + mean
         reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
         scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)

@@ -11,7 +11,7 @@ from gaugedp.estimators.rows import box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.estimators.weights import weighed
 from gaugedp.optimization.least_squares import BITS, Of
-from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.row_blocks import in_threads
 from gaugedp.tables.table import Table
 
 
@@ -39,8 +39,12 @@ class Frame:
     def features(self, rows: np.ndarray) -> np.ndarray:
         """Return the features (n, d or d + 1) in whole steps."""
         features = np.empty((len(rows), self.n_features))
-        for part in slices(rows):
-            features[part] = box_steps(self.scaled(rows[part]), BITS)
+
+        def fill(parts: list[slice]) -> None:
+            for part in parts:
+                features[part] = box_steps(self.scaled(rows[part]), BITS)
+
+        in_threads(fill, rows)
         return features
 
     def scaled(self, rows: np.ndarray) -> np.ndarray:

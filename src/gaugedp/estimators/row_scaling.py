@@ -1,7 +1,7 @@
 """What linear classifiers share: rows brought into the unit ball and centred by a private mean."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, into_ball
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, into_ball, lengths_of
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import released
-from gaugedp.optimization.row_blocks import blocks
+from gaugedp.optimization.row_blocks import in_threads
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
@@ -27,8 +27,6 @@ _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
 SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
-
-Blocks = Iterable[np.ndarray]  # of rows, shape (m, d) each
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +42,13 @@ class Scaling:
     width: np.ndarray
     row_norm: float
 
-    def unit(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the rows in the unit ball, a block after another: they are made anew where they are asked for twice."""
-        for block in blocks(X):
-            yield into_ball(self._inside(block), 2, self.row_norm)
+    def unit(self, block: np.ndarray) -> np.ndarray:
+        """Return a block of rows in the unit ball: a few at a time, made anew where they are asked for twice."""
+        return into_ball(self._inside(block), 2, self.row_norm)
+
+    def sums(self, X: np.ndarray) -> np.ndarray:
+        """Return Σ(u, ‖u‖²) over the unit rows u, shape (d + 1,)."""
+        return np.sum(in_threads(lambda parts: sums_of(self.unit(X[part]) for part in parts), X), axis=0)
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
         if self.reading.box is None:
@@ -120,12 +121,17 @@ class ScaledRows:
 
     def rows(self, X: np.ndarray, labelled: np.ndarray) -> np.ndarray:
         """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the row is not `labelled`."""
-        n_columns, start = len(self.shift), 0
+        n_columns = len(self.shift)
         rows = np.empty((len(X), n_columns + (self.constant > 0)))
-        for block in self.scaling.unit(X):
-            inside = into_ball(block - self.shift, 2, self.reach)
-            np.multiply(inside, 1 / self.size, out=rows[start : start + len(block), :n_columns])
-            start += len(block)
+
+        def fill(parts: list[slice]) -> None:
+            for part in parts:
+                block = self.scaling.unit(X[part])
+                block -= self.shift
+                scale = 1 / (self.size * np.maximum(lengths_of(block), self.reach))
+                np.multiply(block, scale[:, None], out=rows[part, :n_columns])
+
+        in_threads(fill, X)
         rows[:, n_columns:] = self.last
         rows[~labelled] = 0.0
         return rows
@@ -188,17 +194,20 @@ class Centre:
             return cls(None, guarantee)
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
-    def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
-        """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it."""
+    def release(self, sums: Callable[[], np.ndarray], n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
+        """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.
+
+        `sums` returns Σ(u, ‖u‖²), and is not asked where there is no noise.
+        """
         if self.noise is None:
             return 0.0, 1.0
         if self.groups is not None:
             roots = np.sqrt(np.bincount(self.groups))
-            totals = np.bincount(self.groups, _sums(units, len(self.groups) + 1)[:-1])  # of whole numbers of steps
+            totals = np.bincount(self.groups, sums()[:-1])  # of whole numbers of steps
             means = released(totals / roots, self.noise, rng) / n_rows
             means, length = self._shrunk(means / max(1.0, float(np.linalg.norm(means))), n_rows)
             return (means / roots)[self.groups], math.sqrt(max(_SMALLEST**2, 1 - length))
-        noisy = released(_sums(units, self.noise.body.ambient_dim), self.noise, rng) / n_rows
+        noisy = released(sums(), self.noise, rng) / n_rows
         mean, length = self._shrunk(noisy[:-1], n_rows)
         return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
 
@@ -210,11 +219,11 @@ class Centre:
         return mean * max(0.0, 1 - faint / max(length, faint, 1e-300)), max(length - faint, 0.0)
 
 
-def _sums(units: Blocks, size: int) -> np.ndarray:
-    """Return Σ(u, ‖u‖²), `size` numbers, each a whole multiple of 2^−SUM_BITS, cut towards 0."""
-    total = np.zeros(size)
+def sums_of(units: Iterable[np.ndarray]) -> np.ndarray:
+    """Return Σ(u, ‖u‖²) over blocks of unit rows (m, d), whole multiples of 2^−SUM_BITS, cut towards 0."""
+    total: np.ndarray | float = 0.0
     for block in units:
         steps = ball_steps(block)
-        total[:-1] += steps.sum(axis=0)
-        total[-1] += np.trunc(np.einsum("ij,ij->i", steps, steps) * 2.0**-SUM_BITS).sum()
-    return total * 2.0**-SUM_BITS
+        squares = np.trunc(np.einsum("ij,ij->i", steps, steps) * 2.0**-SUM_BITS)
+        total = total + np.append(steps.sum(axis=0), squares.sum())
+    return np.asarray(total * 2.0**-SUM_BITS)

@@ -189,12 +189,18 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         # C order, so that a norm is summed in one order, whatever is beside it
         inside = np.ascontiguousarray(rows) * (1 / row_norm)
-        lengths = np.sqrt(np.square(inside).sum(axis=1)) if p == 2 else np.linalg.norm(inside, p, axis=1)
+        lengths = lengths_of(inside) if p == 2 else np.linalg.norm(inside, p, axis=1)
         inside *= (1 / np.maximum(lengths, 1.0))[:, None]
     odd = ~np.isfinite(lengths)
     if odd.any():
         inside[odd] = _far_into_ball(as_read(rows[odd]), p, row_norm)
     return inside
+
+
+def lengths_of(rows: np.ndarray) -> np.ndarray:
+    """Return the ℓ₂ norms of rows in C order, each summed by itself."""
+    lengths: np.ndarray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return lengths
 
 
 def _far_into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
@@ -215,4 +221,5 @@ def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
 
 def ball_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     """Return the same, cut towards 0, so that no norm grows."""
-    return np.trunc(scaled * 2.0**bits)
+    steps = scaled * 2.0**bits
+    return np.trunc(steps, out=steps)

@@ -14,7 +14,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
-from gaugedp.estimators.row_scaling import Centre, clip_factor
+from gaugedp.estimators.row_scaling import Centre, clip_factor, sums_of
 from gaugedp.estimators.rows import check_one_given, into_ball, into_box
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -128,7 +128,7 @@ class SpectralEstimator(PrivateEstimator):
         n_rows = count.draw(len(rows), rng)
         middle, method = planned(n_rows)
         unit = frame.unit(rows)
-        shift, spread = middle.release(blocks(unit), n_rows, rng)
+        shift, spread = middle.release(lambda: sums_of(blocks(unit)), n_rows, rng)
         size = 1.0
         if middle.noise is not None:
             size = min(1 + float(np.linalg.norm(shift)), spread * _clip_factor(remaining, shape[0], n_rows))

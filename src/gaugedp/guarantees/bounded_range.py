@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from functools import lru_cache
 
 from gaugedp._validate import decimal, positive, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
@@ -13,6 +14,7 @@ from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
 
 _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
+_EXACT_ENOUGH, _TERMS = 2.0**-44, 13  # of the curve, for floats to do; of a series, for x below 2
 _DIGITS = 30  # that stay, beside those that a small ε and an order near 1 cancel
 
 
@@ -39,11 +41,14 @@ class ExponentialLoss(Guarantee):
         (docs/theory/accountant.md); at order 1 the limit l(ε/2) + (ε/2)·coth(ε/2) − 1.
         """
         check_order(order)
-        loss, largest = self.epsilon_value, above(decimal(self.epsilon_value))
+        loss, largest = self.epsilon_value, _above(self.epsilon_value)
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
         if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
             return min(largest, parabola)
         order = max(order, 1 + 1e-15)
+        value, error = _curve_in_floats(order, loss)
+        if error <= _EXACT_ENOUGH * value:
+            return min(largest, parabola, up(value + error))
         with localcontext(Context(prec=_digits(order, loss), Emin=-(10**9), Emax=10**9)):
             exact = _curve(Decimal(order), Decimal(loss))
         return min(largest, parabola, up(float(exact)))
@@ -83,6 +88,11 @@ class ExponentialLoss(Guarantee):
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
 
 
+@lru_cache
+def _above(loss: float) -> float:
+    return above(decimal(loss))
+
+
 def _digits(order: float, loss: float) -> int:
     """Return what to reckon with: the result is a·h²/2 about, a = `order`, h = ε/2, and its terms are near 1 or a·h.
 
@@ -96,6 +106,31 @@ def _curve(order: Decimal, loss: Decimal) -> Decimal:
     half = loss / 2
     top = order * _log_sinhc(order * half) - (order - 1) * _log_sinhc((order - 1) * half) - _log_sinhc(half)
     return top / (order - 1)
+
+
+def _curve_in_floats(order: float, loss: float) -> tuple[float, float]:
+    """Return the same with a bound on its error: each of three terms is within 8 units in the last place, or within 16.
+
+    The second is (a − 1)·(l(x) − l(y)), x = a·h, where y = (a − 1)·h is above 2: a·l(x) and (a − 1)·l(y) cancel there.
+    """
+    half, more = loss / 2, order - 1
+    first, second, third = _log_sinhc_in_floats(order * half), more * half, _log_sinhc_in_floats(half)
+    if second < 2:
+        parts, units = (order * first, -more * _log_sinhc_in_floats(second), -third), 8
+    else:
+        rest = math.log1p(math.exp(-2 * second) * math.expm1(-loss) / math.expm1(-2 * second))
+        parts, units = (first, more * (half - math.log1p(1 / more) + rest), -third), 16
+    return math.fsum(parts) / more, units * 2.0**-53 * math.fsum(map(abs, parts)) / more
+
+
+def _log_sinhc_in_floats(x: float) -> float:
+    """Return log(sinh(x)/x): below 2 by the series, whose terms are above 0."""
+    if x >= 2:
+        return x + math.log(-math.expm1(-2 * x) / (2 * x))
+    square, series = x * x, 1.0
+    for k in range(_TERMS, 1, -1):
+        series = 1 + series * square / (2 * k * (2 * k + 1))
+    return math.log1p(series * square / 6)
 
 
 def _log_sinhc(x: Decimal) -> Decimal:

@@ -1,6 +1,7 @@
 """Private Frank–Wolfe on the ℓ₁ ball: every step goes towards a vertex that the exponential mechanism chose."""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +17,15 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
-from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, summed
 
-MOST_STEPS = 2000
+MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
-_WEIGHT_BITS = 30  # of the weights over the radius: products with features add up exactly
+_WEIGHT_BITS = 30  # of the weights over the radius
 _ROUNDING = 2.0**-20  # what floats may add to how far a score moves
-_BLOCK = 2**21  # numbers
 _FARTHEST = 2.0**60
+_LARGEST_RATIO = 2.0**8  # of radius and clipping, up to which sums of residuals fit in 63 bits
+_DENSE, _WIDEST = 16, 2**11  # columns a step, and in all, up to which all second moments are had at once
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class FrankWolfe:
             noise = (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows  # 2B·log(2d)/n
             steps = _best_steps(noise, loss, radius, guarantee)
         whole(minimum=1, steps=steps)
+        if steps > _MOST_EXACT:
+            raise InvalidRequest(f"steps is {steps}.", f"Give at most {_MOST_EXACT}.")
         # of scores over the Lipschitz constant
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
         step_epsilon = _step_epsilon(guarantee, steps)
@@ -79,7 +83,7 @@ class FrankWolfe:
         F is that of the features as they are rounded.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
-        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0**-_BITS * n_rows) / n_rows
+        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - _BITS) * n_rows) / n_rows
         bound = 8 * loss.smoothness * radius**2 / (self.steps + 2) + lost
         return min(bound, 2 * radius * loss.lipschitz)
 
@@ -92,44 +96,142 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     calibration: FrankWolfe,
     rng: Entropy | None = None,
     progress: Progress = silent,
+    overwrites: bool = False,
 ) -> np.ndarray:
     """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
     rounded to multiples of 2^−12 and clipped, one that is not a number counts as 0; the sums of products are exact.
+    `overwrites` says that features are floats that may be written over, which saves their memory.
     """
     stream = system_rng() if rng is None else rng
-    grid = np.rint(np.clip(np.nan_to_num(features, nan=0.0, posinf=0.0, neginf=0.0), -1, 1) * 2.0**_BITS)
-    goal = np.clip(targets, -_FARTHEST, _FARTHEST)  # so that no product overflows
-    shares = np.zeros(grid.shape[1])  # the weights over the radius
+    data = features, targets, features if overwrites else np.empty(features.shape)
+    walk = start(data, loss, radius, calibration.steps)
     for t in range(calibration.steps):
-        scores = _slopes(grid, goal, loss, (shares, radius))
-        vertex = int(calibration.selection.sample(np.concatenate([-scores, scores]), stream))
-        shares = _towards(shares, vertex, 2 / (t + 2))
+        scores = walk.slopes()
+        walk.go(int(calibration.selection.sample(np.concatenate([-scores, scores]), stream)))
         progress((t + 1) / calibration.steps)
-    return radius * shares
+    return radius * walk.shares
 
 
-def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np.ndarray, float]) -> np.ndarray:
-    """Return Σ_i φ′_i·x_i over the loss's Lipschitz constant, shape (d,), exactly for derivatives on their grid.
+class Walk(ABC):
+    """A walk over the vertices v_1 … v_t with γ = 2/(t + 2): w = R·2/(t(t + 1))·u, u = Σ s·v_s in whole numbers.
 
-    `weights` are shares on their grid, whose products with features are exact, and what they are multiplied by then.
+    `grid` is (n, d) in whole steps of 2^−12. Predictions ⟨u, x⟩ are whole numbers below 2^53, and follow u.
     """
-    shares, radius = weights
-    gradient = np.zeros(grid.shape[1])
-    for part in slices(grid, _BLOCK):
-        slopes = loss.derivative(grid[part] @ shares * (radius * 2.0**-_BITS), targets[part]) / loss.lipschitz
-        gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ grid[part]
-    return gradient * 4.0**-_BITS
+
+    def __init__(self, grid: np.ndarray, n_steps: int) -> None:
+        self.grid, self.n_steps = grid, n_steps
+        self.weights, self.predicted, self.count = np.zeros(grid.shape[1]), np.zeros(len(grid)), 0
+
+    def go(self, vertex: int) -> None:
+        """Take a step towards a vertex: of the coordinate, or of its negative where d is added."""
+        self.count += 1
+        place, share = vertex % len(self.weights), self.count if vertex < len(self.weights) else -self.count
+        self.weights[place] += share
+        self.predicted += share * self.grid[:, place]
+        self._learn(place, share)
+
+    @property
+    def unit(self) -> float:
+        """2/(t(t + 1)), what u is multiplied by."""
+        return 2 / max(1, self.count * (self.count + 1))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """w/R, cut towards 0 to a grid: the ℓ₁ norm is at most 1."""
+        cut: np.ndarray = np.trunc(self.weights * self.unit * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
+        return cut
+
+    @abstractmethod
+    def slopes(self) -> np.ndarray:
+        """Return Σ_i φ′_i·x_i over the loss's Lipschitz constant, shape (d,), each row's part in [−1, 1]."""
+
+    @abstractmethod
+    def _learn(self, place: int, share: int) -> None:
+        """Take note that u_place grew by `share`."""
 
 
-def _towards(shares: np.ndarray, vertex: int, share: float) -> np.ndarray:
-    """Return (1 − share)·shares + share·(the vertex), cut towards 0 to the grid: the ℓ₁ norm stays at most 1."""
-    mixed = (1 - share) * shares
-    place = vertex % len(shares)
-    mixed[place] += share if vertex < len(shares) else -share
-    return np.trunc(mixed * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
+class Derivatives(Walk):
+    """Slopes of any loss, on a grid: a pass over the rows each."""
+
+    def __init__(self, grid: np.ndarray, problem: tuple[np.ndarray, Loss, float], n_steps: int) -> None:
+        super().__init__(grid, n_steps)
+        self.targets, self.loss, self.radius = problem
+
+    def slopes(self) -> np.ndarray:
+        """Each derivative is clipped and rounded to its grid, so that sums are exact."""
+        unit = self.radius * 2.0**-_BITS * self.unit
+
+        def of(part: slice) -> np.ndarray:
+            slopes = self.loss.derivative(self.predicted[part] * unit, self.targets[part]) / self.loss.lipschitz
+            return np.asarray(np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ self.grid[part])
+
+        return summed(of, self.grid) * 4.0**-_BITS
+
+    def _learn(self, place: int, share: int) -> None:
+        del place, share
+
+
+class ClippedResiduals(Walk):
+    """Slopes clip(ρ⟨w/R, x⟩ − y, ±1), y in whole steps: Σ of all residuals follows u by second moments, without a pass.
+
+    Rows whose residual is beyond ±1 are mended one by one, to the inside. Sums are of whole numbers, without rounding.
+    """
+
+    def __init__(self, grid: np.ndarray, targets: np.ndarray, ratio: float, n_steps: int) -> None:
+        super().__init__(grid, n_steps)
+        self.targets, self.ratio = np.rint(np.clip(targets, -1 - ratio, 1 + ratio) * 2.0**_BITS), ratio
+        self._of_targets, self._of_weights = (
+            self._sums(self.targets, np.arange(len(grid))),
+            np.zeros(len(self.weights), object),
+        )
+        self._moments = dict(enumerate(grid.T @ grid)) if len(self.weights) <= min(_DENSE * n_steps, _WIDEST) else {}
+
+    def slopes(self) -> np.ndarray:
+        """Rounded once, after exact sums."""
+        residuals = self.predicted * (self.ratio * self.unit) - self.targets
+        beyond = np.flatnonzero(np.abs(residuals) > 2.0**_BITS)
+        far = residuals[beyond]
+        cut = self._sums(np.sign(far) * np.ceil(np.abs(far) - 2.0**_BITS), beyond)
+        (top, bottom), size = (2 * self.ratio).as_integer_ratio(), max(1, self.count * (self.count + 1))
+        total = self._of_weights * top - (self._of_targets + cut) * (size * bottom)
+        return np.asarray(total / (size * bottom << 2 * _BITS), float)
+
+    def _learn(self, place: int, share: int) -> None:
+        if place not in self._moments:
+            self._moments[place] = self.grid[:, place] @ self.grid
+        self._of_weights += self._moments[place].astype(np.int64).astype(object) * share
+
+    def _sums(self, numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Return Σ number·x over rows at `places`, whole numbers of any size."""
+        total, height = np.zeros(len(self.weights), np.int64), max(1, READ_ONCE // len(self.weights))
+        for start in range(0, len(places), height):
+            part = slice(start, start + height)
+            total += (numbers[part] @ self.grid[places[part]]).astype(np.int64)
+        return total.astype(object)
+
+
+def start(data: tuple[np.ndarray, np.ndarray, np.ndarray], loss: Loss, radius: float, n_steps: int) -> Walk:
+    """Return the start; which kind, public numbers say. A row without a target counts as 0.
+
+    `data` is features, targets, and where features in whole steps are written, which may be the features themselves.
+    """
+    (features, targets, grid), known = data, ~np.isnan(data[1])
+
+    def fill(parts: list[slice]) -> None:
+        for part in parts:
+            numbers = np.where(np.isfinite(features[part]), features[part], 0.0)
+            np.rint(np.clip(numbers, -1, 1, out=numbers) * 2.0**_BITS, out=grid[part])
+
+    in_threads(fill, features)
+    grid[~known] = 0.0
+    goal = np.clip(np.where(known, targets, 0.0), -_FARTHEST, _FARTHEST)  # so that no product overflows
+    scale = loss.lipschitz / loss.smoothness
+    if loss.is_clipped_residual and radius <= _LARGEST_RATIO * scale:
+        return ClippedResiduals(grid, goal / scale, radius / scale, n_steps)
+    return Derivatives(grid, (goal, loss, radius), n_steps)
 
 
 def _step_epsilon(guarantee: Guarantee, steps: int) -> float:

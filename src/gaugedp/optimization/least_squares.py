@@ -12,6 +12,7 @@ from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import Mixture, Seen
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
+from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import coordinates, square_of
 
 BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
@@ -220,7 +221,7 @@ class Gradient:
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows."""
-        return features.T @ self.residuals(features, target)
+        return summed(lambda part: features[part].T @ self.residuals(features[part], target[part]), features)
 
     def residuals(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return clip(⟨w, x⟩ − t, ±1) of each row, in steps of 2^−BITS."""

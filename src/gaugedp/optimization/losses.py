@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -25,6 +26,8 @@ class Loss(ABC):
     A row x then has the loss φ(⟨w, x⟩, y), whose gradient in w is φ′·x: for ‖x‖ ≤ R in a norm it is
     `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth where that is finite.
     """
+
+    is_clipped_residual: ClassVar[bool] = False  # whether φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
 
     @property
     @abstractmethod
@@ -110,6 +113,7 @@ class Squared(Loss):
         return float(self.reach)
 
     smoothness = 1.0
+    is_clipped_residual = True
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """½r² or reach·|r| − ½·reach², r = z − y."""
@@ -130,6 +134,7 @@ class Huber(Loss):
     """`width`·|r| − ½·width² for |r| > width, ½r² below, r = z − y; divided by width, so that |φ′| ≤ 1."""
 
     width: float = 1.0
+    is_clipped_residual = True
 
     def __post_init__(self) -> None:
         positive(width=self.width)

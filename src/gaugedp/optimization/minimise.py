@@ -11,17 +11,16 @@ import numpy as np
 import scipy
 
 from gaugedp.optimization.losses import Loss, Softmax
-from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, slices
 
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
 
-NEWTON_STEPS, USUAL_STEPS = 400, 10  # no more than these, and no fewer: all that most data need
+NEWTON_STEPS, USUAL_STEPS = 400, 8  # no more than these, and no fewer: all that most data need
 _ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # a coordinate, and in all: their matrix is near that of all rows
 _CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
 _SLOW, _STUCK = 0.25, 0.5  # what a step leaves of the gradient where its matrix is made anew, and from all rows
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
-_CACHED = 2**17  # numbers that are read once for predictions and gradients
 _PAIRS = 20  # of steps and changes of the gradient that correct a matrix
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
@@ -59,17 +58,21 @@ class Regularised(ABC, Generic[L]):
 
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum of the losses and its gradient, Σuφ and Σuφ′xᵀ."""
-        matrix = self.shaped(weights)
+        sums = in_threads(partial(self._sums, self.shaped(weights)), self.rows, _BLOCK * self.rows.shape[1])
+        return sum(total for total, _ in sums), np.sum([gradient for _, gradient in sums], axis=0).ravel()
+
+    def _sums(self, matrix: np.ndarray, blocks: list[slice]) -> tuple[float, np.ndarray]:
+        """Return the same over some blocks, for weights as predictions take them; the gradient in their shape."""
         total, gradient = 0.0, np.zeros_like(matrix)
-        for block in self.blocks():
+        for block in blocks:
             rows, target, shares = self.rows[block], self.target[block], self.weights[block]
             of_block = np.zeros_like(matrix)
-            for part in slices(rows, _CACHED):
+            for part in slices(rows, READ_ONCE):
                 z = rows[part] @ matrix.T
                 total += float((self.loss.value(z, target[part]) * shares[part]).sum())
                 of_block += (self.loss.derivative(z, target[part]).T * shares[part]) @ rows[part]
             gradient += of_block
-        return total, gradient.ravel()
+        return total, gradient
 
     @abstractmethod
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
@@ -118,8 +121,9 @@ class Binary(Regularised[Loss]):
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Σuφ″·xxᵀ."""
         hessian = np.zeros((self.rows.shape[1],) * 2)
+        held, roots = np.empty_like(self.rows[:_BLOCK]), np.sqrt(curvatures)[:, None]  # fresh memory is slow
         for part in self.blocks():
-            weighed = self.rows[part] * np.sqrt(curvatures[part])[:, None]
+            weighed = np.multiply(self.rows[part], roots[part], out=held[: len(roots[part])])
             hessian += weighed.T @ weighed
         return hessian
 

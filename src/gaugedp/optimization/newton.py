@@ -13,6 +13,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import Mixture, Seen
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of, moments_edge
+from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import coordinates, square_of
 
 _WAY = (4, 2, 0.02, 0.02)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
@@ -139,7 +140,12 @@ class Slopes:
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows."""
         label, share = target.T
-        return features.T @ np.rint((self.probabilities(features) - label) * share * 2.0**BITS)
+
+        def of(part: slice) -> np.ndarray:
+            slopes = (self.probabilities(features[part]) - label[part]) * share[part]
+            return features[part].T @ np.rint(slopes * 2.0**BITS)
+
+        return summed(of, features)
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Return p of each row."""

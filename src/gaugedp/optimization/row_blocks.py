@@ -1,17 +1,39 @@
 """Rows in blocks, so that what is computed of them stays small."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
+
 PRODUCTS = 2**18  # numbers: with fewer, products with matrices lose time; with more, memory
+READ_ONCE = 2**17  # numbers that serve for predictions and gradients, read once
 _CACHED = 2**15  # numbers: a few temporary arrays of that size stay in the cache of a processor
+_MOST_THREADS, _A_THREAD = 4, 2**20  # and numbers that are worth one
 
 
 def slices(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[slice]:
     """Yield slices of so many numbers; one at least, so that sums over no rows are 0 in each column."""
     height = max(1, most_numbers // rows.shape[1])
     return (slice(start, start + height) for start in range(0, max(1, len(rows)), height))
+
+
+def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers: int = _CACHED) -> list[T]:
+    """Return what `work` makes of lists of slices that cover the rows, each in a thread of its own."""
+    parts = list(slices(rows, most_numbers))
+    count = max(1, min(_MOST_THREADS, os.cpu_count() or 1, rows.size // _A_THREAD, len(parts)))
+    if count == 1:
+        return [work(parts)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, [parts[first::count] for first in range(count)]))
+
+
+def summed(of: Callable[[slice], np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return Σ of(slice), in any order: of whole numbers, say, which is exact."""
+    return np.asarray(sum(in_threads(lambda parts: sum(map(of, parts)), rows, READ_ONCE)))
 
 
 def blocks(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[np.ndarray]:
