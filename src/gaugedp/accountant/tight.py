@@ -181,7 +181,7 @@ def saddle(total: Total, epsilon: float, near: float | None = None) -> float:
     if near is not None:
         return _best_order(total, log_bound, near, 0, _STRIDES[1:])
     square = _square(total)
-    near = (epsilon + math.sqrt(epsilon**2 + 4 * square)) / (2 * square)
+    near = (epsilon + math.hypot(epsilon, 2 * math.sqrt(square))) / (2 * square)
     return _best_order(total, log_bound, near, 0, _STRIDES)
 
 
