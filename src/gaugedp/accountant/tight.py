@@ -167,9 +167,8 @@ def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
 
     order = _best_order(total, converted, math.sqrt(-2 * log_delta / _square(total)), 1, _STRIDES)
     at = np.array([order])
-    return order, max(
-        (float(converted(at, total.log_moment(at))[0]) + total.rounding(order) / order) * (1 + 1e-9), 1e-15
-    )
+    least = float(converted(at, total.log_moment(at))[0]) + total.rounding(order) / order
+    return order, max(least * (1 + 1e-9), 1e-15)
 
 
 def saddle(total: Total, epsilon: float, near: float | None = None) -> float:
@@ -204,23 +203,19 @@ def _best_order(
         middle = min(max(place, _LOWEST_ORDER + stride), largest - stride)
         places = middle + stride * np.arange(-1, 2)
         moments = total.log_moment(np.exp(places))
-        values = objective(np.exp(places), moments)
-        best = int(np.argmin(values))
-        while best != 1 and places[best] - stride / 2 > _LOWEST_ORDER and places[best] + stride / 2 < largest:
-            places, moments = _shifted(total, places, moments, best - 1)
+        while True:
             values = objective(np.exp(places), moments)
-            best = int(np.argmin(values))
+            side = int(np.argmin(values)) - 1
+            if side == 0 or not _LOWEST_ORDER < places[1] + 1.5 * side * stride < largest:
+                break
+            places, moments = places + side * stride, np.roll(moments, -side)
+            moments[1 + side] = total.log_moment(np.exp(places[[1 + side]]))[0]
         place = _least_of_parabola(objective, places, moments)
         if (float(values.max()) - float(values[1])) * math.exp(place * power) < 1:
             break
+    else:  # moments explode: no parabola
+        place = float(places[1])
     return math.exp(place)
-
-
-def _shifted(total: Total, places: Array, moments: Array, side: int) -> tuple[Array, Array]:
-    """Return the three places, and log M there, one further on one side."""
-    places = places + side * (places[1] - places[0])
-    more = total.log_moment(np.exp(places[[1 + side]]))
-    return places, np.concatenate([moments[1:], more] if side > 0 else [more, moments[:-1]])
 
 
 def _least_of_parabola(objective: Callable[[Array, Array], Array], places: Array, moments: Array) -> float:

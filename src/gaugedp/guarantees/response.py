@@ -17,7 +17,7 @@ class RandomizedResponseLoss(SameAs, Guarantee):
     """
 
     epsilon_value: float
-    n_units: ClassVar[int] = 1  # type: ignore[misc]
+    n_units: ClassVar[int] = 1
     written = "{:.12g}".format
 
     def __post_init__(self) -> None:
