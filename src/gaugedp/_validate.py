@@ -27,16 +27,16 @@ def finite(**numbers: object) -> None:
 def is_finite(value: object) -> bool:
     """Whether this is a finite real number."""
     try:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, (float, Real)) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number beyond the floats
         return False
 
 
 def positive(**numbers: object) -> None:
     """Refuse anything that is not a finite number above 0."""
-    finite(**numbers)
     for name, value in numbers.items():
-        if not value > 0:  # type: ignore[operator]
+        if not (is_finite(value) and value > 0):  # type: ignore[operator]
+            finite(**numbers)
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number above 0.")
 
 
@@ -52,9 +52,9 @@ def moderate(**numbers: object) -> None:
 
 def non_negative(**numbers: object) -> None:
     """Refuse anything that is not a finite number of at least 0."""
-    finite(**numbers)
     for name, value in numbers.items():
-        if not value >= 0:  # type: ignore[operator]
+        if not (is_finite(value) and value >= 0):  # type: ignore[operator]
+            finite(**numbers)
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number of at least 0.")
 
 
@@ -71,7 +71,7 @@ def between(low: float, high: float, **numbers: object) -> None:
 def whole(minimum: int = 0, **numbers: object) -> None:
     """Refuse anything that is not a whole number of at least `minimum`."""
     for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        if isinstance(value, bool) or not isinstance(value, (int, Integral)) or value < minimum:
             raise InvalidRequest(
                 f"{name} is {written(value)}.", f"Give {name} as a whole number of at least {minimum}."
             )

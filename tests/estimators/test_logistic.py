@@ -1,6 +1,7 @@
 """Private logistic regression: what it fits, what it guarantees, and that its noise is there. Keys are fixed."""
 
 import math
+from functools import partial
 import warnings
 
 import numpy as np
@@ -215,7 +216,7 @@ def test_means_of_groups_move_within_their_ball(replaced: bool, monkeypatch: pyt
     points = np.vstack([points, np.where(groups == 0, 9.0, 0.0), np.where(groups == 0, -9.0, 0.0)])
     points /= np.maximum(1, np.linalg.norm(points, axis=1, keepdims=True))
     for point in points:
-        centre.release(lambda: sums_of([point[None]]), 1000, research_rng(1))
+        centre.release(partial(sums_of, [point[None]]), 1000, research_rng(1))
     moved = np.array(sums)[:, None] - (np.array(sums)[None] if replaced else 0)
     radius = centre.noise.body.radius(2)
     assert np.linalg.norm(moved, axis=-1).max() <= radius

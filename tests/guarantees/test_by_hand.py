@@ -44,6 +44,13 @@ def test_a_finite_mechanism_is_as_private_as_its_worse_direction() -> None:
         assert loss.renyi(2) == pytest.approx(back, rel=1e-12)
 
 
+def test_a_composition_needs_the_epsilon_of_its_worse_direction() -> None:
+    pairs = (([0.9, 0.1], [0.5, 0.5]), ([0.5, 0.5], [0.9, 0.1]))
+    bounds = [(3 * FiniteLoss(*pair)).epsilon(1e-3, method="tight") for pair in pairs]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
+    assert bounds[0] > 3 * math.log(0.9 / 0.5), "more than any loss of the other direction"
+
+
 def test_groups_by_hand() -> None:
     assert LaplaceLoss(2.0).group(4) == LaplaceLoss(0.5)
     assert [doublings(size) for size in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 2, 2, 3, 3, 4]

@@ -47,8 +47,8 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
 
     Without a lower bound it takes half of the time.
     """
-    n_releases = sum(sum(family.times) for family in total.families)
-    if n_releases * _CELLS > _MOST or total.cells(np.zeros(1)) is None:
+    n_releases = _n_releases(total)
+    if too_many(total) or total.cells(np.zeros(1)) is None:
         return None
     first, last = _ends(total, log_delta - _BEYOND - math.log(n_releases))
     if not first < last:
@@ -66,6 +66,15 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
             merged.add(*_merged(p, q, edges, order), count)
     below = merged.result() if with_low else None
     return FewLosses(split.result(), below, math.log(beyond) if beyond else -math.inf, n_releases * last)
+
+
+def too_many(total: Total) -> bool:
+    """Whether the sums of so many releases would be too long."""
+    return _n_releases(total) * _CELLS > _MOST
+
+
+def _n_releases(total: Total) -> int:
+    return sum(sum(family.times) for family in total.families)
 
 
 def _ends(total: Total, log_beyond: float) -> tuple[float, float]:

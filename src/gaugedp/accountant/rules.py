@@ -91,9 +91,17 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
         return Bound(min(guarantee.renyi(math.inf), largest), "tight")
     bracket = _conditional_epsilon(totals[0], delta)
     for total in totals[1:]:
-        if total.impossible > 0 or total.largest > bracket.high:  # else this direction never needs more
+        if not _is_enough(total, delta, bracket.high):
             bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta)))
     return Bound(bracket.high, "tight", bracket.low)
+
+
+def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
+    """Whether `delta` is surely enough at `epsilon`, so that this direction needs no more."""
+    if total.impossible == 0 and total.largest <= epsilon:
+        return True
+    spare = _left(total, delta)
+    return spare > 0 and tight_delta(total, epsilon, least=spare, with_low=False).high <= spare
 
 
 def _conditional_epsilon(total: Total, delta: float) -> Certified:

@@ -1,7 +1,8 @@
 """The tight accountant: a closed form or exact sum where there is one, else a contour integral."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from gaugedp.accountant.contour import (
     on_a_lattice,
     on_the_line,
 )
-from gaugedp.accountant.few import FewLosses, few_losses
+from gaugedp.accountant.few import FewLosses, few_losses, too_many
 from gaugedp.accountant.lattice import lattice_of, lattice_sum
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.residues import residues
@@ -32,6 +33,9 @@ _NODES = 2**17
 _NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
 _SHORT, _SHORTER = 2**15, 2**9  # nodes of a line, beyond which the losses of a few releases are summed instead
 _HANDFUL = 16  # releases, up to which the sums are the quicker where no lower bound is asked for
+_STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
+_AROUND = np.linspace(-1, 1, 49)  # strides
+_LITTLE = 2.0**-30  # relative, between two ε that tell a slope
 _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
@@ -61,7 +65,7 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     summed = lattice_sum(total, order, start) or _few(total, order, start, math.log(delta))
     if summed is not None:
         return solved(summed, math.log(delta), start)
-    best = Certified(start, 0.0)
+    best, largest = Certified(start, 0.0), math.inf
     for _ in range(_TRIES):
         contour = _contour(total, order, start, math.log(delta))
         bracket = _solved_line(contour, math.log(delta), start)
@@ -69,11 +73,11 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
         if contour.padding and bracket.low > _NARROW * bracket.high:
             break
         if contour.padding:  # just beyond the best order moments may explode, and steps must be tiny: stay away
-            order /= 2
+            order, largest = order / 2, 0.95 * order
         elif bracket.high - bracket.low <= 1e-11 * bracket.high:
             break
         else:
-            order, start = saddle(total, bracket.high, order), bracket.high * (1 + 1e-9)
+            order, start = min(saddle(total, bracket.high, order), largest), bracket.high * (1 + 1e-9)
     return Certified(best.high, min(best.low, best.high))
 
 
@@ -135,7 +139,7 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
-    if lattice_of(total) is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
+    if too_many(total) or lattice_of(total) is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
         return None
     return few_losses(total, order, log_delta, with_low)
 
@@ -158,43 +162,70 @@ def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Co
 def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
     """Return the order − 1 that the Rényi conversion likes best, and its ε."""
 
-    def converted(orders: Array) -> Array:
-        return (total.log_moment(orders) + log_chernoff(orders) - log_delta) / orders
+    def converted(orders: Array, log_moments: Array) -> Array:
+        return (log_moments + log_chernoff(orders) - log_delta) / orders
 
-    order = _argmin(converted, total.largest_order)
-    return order, max((float(converted(np.array([order]))[0]) + total.rounding(order) / order) * (1 + 1e-9), 1e-15)
+    order = _best_order(total, converted, math.sqrt(-2 * log_delta / _square(total)), 1, _STRIDES)
+    at = np.array([order])
+    least = float(converted(at, total.log_moment(at))[0]) + total.rounding(order) / order
+    return order, max(least * (1 + 1e-9), 1e-15)
 
 
 def saddle(total: Total, epsilon: float, near: float | None = None) -> float:
     """Return about the order − 1 whose Rényi bound on δ is the least, sought from `near`."""
 
-    def log_bound(orders: Array) -> Array:
-        return total.log_moment(orders) + log_chernoff(orders) - orders * epsilon
+    def log_bound(orders: Array, log_moments: Array) -> Array:
+        return log_moments + log_chernoff(orders) - orders * epsilon
 
-    return _argmin(log_bound, total.largest_order, near)
+    if near is not None:
+        return _best_order(total, log_bound, near, 0, _STRIDES[1:])
+    square = _square(total)
+    near = (epsilon + math.hypot(epsilon, 2 * math.sqrt(square))) / (2 * square)
+    return _best_order(total, log_bound, near, 0, _STRIDES)
 
 
-def _argmin(objective: Callable[[Array], Array], largest: float, near: float | None = None) -> float:
-    """Return where the unimodal objective is least on a logarithmic scale, roughly: any order gives a valid bound.
+def _square(total: Total) -> float:
+    """Return the μ² of the Gaussian release with the same moment at c = 1."""
+    return max(float(total.log_moment(np.ones(1))[0]), 1e-290)
 
-    It climbs down from `near`, or the middle, since moments of far orders cost the most; then parabolas.
+
+def _best_order(
+    total: Total, objective: Callable[[Array, Array], Array], near: float, power: int, strides: Sequence[float]
+) -> float:
+    """Return where a unimodal objective of orders and their log M is least, roughly: any order gives a valid bound.
+
+    It climbs down from `near` by a stride, and again by shorter ones, until log δ, order^`power` times the objective,
+    moves by less than 1.
     """
-    points = np.linspace(_LOWEST_ORDER, math.log(largest), 16)
-    values: dict[int, float] = {}
+    largest, place = math.log(total.largest_order), math.log(max(near, 1e-300))
+    for longest in strides:
+        stride = min(longest, (largest - _LOWEST_ORDER) / 2)
+        middle = min(max(place, _LOWEST_ORDER + stride), largest - stride)
+        places = middle + stride * np.arange(-1, 2)
+        moments = total.log_moment(np.exp(places))
+        while True:
+            values = objective(np.exp(places), moments)
+            side = int(np.argmin(values)) - 1
+            if side == 0 or not _LOWEST_ORDER < places[1] + 1.5 * side * stride < largest:
+                break
+            places, moments = places + side * stride, np.roll(moments, -side)
+            moments[1 + side] = total.log_moment(np.exp(places[[1 + side]]))[0]
+        place = _least_of_parabola(objective, places, moments)
+        if (float(values.max()) - float(values[1])) * math.exp(place * power) < 1:
+            break
+    else:  # moments explode: no parabola
+        place = float(places[1])
+    return math.exp(place)
 
-    def at(index: int) -> float:
-        if not 0 <= index < len(points):
-            return math.inf
-        if index not in values:
-            values[index] = float(objective(np.exp(points[index : index + 1]))[0])
-        return values[index]
 
-    best = 6 if near is None else int(np.abs(points - math.log(near)).argmin())
-    while min(at(best - 1), at(best + 1)) < at(best):
-        best += 1 if at(best + 1) < at(best) else -1
-    lowest, highest = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
-    search = {"bounds": (lowest, highest), "method": "bounded", "options": {"maxiter": 8}}
-    return math.exp(scipy.optimize.minimize_scalar(lambda log: float(objective(np.exp([log]))[0]), **search).x)
+def _least_of_parabola(objective: Callable[[Array, Array], Array], places: Array, moments: Array) -> float:
+    """Return where the objective is least if log M/(c(c + 1)), constant for Gaussian noise, is e^parabola."""
+    orders = np.exp(places)
+    before, at, after = np.log(np.clip(moments / orders / (orders + 1), 1e-250, 1e250)).tolist()
+    logs = at + _AROUND * (after - before) / 2 + _AROUND**2 * (before - 2 * at + after) / 2
+    fine = places[1] + (places[1] - places[0]) * _AROUND
+    orders = np.exp(fine)
+    return float(fine[np.argmin(objective(orders, orders * (orders + 1) * np.exp(np.minimum(logs, 600.0))))])
 
 
 # -- solving for ε ---------------------------------------------------------------------------------
@@ -205,7 +236,14 @@ def solved(profile: Profile, log_delta: float, start: float) -> Certified:
     root, high = _from_above(profile, log_delta, start)
     if high == 0:
         return Certified(0.0, 0.0)
-    low = _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta)
+
+    @cache
+    def lacking(epsilon: float) -> float:
+        return log_delta - profile.log_delta(epsilon).low
+
+    slope = (lacking(root) - lacking(root * (1 - _LITTLE))) / _LITTLE
+    first = max(0.55 * lacking(root) / slope, 2.0**-52) if 0 < slope < math.inf else 2.0**-52
+    low = _moved(root, -1.0, lambda epsilon: lacking(epsilon) <= 0, first)
     return Certified(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
 
 
@@ -220,8 +258,9 @@ def _solved_line(contour: Contour, log_delta: float, start: float) -> Certified:
 def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float, float]:
     """Return about the ε at which the upper end meets `log_delta`, and one beyond it at which it surely is below."""
 
+    @cache
     def above(epsilon: float) -> float:
-        return float(np.clip(profile.log_delta(epsilon).high - log_delta, -50.0, 50.0))
+        return max(-50.0, min(50.0, profile.log_delta(epsilon).high - log_delta))
 
     if above(0.0) <= 0:
         return 0.0, 0.0

@@ -1,9 +1,11 @@
 """The sum of all privacy losses of a composition."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from copy import copy
 from fractions import Fraction
+from itertools import takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -27,7 +29,7 @@ class Total:
     """
 
     def __init__(self, parts: Iterable[tuple[Part, int]], removed: int = 1, curves: bool = False) -> None:
-        rows: dict[type[PrivacyLoss], dict[tuple[object, ...], int]] = {}
+        rows: defaultdict[type[PrivacyLoss], dict[tuple[object, ...], int]] = defaultdict(dict)
         infinite: list[tuple[Fraction, int]] = []
         self.others: list[tuple[Part, int]] = []
         for part, count in parts:
@@ -35,7 +37,7 @@ class Total:
             if pair is None or (curves and not part.pair_has_curve):
                 self.others.append((part, count))
                 continue
-            kind = rows.setdefault(pair.family, {})
+            kind = rows[pair.family]
             kind[pair.row] = kind.get(pair.row, 0) + count
             if pair.impossible:
                 infinite.append((pair.impossible, count))
@@ -56,8 +58,9 @@ class Total:
     @property
     def largest(self) -> float:
         """Return a bound on the sum of the finite losses of the families, above which δ is 0."""
-        sizes = [family.largest for family in self.families]
-        return up_decimal(sum(map(decimal, sizes), Fraction(0))) if all(map(math.isfinite, sizes)) else math.inf
+        sizes = list(takewhile(math.isfinite, (family.largest for family in self.families)))
+        is_finite = len(sizes) == len(self.families)
+        return up_decimal(sum(map(decimal, sizes), Fraction(0))) if is_finite else math.inf
 
     @property
     def knots(self) -> list[float]:
@@ -128,15 +131,15 @@ class Total:
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
         """Return (values, weights, count) of all rows; None where losses are not finitely many."""
-        return _joined([family.atoms() for family in self.families])
+        return _joined(family.atoms() for family in self.families)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return what each row has between the `edges`, under P and Q; None where one is not known."""
-        return _joined([family.cells(edges) for family in self.families])
+        return _joined(family.cells(edges) for family in self.families)
 
     def lattices(self) -> list[Lattice] | None:
         """Return the lattice of each row; None where one has none that is known."""
-        return _joined([family.lattices() for family in self.families])
+        return _joined(family.lattices() for family in self.families)
 
 
 def directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:
@@ -155,7 +158,7 @@ def most_units(parts: Iterable[Part]) -> int:
     return max((part.n_units for part in parts), default=1)
 
 
-def _joined(lists: list[list[T] | None]) -> list[T] | None:
+def _joined(lists: Iterable[list[T] | None]) -> list[T] | None:
     """Return all entries of the lists; None where one is None."""
     joined: list[T] = []
     for entries in lists:

@@ -149,8 +149,11 @@ def _least(
     orders: list[float] = []
 
     @cache
-    def excess(log_noise: float, removed: int = 1) -> float:
-        """Return log of δ over the target; removals usually need more, so the search looks at them alone."""
+    def excess(log_noise: float, removed: int = 1, is_last: bool = False) -> float:
+        """Return log of δ over the target; removals usually need more, so the search looks at them alone.
+
+        At last the order is looked for anew, as the guarantee itself does.
+        """
         guarantee = count * make(math.exp(log_noise))
         closed = guarantee.exact_delta(epsilon)
         if closed is not None:
@@ -158,7 +161,7 @@ def _least(
         total = Total(guarantee.components(), removed)
         if total.others:
             return _log_ratio(1.0, delta)
-        orders.append(saddle(total, epsilon, orders[-1] if orders else None))
+        orders.append(saddle(total, epsilon, orders[-1] if orders and not is_last else None))
         enough = 0.0 if removed else delta  # additions need only be below the target
         return _log_ratio(tight_delta(total, epsilon, orders[-1], least=enough, with_low=False).high, delta)
 
@@ -166,7 +169,7 @@ def _least(
     low, high = _around(excess, math.log(start), lowest, highest)
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
-    while excess(root) > 0 or excess(root, 0) > 0:
+    while excess(root, 1, True) > 0 or excess(root, 0, True) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
     slack = max(_PRECISION, 2 * gap)

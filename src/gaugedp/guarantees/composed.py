@@ -110,6 +110,8 @@ def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
 
 def _sortable(number: Any) -> Any:
     """Return the number, or of guarantees, which have no order, the text."""
+    if isinstance(number, float):
+        return number
     if isinstance(number, tuple):
         return tuple(map(_sortable, number))
     return str(number.to_dict()) if isinstance(number, Guarantee) else number

@@ -1,6 +1,7 @@
 """The exact guarantee of randomized response."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gaugedp._validate import non_negative
 from gaugedp.guarantees.base import Guarantee
@@ -16,6 +17,7 @@ class RandomizedResponseLoss(SameAs, Guarantee):
     """
 
     epsilon_value: float
+    n_units: ClassVar[int] = 1
     written = "{:.12g}".format
 
     def __post_init__(self) -> None:

@@ -1,9 +1,9 @@
 """Losses of Gaussian noise on a Poisson sample, to a unit or to a group."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -11,9 +11,12 @@ import scipy
 from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
+from gaugedp.guarantees.losses.power_means import log_means
 
+Row = tuple[float, float, int, int]
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
 _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
+_WIDE = 20.0  # orders up to so many deviations share their nodes, then those up to four times as large, and so on
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 _FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
@@ -30,17 +33,31 @@ class SubsampledPrivacyLoss(PrivacyLoss):
 
     symmetric: ClassVar[bool] = False
 
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self._known: list[dict[float, float]] = [{} for _ in rows]  # log M of each row at the orders asked for
+        self._tails: dict[float, list[Tail]] = {}  # of each row, by their order
+
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, an upper bound where an order exceeds `_largest_order`."""
-        moments = [
-            count * np.array([_log_moment(float(order), *row) for order in orders])
-            for row, count in zip(self.rows, self.counts, strict=True)
-        ]
-        return np.sum(moments, axis=0)
+        return np.asarray(self.counts @ self._moments(np.asarray(orders).tolist()))
+
+    def _moments(self, orders: list[float]) -> Array:
+        """Return log M, of shape (rows, orders); none is computed twice."""
+        for row, known in zip(self.rows, self._known, strict=True):
+            missing = [order for order in orders if order not in known]
+            if missing:
+                known.update(zip(missing, _log_moments(np.array(missing), *row).tolist(), strict=True))
+        return np.array([[known[order] for order in orders] for known in self._known])
+
+    def _at(self, order: float) -> Iterable[tuple[float, Row]]:
+        """Return log M at `order`, and the row, of each row."""
+        return zip(self._moments([order])[:, 0].tolist(), self.rows, strict=True)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted nodes of the quadrature."""
-        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        rows = zip(self._at(order), self.counts, strict=True)
+        lines = (_line(order, at_axis, heights, row).times(n) for (at_axis, row), n in rows)
         return Line.sum(lines, heights)
 
     def rounding(self, order: float) -> float:
@@ -64,7 +81,9 @@ class SubsampledPrivacyLoss(PrivacyLoss):
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Bound |M| with x moved by iθσ², where r turns and |r^{it}| = e^{−t·arg r} falls in t; θ: the best of some."""
-        return sum(count * _log_tail(order, height, *row) for row, count in zip(self.rows, self.counts, strict=True))
+        if order not in self._tails:
+            self._tails[order] = [_tail(order, log_moment, *row) for log_moment, row in self._at(order)]
+        return float(self.counts @ np.array([tail.bound(height) for tail in self._tails[order]]))
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the profile of one release where the digits last: that of the x beyond which the loss exceeds ε."""
@@ -80,45 +99,30 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         return 300 * sum(removed + added for _, _, removed, added in self.rows)
 
 
-def _line(order: float, heights: Array, rate: float, std: float, removed: int, added: int) -> Line:
+def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
+    _, std, removed, added = row
     high = heights > _FLAT / _turn(std, max(removed, added))
     flat = heights[~high]
-    loss, tilted = _tilted(order, float(flat.max(initial=0.0)), rate, std, removed, added)
+    loss, tilted = _tilted(order, float(flat.max(initial=0.0)), *row)
     near = tilted_line(loss, tilted, flat, 1e3)
-    far = _moved_line(order, heights[high], rate, std, removed, added)
+    if not high.any():
+        return near
+    far = _moved_line(order, log_moment, heights[high], row)
     return Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
 
 
-def _log_moment(order: float, rate: float, std: float, removed: int, added: int) -> float:
-    if order > _largest_order(std):
-        return _log_bound(order, rate, std, removed, added)
-    x, log_weights = _nodes(order, 0.0, rate, std, removed, added)
-    above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
-    log_ratio, log_weights = above - below, log_weights + below
-    if float(((1 + order) * log_ratio).max()) < 600:
-        return math.log1p(_mean_change(order, log_ratio, log_weights))
-    return log_sum(log_weights + (1 + order) * log_ratio)
-
-
-def _mean_change(order: float, log_ratio: Array, log_weights: Array) -> float:
-    """Return the mean of r^e − 1 − e·(r − 1) ≥ 0 under Q, e = 1 + order: it is M − 1, as the mean of r is 1.
-
-    Near r = 1 by the binomial series, then from r^e − r and r − 1; far away r goes to its weight, so that nothing
-    overflows.
-    """
-    small = np.abs(log_ratio) * (2 + order) < 0.1
-    x = np.expm1(log_ratio[small])
-    term = (1 + order) * order / 2 * x * x
-    series = term
-    for k in range(3, 18):
-        term = term * (order - k + 2) / k * x
-        series = series + term
-    middle, large = ~small & (np.abs(log_ratio) < 1), np.abs(log_ratio) >= 1
-    near, far = log_ratio[middle], log_ratio[large]
-    changes = np.exp(near) * np.expm1(order * near) - order * np.expm1(near)
-    below, above = np.exp(log_weights[large]), np.exp(log_weights[large] + far)
-    rest = above * np.expm1(order * far) + order * (below - above)
-    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[middle]) @ changes + rest.sum())
+def _log_moments(orders: Array, rate: float, std: float, removed: int, added: int) -> Array:
+    """Return log M at the `orders`; those of one size share their nodes."""
+    logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (_WIDE * std)) // 2
+    beyond = orders > _largest_order(std)
+    logs[beyond] = [_log_bound(order, rate, std, removed, added) for order in orders[beyond].tolist()]
+    for size in set(sizes[~beyond].tolist()):
+        like = np.flatnonzero(~beyond & (sizes == size))
+        x, log_weights = _nodes(float(orders[like].max()), 0.0, rate, std, removed, added)
+        above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
+        for block in blocks(len(like), len(x)):
+            logs[like[block]] = log_means(orders[like[block], None], above - below, log_weights + below)
+    return logs
 
 
 def _largest_order(std: float) -> float:
@@ -246,12 +250,16 @@ def _log_mixture(x: Array, rate: float, std: float, size: int) -> Array:
     exponents = k * (2 * x - k) / (2 * std**2)
     change = np.exp(log_chances[1:]) @ np.expm1(np.minimum(exponents, 30.0))
     near = (exponents.max(axis=0) < 30) & (change > -0.5)
+    if near.all():
+        return np.asarray(np.log1p(change))
     logs = np.logaddexp.reduce(log_chances[1:, None] + exponents, axis=0)
     return np.where(near, np.log1p(np.maximum(change, -0.5)), np.logaddexp(log_chances[0], logs))
 
 
 def _turned_mixture(x: Array, turns: Array | float, rate: float, std: float, size: int) -> Array:
     """Return log A at x + iθσ², θ the `turns`, of shape (turns, x): its argument is between 0 and `size`·θ."""
+    if size == 0:
+        return np.zeros((np.size(turns), len(x)), dtype=complex)
     logs = [
         log_chance + k * (2 * x - k) / (2 * std**2) + 1j * k * np.reshape(turns, (-1, 1))
         for k, log_chance in enumerate(_log_chances(size, rate).tolist())
@@ -292,7 +300,22 @@ def _tilted(order: float, height: float, rate: float, std: float, removed: int, 
     return (above - below)[counts], tilted[counts] / tilted[counts].sum()
 
 
-def _log_tail(order: float, height: float, rate: float, std: float, removed: int, added: int) -> float:
+class Tail(NamedTuple):
+    """|M(c + it)/M(c)| on lines that are moved by several turns: Σ e^(`logs` − t·`arguments`), and what that loses."""
+
+    logs: Array
+    arguments: Array
+    lost: Array
+
+    def bound(self, height: float) -> float:
+        """Return the least of the bounds on its log for t ≥ `height`."""
+        logs = self.logs - height * self.arguments
+        largest = logs.max(axis=1)
+        sums = np.log(np.exp(logs - largest[:, None]).sum(axis=1)) + largest
+        return min(0.0, float(np.logaddexp(sums, self.lost).min()) + 1e-6)
+
+
+def _tail(order: float, log_moment: float, rate: float, std: float, removed: int, added: int) -> Tail:
     turns = _turns(std)[0]
     turns = turns[turns <= _turn(std, max(removed, added))]
     step = _tail_step(turns, std, order * added)
@@ -300,13 +323,9 @@ def _log_tail(order: float, height: float, rate: float, std: float, removed: int
     log_weights = math.log(step / (std * math.sqrt(2 * math.pi))) - x**2 / (2 * std**2)
     above = _turned_mixture(x, turns, rate, std, removed)
     below = np.conj(_turned_mixture(-x, turns, rate, std, added))
-    exponents = (1 + order) * above.real - order * below.real - height * (above - below).imag
-    logs = exponents + log_weights + ((turns * std) ** 2 / 2)[:, None]
-    peak = logs.max(axis=1, keepdims=True)
-    bounds = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
-    log_moment = _log_moment(order, rate, std, removed, added)
-    bounds = np.logaddexp(bounds - log_moment, (turns * std) ** 2 / 2 - _UNSEEN)
-    return min(0.0, float(bounds.min()) + 1e-6)
+    spread = (turns * std) ** 2 / 2
+    logs = (1 + order) * above.real - order * below.real + log_weights + (spread - log_moment)[:, None]
+    return Tail(logs, (above - below).imag, spread - _UNSEEN)
 
 
 def _tail_step(turns: Array, std: float, falling: float) -> float:
@@ -325,12 +344,13 @@ def _turn(std: float, size: int) -> float:
     return min(1.5, 2 / std, _HALF_TURN / size)
 
 
-def _moved_line(order: float, heights: Array, rate: float, std: float, removed: int, added: int) -> Line:
+def _moved_line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
     """Return the line at large heights, with x moved so that the integrand falls instead of turning.
 
     On x + iθ′σ², 0 < θ′ < 2θ, it is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights, which bounds the
     error of the trapezoid rule.
     """
+    rate, std, removed, added = row
     turn = min(_turn(std, max(removed, added)), 0.7 if added else math.inf)
     bend = -order * added * math.log(math.cos(turn)) if added else 0.0
     step = 2 * math.pi * turn * std**2 / (_digits(rate) + 2 * (turn * std) ** 2 + bend)
@@ -338,7 +358,7 @@ def _moved_line(order: float, heights: Array, rate: float, std: float, removed: 
     above = _turned_mixture(x, turn, rate, std, removed)[0]
     below = np.conj(_turned_mixture(-x, turn, rate, std, added)[0])
     logs = math.log(step / (std * math.sqrt(2 * math.pi))) - (x + 1j * turn * std**2) ** 2 / (2 * std**2)
-    logs = logs + (order + 1) * above - order * below - _log_moment(order, rate, std, removed, added)
+    logs = logs + (order + 1) * above - order * below - log_moment
     size = float(np.exp(logs.real).sum())
     ratio = np.empty(len(heights), dtype=complex)
     for block in blocks(len(heights), 2 * len(x)):
