@@ -1,6 +1,5 @@
 """`synthesize`: rows that keep released tables of counts, made from these alone."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._files import check_ending
+from gaugedp._files import check_ending, write_csv
 from gaugedp._validate import whole
 from gaugedp.answer import Release
 from gaugedp.entropy import Entropy, system_rng
@@ -76,8 +75,7 @@ class SyntheticRows:
 
     def save_csv(self, path: str | Path) -> None:
         """Write the rows; a number that is missing is an empty field."""
-        check_ending(path, ".csv")
-        _write_csv(path, self.columns)
+        write_csv(path, [{name: _fields(column) for name, column in self.columns.items()}])
 
     def save_parquet(self, path: str | Path) -> None:
         """Write the rows to a Parquet file; a number that is missing is NaN."""
@@ -88,8 +86,7 @@ class SyntheticRows:
 
     def save_beside(self, path: str | Path) -> None:
         """Write the columns of `beside`."""
-        check_ending(path, ".csv")
-        _write_csv(path, self.beside)
+        write_csv(path, [{name: _fields(column) for name, column in self.beside.items()}])
 
     @cached_property
     def beside(self) -> dict[str, np.ndarray]:
@@ -124,13 +121,6 @@ class SyntheticRows:
 
     def __repr__(self) -> str:
         return f"SyntheticRows({len(self.cells):,} rows, {len(self.columns)} columns)"
-
-
-def _write_csv(path: str | Path, columns: dict[str, np.ndarray]) -> None:
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*map(_fields, columns.values()), strict=True))
 
 
 def _fields(column: np.ndarray) -> list[Any]:
