@@ -9,7 +9,6 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 
@@ -28,7 +27,7 @@ def chart(body: Body) -> np.ndarray:
     """Return a basis of the span whose vectors lie on the boundary of the body, or in it, shape (d, rank)."""
     match body:
         case Polytope():
-            return body.factor * distinct_generators(body).frame.columns
+            return body.factor * body.distinct.frame.columns
         case Ellipsoid():
             return body.frame.columns
         case LinearImage():
@@ -36,11 +35,6 @@ def chart(body: Body) -> np.ndarray:
             return body.matrix @ chart(body.body)
     axes = body.span.T
     return (axes / body.gauge(axes)[:, None]).T
-
-
-def distinct_generators(body: Polytope) -> Prepared:
-    """Return points v_j, made ready, with the body as factor·conv{±v_j}."""
-    return prepared(body.symmetric_columns()) if body.differences else body.prepared
 
 
 def check_one_to_one(body: LinearImage) -> None:
