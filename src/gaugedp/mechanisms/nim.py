@@ -23,8 +23,8 @@ from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattic
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.known_laws import Known
 from gaugedp.samplers.mapped import Mapped, Summed
-from gaugedp.samplers.moments import moments
 from gaugedp.samplers.reals import UNIT
+from gaugedp.samplers.uniform import moments
 
 _THINNEST = 1e-12  # of mean squares: a million times in length
 _SPLITS = 1 + 1e-6  # covers the rounding of the splits at such lengths
