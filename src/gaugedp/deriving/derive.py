@@ -10,9 +10,10 @@ import numpy as np
 from gaugedp._names import parts
 from gaugedp._validate import between
 from gaugedp.answer import Release
+from gaugedp.deriving.figures import Interval
 from gaugedp.deriving.source import Source
 from gaugedp.deriving.summed import Summed, Sums
-from gaugedp.deriving.terms import FigureTerm, Interval, figure_term
+from gaugedp.deriving.terms import FigureTerm, figure_term
 from gaugedp.domain import Domain
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
