@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import gaugedp as gd
-from gaugedp.synthesis import model, rounds
+from gaugedp.synthesis import rounds
 
 ACS = Path(__file__).resolve().parents[1] / "examples" / "acs" / "acs_ma2018.csv"
 CATEGORIES = ["SEX", "MSP", "RAC1P", "HOUSING_TYPE", "INDP_CAT", "EDU", "PINCP_DECILE"]
@@ -42,22 +42,22 @@ def errors(cells: pd.DataFrame, sizes: dict[str, int], first: int, steps: int) -
     """Return the errors of rows, for each seed, under settings."""
     domain = gd.Domain.of(**{name: gd.integers(0, size - 1) for name, size in sizes.items()})
     expected, table = gd.marginals(domain, *itertools.combinations(sizes, 3)), gd.Table.scan(cells, domain=domain)
-    before = rounds._ROUNDS, model._STEPS
-    rounds._ROUNDS, model._STEPS = first, steps
+    before = rounds._ROUNDS, rounds._STEPS
+    rounds._ROUNDS, rounds._STEPS = first, steps
     seen = []
     for seed in SEEDS:
         ledger, rng = gd.Ledger.in_memory(gd.ZCDP(1e12)), gd.research_rng(seed)
         released = gd.release_adaptively(expected, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
         made = gd.draw_rows(released, rng=gd.research_rng(seed)).columns
         seen.append(error(pd.DataFrame({name: made[name].astype(int) for name in sizes}), cells, sizes))
-    rounds._ROUNDS, model._STEPS = before
+    rounds._ROUNDS, rounds._STEPS = before
     return seen
 
 
 def settings_section() -> str:
     """Return what the page says of the settings."""
     cells, sizes = survey()
-    tried = [(first, model._STEPS) for first in ROUNDS] + [(rounds._ROUNDS, steps) for steps in STEPS]
+    tried = [(first, rounds._STEPS) for first in ROUNDS] + [(rounds._ROUNDS, steps) for steps in STEPS]
     lines = []
     for first, steps in tried:
         seen = errors(cells, sizes, first, steps)
@@ -66,7 +66,7 @@ def settings_section() -> str:
     return (
         f"## Settings\n\nThe share of the price that the attributes alone take, and the steps of a fit, on another "
         f"table: ACS Massachusetts\n2018, {len(cells):,} rows, {len(sizes)} attributes, ε = {EPSILON:g}. "
-        f"1/{rounds._ROUNDS} and {model._STEPS} are built in.\n\n| first share | steps | error |\n|---|---|---|\n"
+        f"1/{rounds._ROUNDS} and {rounds._STEPS} are built in.\n\n| first share | steps | error |\n|---|---|---|\n"
         + "\n".join(lines)
         + "\n\n"
     )

@@ -1,10 +1,13 @@
 """Names of files that are written, and what stands in their place while they are."""
 
+import csv
 import os
 import re
 import shutil
 import socket
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from gaugedp.errors import InvalidRequest
 
@@ -23,6 +26,27 @@ def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written
             f"Give a name that ends in {kind}.",
             undone,
         )
+
+
+def write_csv(path: str | Path, blocks: Iterable[Mapping[str, Iterable[Any]]]) -> None:
+    """Write blocks of columns one below another, under the names of the first."""
+    check_ending(path, ".csv")
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        for number, block in enumerate(blocks):
+            if number == 0:
+                writer.writerow(block)
+            writer.writerows(zip(*block.values(), strict=True))
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names of the files in a folder on the disk, where the system can do so."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def part_prefix(folder: Path) -> str:

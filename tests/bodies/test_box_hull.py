@@ -15,7 +15,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.direct import uniform_direct
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.moments import moments
+from gaugedp.samplers.uniform import moments
 from tests.queries.strategies import examples
 
 ALARM = 1e-5  # each p-value's chance of a false alarm

@@ -14,7 +14,7 @@ from gaugedp.bounds.sphere import certified_volume
 from gaugedp.bounds.volume import bound_from_volume
 from gaugedp.guarantees import PureDP
 from gaugedp.mechanisms import KNorm
-from gaugedp.samplers.moments import moments
+from gaugedp.samplers.uniform import moments
 
 RNG = np.random.default_rng(5)
 LONG = np.diag([1e4, 1.0, 1.0, 1e-3, 1.0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gaugedp.deriving.figures import Linear, Quotient, beyond, difference, gini, lowest, ratio
+from gaugedp.deriving.figures import Highest, Quotient, beyond, difference, gini, lowest, ratio
 
 MISSES = 0.05
 VALUES = np.array([5.0, 15, 25, 35])
@@ -16,7 +16,7 @@ def draws(*scales: float) -> np.ndarray:
 
 def test_an_end_of_a_linear_quotient_is_where_the_noise_reaches() -> None:
     noise, numbers = draws(1, 1), np.array([50.0, 100])
-    share = Quotient(Linear(np.array([1.0, 0])), Linear(np.array([0, 1.0])), 0.0, 1.0, 0.5)
+    share = Quotient(Highest(np.array([[1.0, 0]])), Highest(np.array([[0, 1.0]])), 0.0, 1.0, 0.5)
     ends = share.under(noise).ends(numbers, MISSES)
     assert ends[0] < 0.5 < ends[1]
     for end in ends:

@@ -8,8 +8,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, Polytope
-from gaugedp.mechanisms.nested_law import Level, nested_law
-from gaugedp.mechanisms.nim import NIM, Nested
+from gaugedp.mechanisms.nim import NIM, Level, Nested, nested_law
 from gaugedp.samplers.cone_noise import ConeNoise
 from gaugedp.samplers.mapped import Mapped, Summed
 from gaugedp.samplers.reals import rounded

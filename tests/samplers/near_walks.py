@@ -12,7 +12,7 @@ from gaugedp._validate import positive
 from gaugedp.bodies import Body
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import normals, uniforms
-from gaugedp.samplers.walks import chart, gathered
+from tests.samplers.walks import chart, gathered
 
 
 @dataclass(eq=False)

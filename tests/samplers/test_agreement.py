@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.bodies import Polytope, prepared
-from gaugedp.samplers.diagnostics import estimate
+from gaugedp.bodies import Polytope
 from gaugedp.samplers.facets import MOST_HULL_POINTS
 from gaugedp.samplers.gauge_noise import ByFacets, ByWalk
-from gaugedp.samplers.hit_and_run import hit_and_run
+from tests.samplers.dependent import estimate
+from tests.samplers.hit_and_run import hit_and_run
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
 
 pytestmark = pytest.mark.statistical
@@ -31,7 +31,7 @@ BODIES = {
 
 def scaled_lengths(body: Polytope, points: np.ndarray) -> np.ndarray:
     """Lengths in coordinates of a basis of generators, in which no direction is tiny."""
-    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    ready = body.distinct
     coordinates, inside = ready.frame.coordinates(points.reshape(-1, body.ambient_dim))
     assert inside.all()
     return np.linalg.norm(coordinates, axis=1).reshape(points.shape[:-1]) / body.factor
@@ -53,7 +53,7 @@ def by_hit_and_run(body: Polytope) -> tuple[float, float]:
 def test_samplers_agree(name: str) -> None:
     """E‖Z‖ in coordinates: each pair within 3.5 of their standard errors, on every body (29 pairs: 1 % false alarm)."""
     body = BODIES[name]
-    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    ready = body.distinct
     results = {"walk": by_noise(ByWalk(ready, body.factor), body), "hit and run": by_hit_and_run(body)}
     if ready.coordinates.shape[1] <= MOST_HULL_POINTS.get(ready.rank, 0):
         results["list"] = by_noise(ByFacets(ready, body.factor), body)

@@ -10,13 +10,12 @@ import scipy.stats
 
 import gaugedp as gd
 from gaugedp.bodies import Polytope
-from gaugedp.samplers import whole_cones
-from gaugedp.samplers.cone_noise import ConeNoise
+from gaugedp.samplers import cone_noise
+from gaugedp.samplers.cone_noise import ConeNoise, pulled
 from gaugedp.samplers.facets import ListedFacets
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import rounded, rounded_draws
 from gaugedp.samplers.shares import Shares
-from gaugedp.samplers.whole_cones import pulled
 from tests.samplers.tape import MANY, Tape, tape
 
 ROOTS = np.hstack(
@@ -71,9 +70,9 @@ def test_every_direction_is_in_as_many_cones(name: str) -> None:
 
 def test_a_list_that_leaves_a_gap_or_overlaps_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     facets = ListedFacets(BODIES["reals"])
-    prove = whole_cones.proved_cones
+    prove = cone_noise.proved_cones
     assert prove(BODIES["reals"], facets.basis, facets.signs) is not None
-    monkeypatch.setattr(whole_cones, "pulled", lambda _: np.zeros((0,)))
+    monkeypatch.setattr(cone_noise, "pulled", lambda _: np.zeros((0,)))
     for places in (slice(1, None), [*range(len(facets.basis)), 0]):
         assert prove(BODIES["reals"], facets.basis[places], facets.signs[places]) is None
     inner = np.hstack([BODIES["reals"], 3 * BODIES["reals"][:, :1]])  # the first facets do not support this hull

@@ -12,8 +12,9 @@ from gaugedp.bodies import LpBall, Polytope, image
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import normals
-from gaugedp.samplers.diagnostics import autocorrelation_time, estimate
+from gaugedp.samplers.diagnostics import autocorrelation_time
 from gaugedp.samplers.direct import uniform_direct
+from tests.samplers.dependent import estimate
 from tests.samplers.uniformity import gauge_power_test, odd_functionals
 
 

@@ -6,8 +6,7 @@ from scipy import stats
 from scipy.special import xlogy
 
 import gaugedp as gd
-from gaugedp.samplers.entropic import EntropicOracle
-from gaugedp.samplers.log_concave import ThreeTangents
+from gaugedp.samplers.entropic import EntropicOracle, ThreeTangents
 from gaugedp.samplers.split import SplitSampler
 
 pytestmark = pytest.mark.statistical

@@ -11,12 +11,13 @@ from gaugedp.bodies import Body, LinearImage, LpBall, MinkowskiSum, Polytope, Sc
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals
-from gaugedp.samplers.diagnostics import autocorrelation_time, estimate
+from gaugedp.samplers.diagnostics import autocorrelation_time
 from gaugedp.samplers.direct import uniform_direct
-from gaugedp.samplers.hit_and_run import GaugeWalk, PolytopeWalk, hit_and_run
-from gaugedp.samplers.walks import gathered
 from tests.bodies.zoo import ZOO, Member
+from tests.samplers.dependent import estimate
+from tests.samplers.hit_and_run import GaugeWalk, PolytopeWalk, hit_and_run
 from tests.samplers.uniformity import gauge_power_test, odd_functionals
+from tests.samplers.walks import gathered
 
 CHAINS = 128
 NOISE = np.random.default_rng(7).normal(size=(5, 8))

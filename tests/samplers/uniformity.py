@@ -8,7 +8,7 @@ import scipy
 
 from gaugedp.bodies import Body
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.diagnostics import estimate
+from tests.samplers.dependent import estimate
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """A name for a body by what it is, so that what was computed for it once can be found again."""
 
 import hashlib
-from functools import singledispatch
 
 import numpy as np
 
@@ -12,37 +11,21 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
 
 
-@singledispatch
 def digest(body: Body) -> str:
     """Return a hash of a body: equal for equal parameters, and different, but for collisions of SHA-256, otherwise."""
+    match body:
+        case BoxHull():
+            facts = f"BoxHull {body.factor!r} {body.differences} {body.with_zero} {body.generators.whole_numbers}"
+            return _hash(facts, np.array([body.generators.low, body.generators.high]))
+        case Polytope():
+            return _hash(f"Polytope {body.factor!r} {body.differences} {body.with_zero}", body.columns())
+        case Ellipsoid():
+            return _hash("Ellipsoid", body.matrix)
+        case LinearImage():
+            return _hash("LinearImage", digest(body.body), body.matrix)
+        case MinkowskiSum():
+            return _hash("MinkowskiSum", digest(body.one), digest(body.other))
     return _hash(repr(body), str(vars(body)))
-
-
-@digest.register
-def _(body: Polytope) -> str:
-    facts = f"Polytope {body.factor!r} {body.differences} {body.with_zero}"
-    return _hash(facts, body.columns())
-
-
-@digest.register
-def _(body: BoxHull) -> str:
-    facts = f"BoxHull {body.factor!r} {body.differences} {body.with_zero} {body.generators.whole_numbers}"
-    return _hash(facts, np.array([body.generators.low, body.generators.high]))
-
-
-@digest.register
-def _(body: Ellipsoid) -> str:
-    return _hash("Ellipsoid", body.matrix)
-
-
-@digest.register
-def _(body: LinearImage) -> str:
-    return _hash("LinearImage", digest(body.body), body.matrix)
-
-
-@digest.register
-def _(body: MinkowskiSum) -> str:
-    return _hash("MinkowskiSum", digest(body.one), digest(body.other))
 
 
 def _hash(*parts: str | np.ndarray) -> str:

@@ -1,7 +1,6 @@
 """New bodies from old ones: multiples, sums, linear images and projections."""
 
 from dataclasses import replace
-from functools import singledispatch
 from typing import cast
 
 import numpy as np
@@ -25,43 +24,20 @@ _ORTHONORMAL = 1e-9
 def scaled(body: Body, factor: float) -> Body:
     """Return {factor·z : z ∈ body}, a body of the same kind: gauges are divided by the factor, supports multiplied."""
     positive(factor=factor)
-    return _scaled(body, factor)
-
-
-@singledispatch
-def _scaled(body: Body, factor: float) -> Body:
+    match body:
+        case LpBall() | SchattenBall():
+            return replace(body, size=factor * body.size)
+        case Polytope():
+            return replace(body, factor=factor * body.factor)
+        case Ellipsoid():
+            return Ellipsoid(factor * body.matrix)
+        case LinearImage():
+            return LinearImage(body.body, factor * body.matrix)
+        case Product():
+            return Product(tuple(scaled(part, factor) for part in body.parts))
+        case MinkowskiSum():
+            return MinkowskiSum(scaled(body.one, factor), scaled(body.other, factor))
     return LinearImage(body, factor * np.eye(body.ambient_dim))
-
-
-@_scaled.register(LpBall)
-@_scaled.register(SchattenBall)
-def _(body: LpBall | SchattenBall, factor: float) -> Body:
-    return replace(body, size=factor * body.size)
-
-
-@_scaled.register
-def _(body: Polytope, factor: float) -> Body:
-    return replace(body, factor=factor * body.factor)
-
-
-@_scaled.register
-def _(body: Ellipsoid, factor: float) -> Body:
-    return Ellipsoid(factor * body.matrix)
-
-
-@_scaled.register
-def _(body: LinearImage, factor: float) -> Body:
-    return LinearImage(body.body, factor * body.matrix)
-
-
-@_scaled.register
-def _(body: Product, factor: float) -> Body:
-    return Product(tuple(_scaled(part, factor) for part in body.parts))
-
-
-@_scaled.register
-def _(body: MinkowskiSum, factor: float) -> Body:
-    return MinkowskiSum(_scaled(body.one, factor), _scaled(body.other, factor))
 
 
 def image(body: Body, matrix: np.ndarray) -> Body:
@@ -80,19 +56,25 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     return _image(body, array)
 
 
-@singledispatch
 def _image(body: Body, matrix: np.ndarray) -> Body:
+    match body:
+        case BoxHull():
+            return _image_of_hull(body, matrix)
+        case Polytope():
+            return replace(body, generators=MatrixGenerators(matrix @ body.columns()))
+        case Ellipsoid():
+            return Ellipsoid(matrix @ body.matrix)
+        case LpBall():
+            return _image_of_ball(body, matrix)
+        case LinearImage():
+            return image(body.body, matrix @ body.matrix)
+        case MinkowskiSum():
+            return minkowski_sum(_image(body.one, matrix), _image(body.other, matrix))
     return LinearImage(body, matrix)
 
 
-@_image.register
-def _(body: Polytope, matrix: np.ndarray) -> Body:
-    return replace(body, generators=MatrixGenerators(matrix @ body.columns()))
-
-
-@_image.register
-def _(body: BoxHull, matrix: np.ndarray) -> Body:
-    """Another such body under a diagonal matrix; else a polytope where the corners can be listed."""
+def _image_of_hull(body: BoxHull, matrix: np.ndarray) -> Body:
+    """Return another such body under a diagonal matrix; else a polytope where the corners can be listed."""
     if matrix.shape[0] != matrix.shape[1] or (matrix != np.diag(np.diag(matrix))).any():
         listed = body.generators.n_generators * body.ambient_dim <= MOST_DENSE
         return _image(body.listed, matrix) if listed else LinearImage(body, matrix)
@@ -100,13 +82,7 @@ def _(body: BoxHull, matrix: np.ndarray) -> Body:
     return replace(body, generators=Corners(tuple(ends.min(axis=0)), tuple(ends.max(axis=0))))
 
 
-@_image.register
-def _(body: Ellipsoid, matrix: np.ndarray) -> Body:
-    return Ellipsoid(matrix @ body.matrix)
-
-
-@_image.register
-def _(body: LpBall, matrix: np.ndarray) -> Body:
+def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
     """Of the ball's shadow, the ball of fewer coordinates, where the matrix has columns of zeros."""
     if body.p == 1:
         return Polytope.symmetric_hull(matrix, body.size)
@@ -114,16 +90,6 @@ def _(body: LpBall, matrix: np.ndarray) -> Body:
         return Ellipsoid(body.size * matrix)
     moving = matrix.any(axis=0)
     return LinearImage(replace(body, d=int(moving.sum())), matrix[:, moving])
-
-
-@_image.register
-def _(body: LinearImage, matrix: np.ndarray) -> Body:
-    return image(body.body, matrix @ body.matrix)
-
-
-@_image.register
-def _(body: MinkowskiSum, matrix: np.ndarray) -> Body:
-    return minkowski_sum(_image(body.one, matrix), _image(body.other, matrix))
 
 
 def project(body: Body, basis: np.ndarray) -> Body:

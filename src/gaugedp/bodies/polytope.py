@@ -74,6 +74,11 @@ class Polytope(Body):
         """The generators, or their differences from the first, distinct and with a basis; without the factor."""
         return prepared(self._from_one_end)
 
+    @cached_property
+    def distinct(self) -> Prepared:
+        """Points v_j, distinct and with a basis, with the body as factor·conv{±v_j}."""
+        return prepared(self.symmetric_columns()) if self.differences else self.prepared
+
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return factor times the largest norm of a generator, or of a difference of two; see the generators."""
         if not self.differences:

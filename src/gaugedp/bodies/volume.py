@@ -13,7 +13,7 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.frame import Frame
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.prepare import Prepared
 from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
@@ -122,7 +122,7 @@ def _(body: Product) -> Volume:
 @volume.register
 def _(body: Polytope) -> Volume:
     """The hull by its facets, or a cross-polytope in it."""
-    generators = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    generators = body.distinct
     rank, count = generators.coordinates.shape
     cross = Volume(rank * (_LOG_2 + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
     if rank in (1, count):

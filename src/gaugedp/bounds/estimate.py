@@ -6,7 +6,6 @@ import numpy as np
 
 from gaugedp._validate import whole
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import prepared
 from gaugedp.bodies.volume import Volume, volume
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
@@ -33,7 +32,7 @@ def estimated_volume(body: Polytope, rng: Entropy | None = None, strata: int = 2
     whole(minimum=1, strata=strata, chains=chains)
     if not isinstance(body, Polytope):
         raise InvalidRequest(f"{body!r} is not a polytope.", "Use bodies.volume.")
-    generators = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    generators = body.distinct
     rank, count = generators.coordinates.shape
     if rank in (1, count):
         return volume(body)

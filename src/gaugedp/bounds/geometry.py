@@ -24,7 +24,7 @@ from gaugedp.mechanisms.choose import candidates
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.nim import NIM
-from gaugedp.samplers.moments import Moments, moments
+from gaugedp.samplers.uniform import Moments, moments
 
 _MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than seconds
 _DRAWS, _KEY = 600, 7

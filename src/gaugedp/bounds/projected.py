@@ -1,7 +1,6 @@
 """Lower bounds from the shadows of a body: nested projections put together, and the best bound there is."""
 
 import math
-from functools import singledispatch
 from itertools import pairwise
 
 import numpy as np
@@ -145,32 +144,24 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
     return values[::-1], span @ vectors[:, ::-1]
 
 
-@singledispatch
 def _spread(body: Body) -> np.ndarray:
-    """Return a covariance that has about the directions of the body's, shape (d, d): here those of its span."""
+    """Return a covariance that has about the directions of the body's, shape (d, d): at the least those of its span."""
+    match body:
+        case Polytope():
+            return _spread_of_generators(body)
+        case Ellipsoid():
+            return body.matrix @ body.matrix.T
+        case LinearImage():
+            return body.matrix @ _spread(body.body) @ body.matrix.T
+        case MinkowskiSum():
+            return _spread(body.one) + _spread(body.other)
     return body.span @ body.span.T
 
 
-@_spread.register
-def _(body: Polytope) -> np.ndarray:
+def _spread_of_generators(body: Polytope) -> np.ndarray:
     """The second moment of the generators; of their differences, n·Σvvᵀ − (Σv)(Σv)ᵀ, up to a factor."""
     columns = body.columns()
     columns = columns / (np.abs(columns).max() or 1.0)
     count = columns.shape[1] + body.with_zero
     total = columns.sum(axis=1) if body.differences else np.zeros(len(columns))
     return columns @ columns.T - np.outer(total, total) / count
-
-
-@_spread.register
-def _(body: Ellipsoid) -> np.ndarray:
-    return body.matrix @ body.matrix.T
-
-
-@_spread.register
-def _(body: LinearImage) -> np.ndarray:
-    return body.matrix @ _spread(body.body) @ body.matrix.T
-
-
-@_spread.register
-def _(body: MinkowskiSum) -> np.ndarray:
-    return _spread(body.one) + _spread(body.other)

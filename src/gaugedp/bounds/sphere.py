@@ -1,7 +1,7 @@
 """The volume of a polytope of any rank from below, with a stated confidence, by independent draws on the sphere."""
 
 import math
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _STAKES = tuple(np.geomspace(0.003, 0.95, 24).tolist())
 _ROUNDING = 1e-9  # of a logarithm: far more than sums of some thousand terms lose
 
 
-@singledispatch
-def certified_volume(body: Body) -> Volume | None:  # noqa: ARG001 - other bodies
+def certified_volume(body: Body) -> Volume | None:
     """Return a number that log vol_r(K) is at least with confidence 1 − 1e−9; None for other bodies than polytopes.
 
     Theorem (docs/theory/lower-bound.md, theorem 7). For θ uniform on the unit sphere of ℝ^r, L regular and 0 < s ≤ r,
@@ -35,11 +34,8 @@ def certified_volume(body: Body) -> Volume | None:  # noqa: ARG001 - other bodie
     L is a root of the second moment of the generators; s and b are the best for a pilot with draws of its own. None,
     too, where the draws would take longer than a second or so.
     """
-    return None
-
-
-@certified_volume.register
-def _(body: Polytope) -> Volume | None:
+    if not isinstance(body, Polytope):
+        return None
     columns = body.representation
     count = min(_MOST, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
     log, error = body.prepared.frame.log_volume

@@ -12,8 +12,7 @@ from gaugedp.audit import audit as run_audit
 from gaugedp.audit.neighbours import neighbours
 from gaugedp.cli.shared import (
     cell,
-    check_apart,
-    check_writable,
+    check_files,
     guarantee_options,
     load,
     number,
@@ -56,9 +55,7 @@ def audit(
     """
     domain, unit = load(domain_path)
     guarantee = numbers(**options)
-    if report:
-        check_apart({"domain file": domain_path}, {"report": report})
-        check_writable(report, ".html")
+    check_files({"domain file": domain_path}, report=(report or None, ".html"))
     planned = make_plan(query(domain, text), unit, **guarantee)
     mechanism = _named(planned, name)
     low, high = neighbours(mechanism)

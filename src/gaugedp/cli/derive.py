@@ -1,16 +1,13 @@
 """`gaugedp derive`: figures computed from a release that exists, at no cost."""
 
-from pathlib import Path
-
 import click
 
 from gaugedp.answer import Release
 from gaugedp.cli.output import hand_over
 from gaugedp.cli.release import show_answers
-from gaugedp.cli.shared import check_apart, check_writable, number
+from gaugedp.cli.shared import check_files, number, read_text
 from gaugedp.deriving.derive import derive as make
 from gaugedp.domain import Domain
-from gaugedp.errors import InvalidRequest
 from gaugedp.publication.publication import Publication
 
 
@@ -37,12 +34,9 @@ def derive(
 
     Nothing is read but that file, and nothing is spent. Intervals follow from the noise of the release.
     """
-    files, kinds = {"out": out, "report": report, "save": save}, {"out": ".csv", "report": ".html", "save": ".json"}
-    check_apart({"release": path}, files)
-    for role, place in files.items():
-        check_writable(place, kinds[role])
+    check_files({"release": path}, out=(out, ".csv"), report=(report, ".html"), save=(save, ".json"))
     figures = make(
-        _read(path),
+        Release.from_json(read_text(path, "what --save or gaugedp publish wrote")),
         text,
         domain=Domain.load(domain_path) if domain_path else None,
         planned=Publication.load(publication).plan() if publication else None,
@@ -50,13 +44,6 @@ def derive(
     )
     writers = [(figures.save_csv, out), (figures.save_html, report), (figures.save_json, save)]
     hand_over("figures", writers, lambda: _show(figures))
-
-
-def _read(path: str) -> Release:
-    try:
-        return Release.from_json(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InvalidRequest(f"{path!r} cannot be read.", "Give what --save or gaugedp publish wrote.") from None
 
 
 def _show(figures: Release) -> None:

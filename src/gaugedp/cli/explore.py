@@ -9,7 +9,7 @@ import click
 from gaugedp._numbers import exact
 from gaugedp.answer import Release, check_released
 from gaugedp.cli.output import write_beside
-from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
+from gaugedp.cli.shared import check_files, load, number, question_options, read_text
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries import query
@@ -44,8 +44,7 @@ def explore(
     limit = number("seconds", seconds)
     if not limit >= 0:
         raise InvalidRequest(f"seconds is {seconds!r}.", "Give seconds as a number of at least 0.")
-    check_apart({"domain file": domain_path, **({"release": released} if released else {})}, {"out": out})
-    check_writable(out, ".html")
+    check_files({"domain file": domain_path, **({"release": released} if released else {})}, out=(out, ".html"))
     explored = _write(Path(out), (question, unit, start, limit), _read(released, question))
     if as_json:
         click.echo(json.dumps(explored.to_dict()))
@@ -56,10 +55,7 @@ def explore(
 def _read(path: str | None, question: Query) -> Release | None:
     if path is None:
         return None
-    try:
-        release = Release.from_json(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InvalidRequest(f"{path!r} cannot be read.", "Give what `gaugedp release --save` wrote.") from None
+    release = Release.from_json(read_text(path, "what `gaugedp release --save` wrote"))
     check_released(release, question)
     return release
 

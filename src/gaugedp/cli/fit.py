@@ -81,7 +81,7 @@ def fit(
     guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
     stage.key = checked_key(key)
     read = {"table": table, "domain file": domain_path, "ledger": payment.ledger}
-    check_files(read, {"out": out}, {"out": ".json"})
+    check_files(read, out=(out, ".json"))
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), guarantee, (reference, norm))

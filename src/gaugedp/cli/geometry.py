@@ -9,7 +9,7 @@ import numpy as np
 from gaugedp.bodies import Body, image
 from gaugedp.bounds.geometry import geometry as geometry_of
 from gaugedp.cli.output import write_beside
-from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
+from gaugedp.cli.shared import check_files, load, number, question_options
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import PureDP
@@ -29,9 +29,7 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
     plane = _plane(axes)
     if svg is None and plane is not None:
         raise InvalidRequest("--axes says which plane to draw, and no picture was asked for.", "Add --svg FILE.")
-    if svg is not None:
-        check_apart({"domain file": domain_path}, {"svg": svg})
-        check_writable(svg, ".svg")
+    check_files({"domain file": domain_path}, svg=(svg, ".svg"))
     shape_report = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
     if svg is not None:
         write_beside(Path(svg), lambda path: shape_report.save_svg(path, plane))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gaugedp.cli.output import write_beside
-from gaugedp.cli.shared import check_apart, check_writable, guarantee_options, number, numbers, whole_number
+from gaugedp.cli.shared import check_files, guarantee_options, number, numbers, read_text, whole_number
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_json
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
@@ -24,9 +24,7 @@ def guarantee(
     path: str | None, times: str, group: str, prior: str, svg: str | None, as_json: bool, **options: str | None
 ) -> None:
     """Print how well any test of membership can do: both errors, advantage and posterior. No data is touched."""
-    if svg is not None:
-        check_apart({} if path is None else {"file": path}, {"svg": svg})
-        check_writable(svg, ".svg")
+    check_files({} if path is None else {"file": path}, svg=(svg, ".svg"))
     composed = (_single(path, options) * whole_number("times", times)).group(whole_number("group", group))
     risk = composed.membership_risk(number("prior", prior))
     if svg is not None:
@@ -39,10 +37,7 @@ def _single(path: str | None, options: dict[str, str | None]) -> Guarantee:
         return guarantee_asked(**numbers(**options))
     if any(text is not None for text in options.values()):
         raise InvalidRequest("A guarantee is given beside --file.", "Give one of them.")
-    try:
-        return from_json(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InvalidRequest(f"{path!r} cannot be read.", "Give a file that `gd.guarantees.to_json` wrote.") from None
+    return from_json(read_text(path, "a file that `gd.guarantees.to_json` wrote"))
 
 
 def _picture(composed: Guarantee) -> str:

@@ -48,7 +48,7 @@ def keys(
     guarantee = guarantee_asked(**numbers(epsilon=epsilon, delta=delta))
     stage.key = checked_key(key)
     read = {"table": table, "domain file": domain_path, "ledger": payment.ledger}
-    check_files(read, {"out": out, "report": report}, {"out": ".toml", "report": ".html"})
+    check_files(read, out=(out, ".toml"), report=(report, ".html"))
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("plan")
     mechanism = selection(source, attribute, guarantee)  # refuses before a ledger is made

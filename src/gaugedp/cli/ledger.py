@@ -103,7 +103,7 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
 @click.option("--out", required=True, metavar="FILE", help="Write the page (.html); it needs no network.")
 def report(path: str, year: str | None, out: str) -> int:
     """Write the page of a year: spent by month, purpose and person, and what is left; exit 3 as verify does."""
-    check_files({"ledger": path}, {"out": out}, {"out": ".html"})
+    check_files({"ledger": path}, out=(out, ".html"))
     chosen_year = None if year is None else whole_number("year", year)
     account = Ledger.open(path)
     write_beside(Path(out), lambda part: account.save_html(part, chosen_year))

@@ -25,17 +25,24 @@ def handed_over(what: str) -> Iterator[None]:
     """Write and print inside; trouble with that is told with the key under which `what` is kept."""
     again = f"--key {shlex.quote(stage.key)}"
     try:
-        yield
-        sys.stdout.flush()
+        with written(what, again, f"The {what} is paid for and kept in the ledger; under that key it costs nothing."):
+            yield
+            sys.stdout.flush()
     except BrokenPipeError:  # such as `| head`: nothing is wrong, and click ends the command quietly
         click.echo(f"The output was closed early: {again} shows it again, at no cost.", err=True)
         raise
+
+
+@contextmanager
+def written(what: str, again: str, kept: str) -> Iterator[None]:
+    """Write inside; where that fails, say with which option `again` shows `what`, and where it is `kept`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise GaugedpError(
-            f"The {what} could not be written ({error.strerror}).",
-            f"Make room and run this again with {again}.",
-            f"The {what} is paid for and kept in the ledger; under that key it costs nothing.",
-        ) from None
+        sentence = f"The {what} could not be written ({error.strerror})."
+        raise GaugedpError(sentence, f"Make room and run this again with {again}.", kept) from None
 
 
 def hand_over(

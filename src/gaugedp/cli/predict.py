@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from gaugedp.cli.output import write_beside
-from gaugedp.cli.shared import check_apart, check_writable, load
+from gaugedp.cli.shared import check_files, load
 from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
     from gaugedp.tables.lines import FileLines
 
     domain, _ = load(domain_path)
-    check_apart({"table": table, "domain file": domain_path, "model": model_path}, {"out": out})
-    check_writable(out, ".csv")
+    check_files({"table": table, "domain file": domain_path, "model": model_path}, out=(out, ".csv"))
     model = load_model(model_path, domain)
     lines = FileLines.open(table, domain, model.design.attributes, model.design.columns)
     if with_scores and not model.classes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._validate import whole
 from gaugedp.cli.output import write_beside
-from gaugedp.cli.shared import check_apart, check_writable, load, show_table
+from gaugedp.cli.shared import check_files, load, show_table
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 
@@ -32,8 +32,7 @@ def recommend(own: str, model_path: str, domain_path: str, count: int, out: str 
 
     whole(minimum=1, count=count)
     domain, _ = load(domain_path)
-    check_apart({"own ratings": own, "domain file": domain_path, "model": model_path}, {"out": out})
-    check_writable(out, ".csv")
+    check_files({"own ratings": own, "domain file": domain_path, "model": model_path}, out=(out, ".csv"))
     model = load_model(model_path, domain)
     best = model.recommend(*_ratings(own, domain, model), count)
     if out is None:

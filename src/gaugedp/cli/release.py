@@ -49,7 +49,6 @@ _NO_UNIT = (
 )
 _RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
 _SAVED = {".parquet": Release.save_parquet, ".xlsx": Release.save_excel}
-_KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 
 
@@ -95,8 +94,7 @@ def release(
     question, guarantee = weighted_query(domain, text, importance), numbers(**options)
     processing = check(steps, question)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
-    files = {"out": out, "report": report, "save": save}
-    _check_files({"table": table, "domain file": domain_path, "ledger": payment.ledger}, files)
+    _check_files({"table": table, "domain file": domain_path, "ledger": payment.ledger}, out, report, save)
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     prepare = _adaptive if adaptive else _planned
@@ -110,14 +108,15 @@ def release(
         stage.show("process")
         answer = answer.processed(*processing, query=released)
     stage.show("write")
-    _write(answer, released, files, as_json, stored)
+    _write(answer, released, (out, report, save), as_json, stored)
 
 
-def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
+def _check_files(read: dict[str, str], out: str | None, report: str | None, save: str | None) -> None:
     """Refuse, before anything is spent, files that cannot be written, or whose libraries are not installed."""
-    ending = _ending(written["out"])
-    check_files(read, written, {**_KINDS, "out": ending} if ending in _SAVED else _KINDS)
-    if written["report"]:
+    ending = _ending(out)
+    kind = ending if ending in _SAVED else ".csv"
+    check_files(read, out=(out, kind), report=(report, ".html"), save=(save, ".json"))
+    if report:
         from gaugedp.report.plots import check_installed
 
         check_installed()
@@ -230,19 +229,14 @@ def _ending(path: str | None) -> str:
 
 
 def _write(
-    answer: Release, question: Query, files: dict[str, str | None], as_json: bool, stored: Ledger | None
+    answer: Release, question: Query, files: tuple[str | None, ...], as_json: bool, stored: Ledger | None
 ) -> None:
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
 
-    def report(path: Path) -> None:
-        answer.save_html(path, question)
-
-    def columns(path: Path) -> None:
-        _SAVED.get(_ending(files["out"]), Release.save_csv)(answer, path)
-
-    writers = [(columns, files["out"]), (report, files["report"]), (answer.save_json, files["save"])]
-    hand_over("answer", writers, printed)
+    save_columns = partial(_SAVED.get(_ending(files[0]), Release.save_csv), answer)
+    save_report = partial(answer.save_html, query=question)
+    hand_over("answer", list(zip((save_columns, save_report, answer.save_json), files, strict=True)), printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)
 

@@ -34,14 +34,14 @@ def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str
     Each released count is printed beside that of the rows, with its 95 % interval.
     """
     ending = Path(out).suffix.lower()
-    kinds = {"out": ending if ending in _SAVED else ".csv", "beside": ".csv"}
-    check_files({"ledger": path}, {"out": out, "beside": beside}, kinds)
+    kind = ending if ending in _SAVED else ".csv"
+    check_files({"ledger": path}, out=(out, kind), beside=(beside, ".csv"))
     count = None if n_rows is None else whole_number("rows", n_rows)
     stream = None if seed is None else research_rng(whole_number("seed", seed))
     account = Ledger.open(path)
     releases = [Release.from_json(account.stored(key).decode()) for key in keys]
     synthetic = draw_rows(releases, count, stream)
-    write_beside(Path(out), lambda part: _SAVED[kinds["out"]](synthetic, part))
+    write_beside(Path(out), lambda part: _SAVED[kind](synthetic, part))
     if beside is not None:
         write_beside(Path(beside), synthetic.save_beside)
     _show(synthetic)

@@ -321,10 +321,18 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
         roles[place] = f"file of --{role}"
 
 
-def check_files(read: dict[str, str], written: dict[str, str | None], kinds: dict[str, str]) -> None:
-    """Refuse a ledger in memory, and, as `check_apart` and `check_writable`, files that cannot be written."""
-    if read["ledger"] == ":memory:":
+def check_files(read: dict[str, str], **written: tuple[str | None, str]) -> None:
+    """Refuse a ledger in memory, and, as `check_apart` and `check_writable`, files (path, kind) of options."""
+    if read.get("ledger") == ":memory:":
         raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
-    check_apart(read, written)
-    for role, path in written.items():
-        check_writable(path, kinds[role])
+    check_apart(read, {role: path for role, (path, _) in written.items()})
+    for path, kind in written.values():
+        check_writable(path, kind)
+
+
+def read_text(path: str, what: str) -> str:
+    """Return the text of a file; refused in words, which say `what` to give, where it cannot be read."""
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidRequest(f"{path!r} cannot be read.", f"Give {what}.") from None

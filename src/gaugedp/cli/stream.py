@@ -1,15 +1,14 @@
 """`gaugedp stream`: open a stream, and answer its next period."""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gaugedp._postgres import is_address
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import write_beside, written
 from gaugedp.cli.shared import (
     Payment,
     check_files,
@@ -24,7 +23,7 @@ from gaugedp.cli.shared import (
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest
+from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Ledger
@@ -66,7 +65,7 @@ def open_stream(
     domain, unit = load(domain_path)
     question, guarantee = query(domain, text), numbers(**options)
     horizon, per_person = whole_number("periods", periods), whole_number("periods-per-person", periods_per_person)
-    check_files({"domain file": domain_path, "ledger": payment.ledger}, {"state": state}, {"state": ".stream"})
+    check_files({"domain file": domain_path, "ledger": payment.ledger}, state=(state, ".stream"))
     requested = guarantee_asked(**guarantee)
     factor = factor_for(StateFile.at(state).load(), horizon, per_person)
     noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is made
@@ -111,14 +110,14 @@ def next_period(
     domain_path, ledger_path = domain_path or _noted(facts, "domain"), ledger_path or _noted(facts, "ledger")
     domain, unit = load(domain_path)
     read = {"table": table, "domain file": domain_path, "ledger": ledger_path, "state": state}
-    check_files(read, {"out": out}, {"out": ".csv"})
+    check_files(read, out=(out, ".csv"))
     which = None if period is None else whole_number("period", period)
     account = Ledger.open(ledger_path).signed(by=by, purpose=purpose)
     opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=account)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("period")
     answer = opened.next(source, period=which, on_progress=stage.draw)
-    with _handed_over(answer):
+    with written("answer", f"--period {answer.period}", "The answer is kept in the ledger; it costs nothing."):
         if out is not None:
             write_beside(Path(out), answer.save_csv)
         click.echo(answer.to_json()) if as_json else _show(answer, domain, unit)
@@ -153,18 +152,3 @@ def _show(answer: StreamAnswer, domain: Domain, unit: PrivacyUnit) -> None:
     show_table(rows, f"{title} {about}", most=_SHOWN)
     click.echo(f"Protected: {unit}, in at most {answer.facts['periods_per_person']} periods. Table: {domain.name}.")
     click.echo(f"To get this answer again at no cost, add --period {answer.period}.")
-
-
-@contextmanager
-def _handed_over(answer: StreamAnswer) -> Iterator[None]:
-    """Write and print inside; trouble with that says how to get the answer again."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise GaugedpError(
-            f"The answer could not be written ({error.strerror}).",
-            f"Make room and run this again with --period {answer.period}.",
-            "The answer is kept in the ledger; it costs nothing.",
-        ) from None

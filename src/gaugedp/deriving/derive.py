@@ -10,9 +10,10 @@ import numpy as np
 from gaugedp._names import parts
 from gaugedp._validate import between
 from gaugedp.answer import Release
+from gaugedp.deriving.figures import Interval
 from gaugedp.deriving.source import Source
 from gaugedp.deriving.summed import Summed, Sums
-from gaugedp.deriving.terms import FigureTerm, Interval, figure_term
+from gaugedp.deriving.terms import FigureTerm, figure_term
 from gaugedp.domain import Domain
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
@@ -193,20 +194,18 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
     facts = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
     axes = {axis.name: axis for term in release.terms for axis in term.axes}
     said = f"Computed from the released answers to {release.facts['query']}, at no further cost."
+    shown = (replace(outline, axes=tuple(_axis(axis, axes) for axis in outline.axes)) for outline in outlines)
     return {
         **facts,
         **about,
-        "terms": [_as_released(outline, axes).to_dict() for outline in outlines],
+        "terms": [outline.to_dict() for outline in shown],
         "rules": [*release.facts["rules"], said],
         "derived": {"query": release.facts["query"], "digest": release.facts["digest"]},
     }
 
 
-def _as_released(outline: Outline, known: dict[str, Axis]) -> Outline:
-    """Return the outline with the kinds of axes that the release has: dates, numbers and the borders of cells."""
-    return replace(outline, axes=tuple(_axis(axis, known.get(axis.name, axis)) for axis in outline.axes))
-
-
-def _axis(axis: Axis, known: Axis) -> Axis:
+def _axis(axis: Axis, released: dict[str, Axis]) -> Axis:
+    """Return the axis of the kind that the release has: dates, numbers and the borders of cells."""
+    known = released.get(axis.name, axis)
     alike = len(axis.texts) == len(known.texts)
     return replace(axis, values=known.values, borders=known.borders if alike else axis.borders)

@@ -35,26 +35,6 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
-    """⟨g, c⟩."""
-
-    factors: np.ndarray
-
-    def at(self, c: np.ndarray) -> float:
-        """Return the value."""
-        return float(self.factors @ c)
-
-    def gradient(self, c: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Return g."""
-        return self.factors
-
-    def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
-        along = noise @ self.factors
-        return lambda c: along + self.at(c)
-
-
-@dataclass(frozen=True, eq=False)
 class Quadratic:
     """½·c'Qc, Q symmetric."""
 
@@ -76,7 +56,7 @@ class Quadratic:
 
 @dataclass(frozen=True, eq=False)
 class Highest:
-    """The largest of ⟨g, c⟩ for rows g of `factors` (n, k)."""
+    """The largest of ⟨g, c⟩ for rows g of `factors` (n, k): of one row, a linear form."""
 
     factors: np.ndarray
 
@@ -215,7 +195,7 @@ def lowest(values: np.ndarray, share: float) -> Quotient:
     """
     below = np.tri(len(values), k=-1)
     totals = below * (values - values[:, None]) + share * values[:, None]
-    return Quotient(Highest(totals), Linear(values), 0.0, share, values.min())
+    return Quotient(Highest(totals), Highest(values[None]), 0.0, share, values.min())
 
 
 def gini(values: np.ndarray) -> Quotient:

@@ -4,13 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import readable
-from gaugedp.deriving.figures import difference, gini, lowest, ratio
+from gaugedp.deriving.figures import Quotient, difference, gini, lowest, ratio
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.comparison_estimates import CHANGE, DIFFERENCE, INDEX, RATIO
@@ -27,23 +26,6 @@ _SCALES = {RATIO: (1.0, 0.0), INDEX: (100.0, 0.0), CHANGE: (100.0, -100.0), DIFF
 _FINE = 10**6  # steps of a figure to a unit
 
 
-class Interval(Protocol):
-    """Intervals for one figure."""
-
-    def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
-        """Return the least and the largest figure for released numbers."""
-
-
-class Figure(Protocol):
-    """A function of released numbers, with intervals."""
-
-    def value(self, numbers: np.ndarray) -> float:
-        """Return the figure."""
-
-    def under(self, noise: np.ndarray) -> Interval:
-        """Return the intervals for noise of which there are draws."""
-
-
 @dataclass(frozen=True)
 class FigureTerm:
     """A term of figures: the question that they follow from, the outline of the answers, and each figure's numbers.
@@ -53,7 +35,7 @@ class FigureTerm:
 
     question: Workload
     outline: Outline
-    figures: Sequence[Figure]
+    figures: Sequence[Quotient]
     places: np.ndarray
     step: Fraction
     scale: float = 1.0
@@ -114,7 +96,7 @@ def _of_cells(domain: Domain, text: str, kind: str, inside: str, by: str | None)
     values, names = _middles(domain, name), () if by is None else tuple(plain(part) for part in parts(by, "*"))
     question = query(domain, "*".join([*(part for part in parts(by or "", "*") if part), parts(inside, ",")[0]])).linear
     assert question is not None
-    figures: list[Figure] = [lowest(values, share) for share in shares] or [gini(values)]
+    figures: list[Quotient] = [lowest(values, share) for share in shares] or [gini(values)]
     groups = np.arange(question.n_released).reshape(-1, len(values))
     axes = [attribute_axis(of, domain.attribute(of), Listed(domain.attribute(of).labels)) for of in names]
     if shares:

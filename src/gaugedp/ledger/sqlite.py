@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from gaugedp._files import sync_folder
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
@@ -153,12 +154,7 @@ def _publish(draft: Path, path: Path) -> None:
     """Give the draft its name, durably; refuse with FileExistsError where the name is taken."""
     os.link(draft, path)
     os.unlink(draft)
-    if hasattr(os, "O_DIRECTORY"):
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)
 
 
 class MemoryStore:

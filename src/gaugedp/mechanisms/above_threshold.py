@@ -82,8 +82,7 @@ class AboveThreshold(Selection):
         weights /= weights.sum()
         above = _at_least(np.add.outer(noise, away), float(self.score_scale))
         before = np.hstack([np.ones((len(noise), 1)), np.cumprod(1 - above, axis=1)])
-        chances: np.ndarray = weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
-        return chances
+        return weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
 
     def describe(self) -> str:
         """Return the number of scores, the threshold and the scales of noise."""
@@ -102,8 +101,7 @@ class AboveThreshold(Selection):
         border = self._threshold_in_steps + discrete_laplace(size, self.threshold_scale, rng)
         noise = discrete_laplace(size * len(scores), self.score_scale, rng).reshape(size, -1)
         is_above = noise >= border[:, None] - scores
-        first: np.ndarray = np.where(is_above.any(axis=1), is_above.argmax(axis=1), len(scores))
-        return first
+        return np.where(is_above.any(axis=1), is_above.argmax(axis=1), len(scores))
 
 
 def _at_least(values: np.ndarray, scale: float) -> np.ndarray:

@@ -14,7 +14,6 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import is_ellipsoid
-from gaugedp.samplers.walks import distinct_generators
 
 N = TypeVar("N", bound=NormNoise)
 
@@ -79,7 +78,7 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
     rank, _ = size(body)
     if rank < 2 or not isinstance(body, Polytope):
         return False
-    columns = distinct_generators(body).columns
+    columns = body.distinct.columns
     lengths = np.linalg.svd(columns if weights is None else columns / weights[:, None], compute_uv=False)
     return bool(lengths[0] > _LONG * lengths[rank - 1])
 
@@ -104,5 +103,4 @@ def size(body: Body) -> tuple[int, int]:
     count = count * (count - 1) // 2 if body.differences else count
     if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
         return 0, 0
-    distinct = distinct_generators(body)
-    return distinct.rank, distinct.coordinates.shape[1]
+    return body.distinct.rank, body.distinct.coordinates.shape[1]

@@ -21,11 +21,8 @@ _EVEN = 1.003  # times the least error of those that may be chosen: what draws e
 def registered() -> list[type[Mechanism]]:
     """Return the classes of mechanisms that the package exports, in the order in which a plan shows them."""
     exported = [getattr(mechanisms, name) for name in mechanisms.__all__]
-    return sorted(filter(_is_mechanism, exported), key=lambda kind: kind.plan_order)
-
-
-def _is_mechanism(exported: type) -> bool:
-    return issubclass(exported, Mechanism) and not isabstract(exported)
+    made = [kind for kind in exported if issubclass(kind, Mechanism) and not isabstract(kind)]
+    return sorted(made, key=lambda kind: kind.plan_order)
 
 
 def candidates(body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:

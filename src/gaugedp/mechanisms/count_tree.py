@@ -10,6 +10,7 @@ import scipy
 
 from gaugedp._validate import decimal
 from gaugedp.entropy import Entropy
+from gaugedp.mechanisms.strategies.trees import height_for
 from gaugedp.samplers.discrete import discrete_laplace
 
 _STEPS = 64  # of noise to a row
@@ -37,7 +38,7 @@ class CountTree:
     @cached_property
     def shape(self) -> tuple[int, int]:
         """(branching, height), for which the noise of a boundary's rank is about least."""
-        heights = {b: _height(self.n_values, b) for b in range(2, _MOST_BRANCHES + 1)}
+        heights = {b: max(1, height_for(self.n_values, b)) for b in range(2, _MOST_BRANCHES + 1)}
         return min(heights.items(), key=lambda tree: tree[1] ** 2 * (tree[1] * (tree[0] - 1) + 1))
 
     @property
@@ -88,13 +89,6 @@ def _widths(tree: CountTree, quantile: Fraction, depth: int, n_left: int, miss: 
     sizes = tree.rows_wide(quantile, to_left, n_nodes, tree._part(depth, miss))
     units = [math.ceil(Fraction(size) * _STEPS * quantile.denominator) for size in sizes.tolist()]
     return np.array(units, dtype=object)
-
-
-def _height(n_values: int, branching: int) -> int:
-    height = 1
-    while branching**height < n_values:
-        height += 1
-    return height
 
 
 class NoisyCounts:

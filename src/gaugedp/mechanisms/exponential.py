@@ -49,8 +49,7 @@ class Exponential(Selection):
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the law of the output, shape (k,), in floating point."""
-        shares: np.ndarray = scipy.special.softmax(self.in_steps(scores) * float(self.rate))
-        return shares
+        return scipy.special.softmax(self.in_steps(scores) * float(self.rate))
 
     def describe(self) -> str:
         """Return the number of candidates and what the score is multiplied by."""

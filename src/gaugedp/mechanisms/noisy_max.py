@@ -114,8 +114,7 @@ class NoisyMax(Selection):
 
     def _indices(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         noisy = scores + discrete_laplace(size * len(scores), self.scale, rng).reshape(size, -1)
-        indices: np.ndarray = (np.abs(noisy) if self.absolute else noisy).argmax(axis=1)
-        return indices
+        return (np.abs(noisy) if self.absolute else noisy).argmax(axis=1)
 
 
 def _cumulative(law: DiscreteLaplace, places: np.ndarray) -> np.ndarray:

@@ -89,8 +89,7 @@ class Peeling(Selection):
             raise InvalidRequest("The law of a pick with Laplace noise is not computed.", 'Take noise="gumbel".', "")
         numbers = self.in_steps(scores)
         sizes = numbers if self.monotone else np.abs(numbers)
-        shares: np.ndarray = scipy.special.softmax(sizes * float(self.rate))
-        return shares
+        return scipy.special.softmax(sizes * float(self.rate))
 
     def error_bound(self, failure: float) -> float:
         """Return by how much any pick may miss the best score left, but for a probability `failure`.

@@ -55,8 +55,7 @@ class PermuteAndFlip(Selection):
         nodes, weights = np.polynomial.legendre.leggauss(min(self.n_candidates // 2 + 1, 200))
         factors = 1 - np.multiply.outer((1 - nodes) / 2, heads)
         products = factors.prod(axis=1, keepdims=True) / factors
-        shares: np.ndarray = heads * (weights / 2 @ products)
-        return shares
+        return heads * (weights / 2 @ products)
 
     def describe(self) -> str:
         """Return the number of candidates and what the gap is multiplied by."""

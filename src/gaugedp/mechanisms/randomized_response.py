@@ -1,6 +1,6 @@
 """Randomized response: everyone's own answer, told truly with a known chance."""
 
-from collections.abc import Callable
+from bisect import bisect
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -132,11 +132,11 @@ class RandomizedResponse(Calibrated):
 
     def _least(self, count: int, n: int, miss: float) -> int:
         """The least m with P(count or more | m) > miss."""
-        return _bisect(n, lambda m: 1 - self._below(count - 1, m, n) > miss)
+        return bisect(range(n), False, key=lambda m: 1 - self._below(count - 1, m, n) > miss)
 
     def _largest(self, count: int, n: int, miss: float) -> int:
         """The largest m with P(count or fewer | m) > miss."""
-        return n - _bisect(n, lambda m: self._below(count, n - m, n) > miss)
+        return n - bisect(range(n), False, key=lambda m: self._below(count, n - m, n) > miss)
 
     def _below(self, count: int, m: int, n: int) -> float:
         """P(Binomial(m, p) + Binomial(n − m, q) ≤ count)."""
@@ -158,12 +158,3 @@ def _binomial(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     logs = scipy.special.xlogy(values, share) + scipy.special.xlog1py(n - values, -share)
     logs -= scipy.special.betaln(values + 1.0, n - values + 1.0) + np.log(n + 1)
     return values, np.exp(logs)
-
-
-def _bisect(n: int, holds: Callable[[int], bool]) -> int:
-    """Return the least m in 0 … n for which `holds`, which stays true from there on (n where none does)."""
-    low, high = -1, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

@@ -96,5 +96,4 @@ def kinds_of(widths: np.ndarray) -> np.ndarray:
 def rounded_up(sizes: np.ndarray) -> np.ndarray:
     """Return sizes with so few digits that a release stays short."""
     unit = 10.0 ** (np.ceil(np.log10(np.maximum(sizes, 1e-300))) - _DIGITS)
-    rounded: np.ndarray = np.ceil(sizes / unit) * unit
-    return rounded
+    return np.ceil(sizes / unit) * unit

@@ -61,8 +61,7 @@ class Selection(Calibrated):
 
     def sample(self, scores: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
         """Return one output for the scores (k,): pay first."""
-        choice: np.ndarray = self.draw(scores, 1, system_rng() if rng is None else rng)[0]
-        return choice
+        return self.draw(scores, 1, system_rng() if rng is None else rng)[0]
 
     def prepare(self, rng: Entropy | None = None) -> "PreparedChoice":
         """Return a function of the scores that may be called once."""
@@ -111,8 +110,7 @@ class PreparedChoice:
             raise InvalidRequest(
                 "This choice has been made.", "Prepare the mechanism again for other scores."
             ) from None
-        choice: np.ndarray = self.mechanism._draw(numbers, 1, stream)[0]
-        return choice
+        return self.mechanism._draw(numbers, 1, stream)[0]
 
     @property
     def is_used(self) -> bool:

@@ -138,5 +138,4 @@ def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray,
 
 
 def _gaps(count: np.ndarray, total: np.ndarray) -> np.ndarray:
-    gaps: np.ndarray = np.abs(count[:, None] - total[:, None] * PLACES)
-    return gaps
+    return np.abs(count[:, None] - total[:, None] * PLACES)

@@ -1,6 +1,5 @@
 """The folder of a publication: a page, one for the press, a file a table, the release, and a manifest with digests."""
 
-import csv
 import hashlib
 import json
 import re
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._files import part_prefix
+from gaugedp._files import part_prefix, write_csv
 from gaugedp.answer import Release
 from gaugedp.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
@@ -150,10 +149,7 @@ def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
 
 
 def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+    write_csv(path, [columns])
 
 
 def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:

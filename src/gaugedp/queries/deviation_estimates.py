@@ -78,8 +78,7 @@ def _variances(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray) -> np.
 
 
 def _roots(variances: np.ndarray) -> np.ndarray:
-    roots: np.ndarray = np.sqrt(np.clip(variances, 0, 1))
-    return roots
+    return np.sqrt(np.clip(variances, 0, 1))
 
 
 def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -126,8 +125,7 @@ def _at(grid: np.ndarray, means: np.ndarray) -> np.ndarray:
     place = np.minimum(position.astype(int), len(MEANS) - 2)
     share = (position - place)[:, None]
     rows = np.arange(len(grid))
-    between: np.ndarray = (1 - share) * table[rows, place] + share * table[rows, place + 1]
-    return between
+    return (1 - share) * table[rows, place] + share * table[rows, place + 1]
 
 
 def _of_box(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -50,8 +50,7 @@ def longest_half(parts: int, widths: np.ndarray, count: float, curves: np.ndarra
 
 def share_places(count: int) -> np.ndarray:
     """Return where curves of widths are known, from 0 to 1: nearer to one another at small shares."""
-    places: np.ndarray = np.linspace(0, 1, count) ** 2
-    return places
+    return np.linspace(0, 1, count) ** 2
 
 
 def _totals(counts: np.ndarray, parts: int) -> np.ndarray:

@@ -8,37 +8,24 @@ from gaugedp._names import parts, plain, quoted, without_quoted
 from gaugedp._validate import decimal
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.queries import builders
 from gaugedp.queries.base import Query
-from gaugedp.queries.builders import (
-    bounded_deviations,
-    bounded_means,
-    bounded_sums,
-    comparisons,
-    count,
-    marginals,
-    prefix_sums,
-    product,
-    ranges,
-    shares,
-    stack,
-)
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
-_CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": prefix_sums, "ranges": ranges}
+_CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
 _MEASURES: dict[str, Callable[[Domain, str, tuple[str, ...] | None], Workload]] = {
-    "sum": lambda domain, inside, by: bounded_sums(domain, plain(inside), by),
-    "mean": lambda domain, inside, by: bounded_means(domain, plain(inside), by),
-    "sd": lambda domain, inside, by: bounded_deviations(domain, plain(inside), by),
-    "share": lambda domain, inside, by: shares(domain, _product(inside) if inside else (), by),
-    "difference": lambda domain, inside, by: comparisons(domain, "difference", plain(inside), by),
-    "ratio": lambda domain, inside, by: comparisons(domain, "ratio", plain(inside), by),
-    "index": lambda domain, inside, by: comparisons(domain, "index", plain(inside), by),
-    "change": lambda domain, inside, by: comparisons(domain, "change", plain(inside), by),
+    "sum": lambda domain, inside, by: builders.bounded_sums(domain, plain(inside), by),
+    "mean": lambda domain, inside, by: builders.bounded_means(domain, plain(inside), by),
+    "sd": lambda domain, inside, by: builders.bounded_deviations(domain, plain(inside), by),
+    "share": lambda domain, inside, by: builders.shares(domain, _product(inside) if inside else (), by),
+    "difference": lambda domain, inside, by: builders.comparisons(domain, "difference", plain(inside), by),
+    "ratio": lambda domain, inside, by: builders.comparisons(domain, "ratio", plain(inside), by),
+    "index": lambda domain, inside, by: builders.comparisons(domain, "index", plain(inside), by),
+    "change": lambda domain, inside, by: builders.comparisons(domain, "change", plain(inside), by),
 }
-
 _QUANTILES = ("median", "quantiles")
 _RATES = "Write share(A) by B for the part of each cell, or ratio(A) by B for the counts of A over that of its first."
 _EXTREMES = "No noise hides the one row that it is: ask for quantiles(…, 0.05, 0.95)."
@@ -84,7 +71,7 @@ def _query(domain: Domain, text: str) -> Query:
     if not terms:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
     questions = [_term(domain, term) for term in terms]
-    return questions[0] if len(questions) == 1 else stack(*questions)
+    return questions[0] if len(questions) == 1 else builders.stack(*questions)
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
@@ -93,10 +80,10 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         return _product_of_terms(domain, text)
     if call is None:
         if text == "count" and "count" not in domain.attributes:
-            return count(domain)
+            return builders.count(domain)
         _check_closed(domain, text)
         _check_joined(domain, text)
-        return marginals(domain, _product(text))
+        return builders.marginals(domain, _product(text))
     word, name, by = call["word"], call["name"], call["by"]
     names = _by(domain, by)
     if word == "count":
@@ -110,7 +97,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         return _MEASURES[word](domain, name, names)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
-        return ordered if names is None else product(ordered, marginals(domain, names))
+        return ordered if names is None else builders.product(ordered, builders.marginals(domain, names))
     raise _unknown(word)
 
 
@@ -130,7 +117,7 @@ def _is_of_cells(text: str) -> bool:
 def _product_of_terms(domain: Domain, text: str) -> Workload:
     """Read `prefix(A)*R` and `ranges(A)*ranges(B)`."""
     factors = [_term(domain, part) for part in parts(text, "*")]
-    return product(*factors)  # type: ignore[arg-type]
+    return builders.product(*factors)  # type: ignore[arg-type]
 
 
 def _unknown(word: str) -> UnknownName:

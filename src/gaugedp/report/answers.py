@@ -10,7 +10,7 @@ from gaugedp.report import figures
 from gaugedp.report.figures import plain
 from gaugedp.report.layout import MARKS, Layout, arrange
 from gaugedp.report.maps import area_map
-from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.markup import Html, join, table, tag, titled
 from gaugedp.report.tables import finding, is_wide, wide_table
 from gaugedp.report.term_charts import draw
 from gaugedp.report.terms import MOST_DRAWN, Term, labels, read_terms
@@ -58,9 +58,8 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
     left_out = f"{n_hidden:,} more terms are in the CSV and JSON files: {names}{'; …' if n_hidden > 40 else ''}."
     note = tag("div", *(tag("p", text) for text in (*remarks, *_explained(release, terms))), class_="note")
-    return tag(
-        "section",
-        tag("h2", "Answers"),
+    return titled(
+        "Answers",
         tag("div", cards[0], note, *cards[1:], class_="cards compact" if compact else "cards"),
         tag("p", left_out) if n_hidden else "",
         class_="answers",

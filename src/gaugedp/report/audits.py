@@ -6,7 +6,7 @@ from typing import Any
 from gaugedp.audit import Audit
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_least, at_most, short
-from gaugedp.report.markup import Html, fact, join, table, tag
+from gaugedp.report.markup import Html, fact, heading, join, table, tag, titled
 from gaugedp.report.page import document
 
 _HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "what was seen")
@@ -29,7 +29,7 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
     others = [row for row in rows if not row["counted"]]
     lead = tag("p", " ".join([audit.verdict, *audit.remarks]), class_="warning" if audit.violated else "lead")
     body = [
-        tag("header", tag("p", "Audit", class_="kicker"), tag("h1", audit.mechanism), lead),
+        heading("Audit", audit.mechanism, lead),
         tag(
             "main",
             _facts(audit, about or {}),
@@ -57,11 +57,11 @@ def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
         ),
     ]
     lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]
-    return tag("section", tag("h2", "In short"), tag("div", *boxes, class_="facts"), *lines)
+    return titled("In short", tag("div", *boxes, class_="facts"), *lines)
 
 
 def _tests(title: str, words: str, rows: list[dict[str, Any]]) -> Html:
-    return tag("section", tag("h2", title), tag("p", words), table(title, _HEADS, [_cells(row) for row in rows]))
+    return titled(title, tag("p", words), table(title, _HEADS, [_cells(row) for row in rows]))
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
@@ -78,7 +78,7 @@ def _chart(rows: list[dict[str, Any]]) -> Html:
     largest = max(max(row["epsilon_lower"], row["epsilon_claimed"]) for row in bounds) or 1.0
     lines = [[row["name"], _bars(row, largest)] for row in bounds]
     words = "Above, the lower bound on ε that a score proves; below, what is claimed there. The first one counts."
-    return tag("section", tag("h2", "What each score proves"), table(words, ("score", "ε"), lines, class_="offers"))
+    return titled("What each score proves", table(words, ("score", "ε"), lines, class_="offers"))
 
 
 def _bars(row: Mapping[str, Any], largest: float) -> Html:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gaugedp.report.explorer_words import Start, protected, sentences, small, with_delta
 from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS
-from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.markup import Html, heading, join, table, tag, titled
 from gaugedp.report.page import document, resource
 from gaugedp.report.palette import COLOURS
 from gaugedp.report.words import BESIDE_RANKS
@@ -43,7 +43,7 @@ def page(explored: "Explored", start: Start) -> str:
     """Return the explorer as a page of its own. The same points and start give the same bytes."""
     text = explored.query.text
     lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
-    header = tag("header", tag("p", "Explorer", class_="kicker"), tag("h1", text), tag("p", lead, class_="lead"))
+    header = heading("Explorer", text, tag("p", lead, class_="lead"))
     parts, source = [header, tag("main", section(explored, start))], "Made from public facts; no row was read for it."
     return document(f"Explorer – {text[:120]}", parts, source, policy(), looks())
 
@@ -64,9 +64,8 @@ def looks() -> Html:
 
 def section(explored: "Explored", start: Start) -> Html:
     """Return the explorer for the inside of a page whose head has `policy` and `looks`."""
-    return tag(
-        "section",
-        tag("h2", "Explore other choices"),
+    return titled(
+        "Explore other choices",
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
         tag("div", _controls(explored), _chart(explored), _target(explored), class_="bench live"),
         tag("h3", "What it means for those protected"),

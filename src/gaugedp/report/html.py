@@ -11,7 +11,7 @@ from gaugedp.report import explorer_page, words
 from gaugedp.report.account import account
 from gaugedp.report.answers import answers
 from gaugedp.report.figures import plain, short
-from gaugedp.report.markup import Html, escape, fact, join, listing, table, tag
+from gaugedp.report.markup import Html, escape, fact, heading, join, listing, of_table, table, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
 
@@ -48,9 +48,8 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
             answers(release, remarks),
             _protected(release),
             explorer or "",
-            tag(
-                "section",
-                tag("h2", _APPENDIX),
+            titled(
+                _APPENDIX,
                 tag("h3", "The question"),
                 _code(facts["query"]),
                 _compared(facts),
@@ -70,10 +69,9 @@ def _head(release: "Release") -> Html:
     source = f"Source: {captions.source}" if captions.source else ""
     count = plain(len(release.labels))
     words_below = f"These figures include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
-    return tag(
-        "header",
-        tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
-        tag("h1", captions.title or _question(facts)),
+    return heading(
+        of_table(facts["table"]),
+        captions.title or _question(facts),
         tag("p", words_below, class_="lead"),
         *(tag("p", text, class_="small") for text in (source, captions.footnote) if text),
     )
@@ -105,9 +103,8 @@ def warnings(facts: Mapping[str, Any]) -> Html:
 
 def _protected(release: "Release") -> Html:
     facts = release.facts
-    return tag(
-        "section",
-        tag("h2", "How privacy is protected"),
+    return titled(
+        "How privacy is protected",
         _three_facts(release),
         tag("h3", "Who is protected"),
         tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),

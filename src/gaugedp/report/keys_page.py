@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gaugedp.report import words
 from gaugedp.report.figures import plain
 from gaugedp.report.html import spent, warnings
-from gaugedp.report.markup import Html, fact, listing, table, tag
+from gaugedp.report.markup import Html, fact, heading, listing, of_table, table, tag, titled
 from gaugedp.report.page import document
 
 if TYPE_CHECKING:
@@ -17,14 +17,8 @@ _MOST_ROWS = 500
 def keys_page(released: "KeyRelease") -> str:
     """Return the page; the same release gives the same bytes. All that it holds is public."""
     facts = released.facts
-    head = tag(
-        "header",
-        tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
-        tag("h1", f"Keys of {released.attribute}"),
-        tag(
-            "p", f"{plain(len(released.keys))} keys are shown; rare ones are hidden to protect privacy.", class_="lead"
-        ),
-    )
+    shown = f"{plain(len(released.keys))} keys are shown; rare ones are hidden to protect privacy."
+    head = heading(of_table(facts["table"]), f"Keys of {released.attribute}", tag("p", shown, class_="lead"))
     body = [head, warnings(facts), tag("main", _in_short(released), _shown(released), _protected(released))]
     return document(
         f"Keys of {released.attribute} – {facts['table']}", body, "Made from a release; no row was read for it."
@@ -39,7 +33,7 @@ def _in_short(released: "KeyRelease") -> Html:
         spent(released.facts),
         fact("How exact", released.exactness, tag("p", words.exactness(released.exactness))),
     )
-    return tag("section", tag("h2", "In short"), tag("div", *facts, class_="facts"))
+    return titled("In short", tag("div", *facts, class_="facts"))
 
 
 def _shown(released: "KeyRelease") -> Html:
@@ -48,14 +42,13 @@ def _shown(released: "KeyRelease") -> Html:
     caption = "Keys" if len(largest) == len(released.keys) else f"The {_MOST_ROWS} keys with the largest noisy counts"
     rows = [(key, plain(count)) for key, count in largest]
     listed = table(caption, (released.attribute, "noisy count"), rows) if rows else Html("")
-    return tag("section", tag("h2", "Keys"), *(tag("p", line) for line in released.remarks()), listed)
+    return titled("Keys", *(tag("p", line) for line in released.remarks()), listed)
 
 
 def _protected(released: "KeyRelease") -> Html:
     facts = released.facts
-    return tag(
-        "section",
-        tag("h2", "Who is protected, and how"),
+    return titled(
+        "Who is protected, and how",
         tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
         tag("p", f"{facts['mechanism']['name']}: {facts['mechanism']['noise']}."),
         listing(facts["rules"]),

@@ -14,7 +14,7 @@ from gaugedp.ledger import Ledger, Report
 from gaugedp.report import words
 from gaugedp.report.account import meter
 from gaugedp.report.figures import at_most, percent_up, plain
-from gaugedp.report.markup import Html, fact, listing, table, tag
+from gaugedp.report.markup import Html, fact, heading, listing, of_table, table, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed, draw_months
 from gaugedp.report.spending import (
@@ -87,14 +87,7 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     if year is not None:
         whole(minimum=1, year=year)
     summary = _Year.of(ledger, year)
-    parts = [
-        _short(summary),
-        _by_month(summary),
-        _by_name(summary),
-        _rest(summary),
-        _listed(summary),
-        _verified(summary),
-    ]
+    parts = (part(summary) for part in (_short, _by_month, _by_name, _rest, _listed, _verified))
     body = [_head(summary), _warning(summary.report), tag("main", *parts)]
     title = f"Privacy budget of {summary.table}, {summary.number}"
     return document(title, body, "Made from a ledger; no row was read for it.", style=_LOOKS)
@@ -102,12 +95,8 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
 
 def _head(summary: _Year) -> Html:
     protected = summary.unit or "not said yet"
-    return tag(
-        "header",
-        tag("p", "Table ", tag("b", summary.table), class_="kicker"),
-        tag("h1", f"Privacy budget, {summary.number}"),
-        tag("p", f"Protected: {protected}.", class_="lead"),
-    )
+    lead = tag("p", f"Protected: {protected}.", class_="lead")
+    return heading(of_table(summary.table), f"Privacy budget, {summary.number}", lead)
 
 
 def _warning(report: Report) -> Html:
@@ -124,9 +113,8 @@ def _short(summary: _Year) -> Html:
     count = sum(payment.is_paid for payment in summary.payments)
     paid = f"{plain(count)} payment{'s' * (count != 1)} in {summary.number}."
     unit = (summary.unit or PrivacyUnit()).to_dict()
-    return tag(
-        "section",
-        tag("h2", "In short"),
+    return titled(
+        "In short",
         tag(
             "div",
             fact(f"Spent in {summary.number}", _text(of_year), meter(shares, f"In {summary.number}", "δ" in of_year)),
@@ -155,9 +143,8 @@ def _by_month(summary: _Year) -> Html:
     explained = " ".join([_ADDS_UP, _KINDS.get(spending.budget.accounting, "")]).strip()
     caption = "Dark: what the month adds. Pale: what was spent before it. Dashed: the budget."
     box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": "Chart of the months"}
-    return tag(
-        "section",
-        tag("h2", "By month"),
+    return titled(
+        "By month",
         tag("figure", tag("figcaption", caption), tag("div", draw_months(_NAMES, shares, said), **box)),
         table(f"Spent in each month of {summary.number}", ["month", *_heads(spending), "spent in all"], rows),
         tag("p", explained, class_="small"),
@@ -167,11 +154,8 @@ def _by_month(summary: _Year) -> Html:
 def _by_name(summary: _Year) -> Html:
     purposes = grouped(summary.payments, lambda payment: payment.entry.purpose or _NOT_SAID)
     persons = grouped(summary.payments, lambda payment: payment.entry.by or _NOT_SAID)
-    return tag(
-        "section",
-        tag("h2", "By purpose and by person"),
-        _groups(summary, "purpose", purposes),
-        _groups(summary, "person", persons),
+    return titled(
+        "By purpose and by person", _groups(summary, "purpose", purposes), _groups(summary, "person", persons)
     )
 
 
@@ -185,7 +169,7 @@ def _groups(summary: _Year, kind: str, groups: dict[str, list[Payment]]) -> Html
 
 
 def _rest(summary: _Year) -> Html:
-    return tag("section", tag("h2", "What the rest would buy"), listing(_purchases(summary)))
+    return titled("What the rest would buy", listing(_purchases(summary)))
 
 
 def _purchases(summary: _Year) -> Iterator[str]:
@@ -205,16 +189,8 @@ def _purchases(summary: _Year) -> Iterator[str]:
 
 
 def _listed(summary: _Year) -> Html:
-    heads = [
-        "entry",
-        "time",
-        "question",
-        "purpose",
-        "by",
-        *_names(summary.spending),
-        _of_budget(summary.spending),
-        "state",
-    ]
+    amounts = (*_names(summary.spending), _of_budget(summary.spending))
+    heads = ["entry", "time", "question", "purpose", "by", *amounts, "state"]
     rows = [_line(summary.spending, payment) for payment in summary.payments[-_MOST_ROWS:]]
     left_out = len(summary.payments) - len(rows)
     written = table(f"Payments of {summary.number}", heads, rows, class_="entries")
@@ -223,7 +199,7 @@ def _listed(summary: _Year) -> Html:
     earlier = f"{left_out:,} earlier ones are in the ledger: gaugedp ledger show."
     empty = tag("p", f"None in {summary.number}.")
     parts = [written if rows else empty, tag("p", earlier) if left_out else ""]
-    return tag("section", tag("h2", "Payments"), *parts)
+    return titled("Payments", *parts)
 
 
 def _line(spending: Spending, payment: Payment) -> list[str]:
@@ -237,9 +213,8 @@ def _verified(summary: _Year) -> Html:
     never = len(report.unsettled)
     unanswered = f"{never:,} payment{'s' * (never != 1)} without an answer: a run was killed, or is still going."
     command = f"gaugedp ledger verify LEDGER --tip {report.tip}"
-    return tag(
-        "section",
-        tag("h2", "Verification"),
+    return titled(
+        "Verification",
         tag("p", summary.in_order),
         tag("p", unanswered) if never else "",
         tag("p", _TIP),

@@ -75,6 +75,21 @@ def _row(cells: Iterable[str]) -> Html:
     return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in others))
 
 
+def titled(title: str, *parts: str, **attributes: str) -> Html:
+    """Return a section of a page, below its title."""
+    return tag("section", tag("h2", title), *parts, **attributes)
+
+
+def heading(kicker: str, title: str, *below: str) -> Html:
+    """Return the head of a page: what it is, its title, and what stands below."""
+    return tag("header", tag("p", kicker, class_="kicker"), tag("h1", title), *below)
+
+
+def of_table(name: str) -> Html:
+    """Return which table a page is about."""
+    return join(["Table ", tag("b", name)])
+
+
 def fact(title: str, value: str, *body: str) -> Html:
     """Return a box with a title, a value in large letters, and what explains it."""
     return tag("div", tag("h3", title), tag("p", value, class_="value"), *body, class_="fact")

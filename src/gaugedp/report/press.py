@@ -7,7 +7,7 @@ from gaugedp.report.answers import chart
 from gaugedp.report.html import warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
-from gaugedp.report.markup import Html, escape, join, listing, tag
+from gaugedp.report.markup import Html, escape, heading, join, listing, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
 from gaugedp.report.tables import finding
@@ -29,10 +29,10 @@ def press(release: "Release") -> str:
     check_installed()
     terms = read_terms(release)
     title = release.captions.title or f"Figures from {release.facts['table']}"
-    head = tag("header", tag("p", "For the press", class_="kicker"), tag("h1", title))
+    head = heading("For the press", title)
     said = [said for term in terms if (said := _said(term))]
     more = [escape("Further tables are in the full report.")] if len(said) > _MOST else []
-    sentences = tag("section", tag("h2", "In sentences"), listing([*said[:_MOST], *more])) if said else Html("")
+    sentences = titled("In sentences", listing([*said[:_MOST], *more])) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, "Made from a release; no row was read for it.")
 
@@ -54,11 +54,11 @@ def _picture(terms: list[Term]) -> Html:
         return Html("")
     term, layout = next((pair for pair in charts if pair[0].areas), charts[0])
     picture = area_map(term) if term.areas else chart(term, layout, "picture")
-    return tag("section", tag("h2", term.title or term.meaning), tag("div", picture, class_="card"))
+    return titled(term.title or term.meaning, tag("div", picture, class_="card"))
 
 
 def _noise(release: "Release", term: Term) -> Html:
     captions = release.captions
     source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
     said = (_NOISE.format(level=term.level), _PROCESSED if release.processing else "", captions.footnote, source)
-    return tag("section", tag("h2", "About these figures"), *(tag("p", text) for text in said if text))
+    return titled("About these figures", *(tag("p", text) for text in said if text))

@@ -1,20 +1,10 @@
 """What draws of a walk show of their law. None of these can prove that a walk is near its law."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean with its standard error, from `effective_size` draws' worth of dependent ones."""
-
-    mean: float
-    standard_error: float
-    effective_size: float
 
 
 def autocorrelation_time(series: np.ndarray) -> float:
@@ -24,7 +14,9 @@ def autocorrelation_time(series: np.ndarray) -> float:
     not positive, and made to decrease: Geyer's initial monotone sequence (1992, section 3.3), right for reversible
     walks. Infinity for a constant series. A series much shorter than τ gives too little.
     """
-    rows = _rows(series)
+    rows = np.atleast_2d(np.asarray(series, dtype=float))
+    if rows.ndim != 2 or rows.size < 2 or not np.isfinite(rows).all():
+        raise InvalidRequest(f"The series has shape {np.shape(series)}.", "Give finite numbers, shape (n,) or (c, n).")
     if not np.ptp(rows) > 0:
         return math.inf
     scaled = rows - rows.mean()
@@ -33,25 +25,6 @@ def autocorrelation_time(series: np.ndarray) -> float:
     pairs = correlations[: len(correlations) // 2 * 2].reshape(-1, 2).sum(axis=1)
     stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
     return max(float(2 * np.minimum.accumulate(pairs[:stop]).sum() - 1), 1 / rows.size)
-
-
-def estimate(series: np.ndarray) -> Estimate:
-    """Return the mean of a series, shape (n,) or (c, n), with √(variance·τ/count) for its standard error.
-
-    τ is taken as at least 1: nothing is gained from draws that repel each other.
-    """
-    rows = _rows(series)
-    size = rows.size / max(autocorrelation_time(rows), 1.0)
-    if size == 0:  # a constant series
-        return Estimate(float(rows.mean()), 0.0, 0.0)
-    return Estimate(float(rows.mean()), float(rows.std()) / math.sqrt(size), size)
-
-
-def _rows(series: np.ndarray) -> np.ndarray:
-    rows = np.atleast_2d(np.asarray(series, dtype=float))
-    if rows.ndim != 2 or rows.size < 2 or not np.isfinite(rows).all():
-        raise InvalidRequest(f"The series has shape {np.shape(series)}.", "Give finite numbers, shape (n,) or (c, n).")
-    return rows
 
 
 def _autocovariances(rows: np.ndarray) -> np.ndarray:

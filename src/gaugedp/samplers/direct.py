@@ -35,7 +35,7 @@ def has_direct(body: Body) -> bool:
 def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
     """Return `size` independent draws of the uniform law on a body in its span, shape (size, d); see `has_direct`."""
     if not has_direct(body):
-        raise InvalidRequest(f"There is no exact recipe for uniform draws on {body!r}.", "Walk: hit_and_run.")
+        raise InvalidRequest(f"There is no exact recipe for uniform draws on {body!r}.", "Use samplers.uniform.")
     match body:
         case LpBall():
             points = body.size * _ball(size, body.d, body.p, rng)

@@ -20,7 +20,6 @@ from gaugedp.samplers.continuous import normals, uniforms
 
 _SMALLEST_PIVOT = 1e-9
 _REFACTOR = 128  # steps between two inversions of the bases
-_MOST_NUMBERS = 2 * 10**6  # random numbers held at a time
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from gaugedp.bodies.digest import digest
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.prepare import Prepared
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
@@ -368,12 +368,8 @@ def _made(body: Body) -> GaugeNoise:
     raise InvalidRequest(f"There is no sampler for {body!r}.", "Give a ball, an ellipsoid or a polytope.")
 
 
-def _basis(body: Polytope) -> Prepared:
-    return prepared(body.symmetric_columns()) if body.differences else body.prepared
-
-
 def _of_polytope(body: Polytope) -> GaugeNoise:
-    basis = _basis(body)
+    basis = body.distinct
     count = basis.coordinates.shape[1]
     if basis.rank in (1, count):
         longest = float(np.abs(basis.coordinates).max())  # the basis of a line is the longest generator to 1e−6

@@ -48,8 +48,7 @@ class Reals:
         """Return the same of several numbers."""
         if n_bits > WORD:
             return [self.bits(draw, place, n_bits) for place in places]
-        numbers: list[int] = (self.words[draw, places] >> np.uint64(WORD - n_bits)).tolist()
-        return numbers
+        return (self.words[draw, places] >> np.uint64(WORD - n_bits)).tolist()
 
     def part(self, draws: np.ndarray) -> "Reals":
         """Return the first words of these draws alone, for floats to look at."""

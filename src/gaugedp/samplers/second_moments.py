@@ -1,7 +1,6 @@
 """The second moment of a uniform point, for the bodies where it has a closed form."""
 
 import math
-from functools import singledispatch
 
 import numpy as np
 
@@ -13,46 +12,34 @@ from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 
 
-@singledispatch
-def second_moment(body: Body) -> np.ndarray | None:  # noqa: ARG001
+def second_moment(body: Body) -> np.ndarray | None:
     """Return E ZZᵀ, shape (d, d), for Z uniform on the body in its span; None where no formula is known here.
 
     Theorem (docs/theory/walks.md): `mean_square`·I on a ball of ℓ_p; AAᵀ/(r + 2) on an ellipsoid A·B₂ of rank r;
     radius²/(m + n + 1)·I on the m × n matrices of largest singular value `radius`; those of the parts, as blocks, on a
     product; M·E ZZᵀ·Mᵀ on one-to-one images.
     """
+    match body:
+        case LpBall():
+            return mean_square(body) * np.eye(body.d)
+        case Ellipsoid():
+            return body.matrix @ body.matrix.T / (body.rank + 2)
+        case SchattenBall() if body.p == 2 or 1 in body.shape:
+            return body.size**2 / (body.ambient_dim + 2) * np.eye(body.ambient_dim)
+        case SchattenBall(p=math.inf):
+            return body.size**2 / (sum(body.shape) + 1) * np.eye(body.ambient_dim)
+        case Product():
+            return _blocks([second_moment(part) for part in body.parts])
+        case LinearImage():
+            inner = second_moment(body.body) if body.rank == body.body.rank else None
+            return None if inner is None else body.matrix @ inner @ body.matrix.T
     return None
 
 
-@second_moment.register
-def _(body: LpBall) -> np.ndarray:
-    return mean_square(body) * np.eye(body.d)
-
-
-@second_moment.register
-def _(body: Ellipsoid) -> np.ndarray:
-    return body.matrix @ body.matrix.T / (body.rank + 2)
-
-
-@second_moment.register
-def _(body: SchattenBall) -> np.ndarray | None:
-    if body.p == 2 or 1 in body.shape:
-        return body.size**2 / (body.ambient_dim + 2) * np.eye(body.ambient_dim)
-    return body.size**2 / (sum(body.shape) + 1) * np.eye(body.ambient_dim) if math.isinf(body.p) else None
-
-
-@second_moment.register
-def _(body: Product) -> np.ndarray | None:
+def _blocks(moments: list[np.ndarray | None]) -> np.ndarray | None:
     from scipy.linalg import block_diag
 
-    moments = [second_moment(part) for part in body.parts]
     return None if any(moment is None for moment in moments) else np.asarray(block_diag(*moments))
-
-
-@second_moment.register
-def _(body: LinearImage) -> np.ndarray | None:
-    inner = second_moment(body.body) if body.rank == body.body.rank else None
-    return None if inner is None else body.matrix @ inner @ body.matrix.T
 
 
 def mean_square(body: LpBall) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._files import check_ending
+from gaugedp._files import write_csv
 from gaugedp._notebook import drawn_by
 from gaugedp._runs import fold, unfold
 from gaugedp._validate import between
@@ -93,14 +93,7 @@ class StreamAnswer:
 
     def save_csv(self, path: str | Path) -> None:
         """Write the answers with 95 % intervals: see `columns`."""
-        import csv
-
-        check_ending(path, ".csv")
-        columns = self.columns()
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(path, [self.columns()])
 
     def to_json(self) -> str:
         """Return everything as JSON text; `StreamAnswer.from_json` reads it back."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._files import sync_folder
 from gaugedp._runs import Folded, unfold
 from gaugedp.errors import InvalidRequest
 from gaugedp.ledger.chain import canonical
@@ -166,7 +167,7 @@ class StateFile:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(draft, self.path)
-            self._sync_folder()
+            sync_folder(self.path.parent)
         except OSError:
             raise InvalidRequest(
                 f"The stream {str(self.path)!r} cannot be written.", "Make room, and do the same again.", _AGAIN
@@ -203,14 +204,6 @@ class StateFile:
             raise InvalidRequest(
                 f"The stream {str(self.path)!r} cannot be written.", "Give a path in a folder that is yours."
             ) from None
-
-    def _sync_folder(self) -> None:
-        if os.name == "posix":
-            descriptor = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
 
 _AGAIN = "No answer was shown; the period can still be answered, at no further cost."

@@ -1,14 +1,13 @@
 """The law of most entropy that keeps noisy tables of counts, on a junction tree."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from gaugedp.synthesis.counts import CountTable
-from gaugedp.synthesis.junction_tree import JunctionTree, Scope
-from gaugedp.synthesis.sums import SumTree
+from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread, summed
 
 _SLACK = 0.2  # of a deviation, by which a multiplier of 1 keeps a count from its released value
 _MOST_STEPS, _TOLERANCE, _TINY = 200, 1e-3, 1e-9
@@ -67,7 +66,7 @@ class _Dual:
         return np.asarray(1 / np.sqrt(np.maximum(self.aims, 1.0) + self.slacks))
 
     @cached_property
-    def plans(self) -> list[SumTree]:
+    def plans(self) -> "list[SumTree]":
         """How each clique's table is summed onto the scopes of the tables that are at home there."""
         homes = {table.scope: self.tree.home(table.scope) for table in self.tables}
         scopes_at = [
@@ -98,3 +97,40 @@ class _Dual:
         ends = np.cumsum([table.values.size for table in self.tables])[:-1]
         pairs = zip(self.tables, np.split(multipliers, ends), strict=True)
         return [numbers.reshape(table.values.shape) for table, numbers in pairs]
+
+
+@dataclass(frozen=True)
+class SumTree:
+    """Scopes below `scope`, each reached by leaving out one variable at a time; sums are shared on the way."""
+
+    scope: Scope
+    below: tuple["SumTree", ...]
+
+    @classmethod
+    def of(cls, scope: Scope, wanted: Sequence[Scope]) -> "SumTree":
+        """Return the tree that reaches the wanted scopes: the variable that most of them lack is left out first."""
+        below, left = list[SumTree](), [other for other in wanted if other != scope]
+        while left:
+            out = max(scope, key=lambda name: sum(name not in other for other in left))
+            without = [other for other in left if out not in other]
+            below.append(cls.of(tuple(name for name in scope if name != out), without))
+            left = [other for other in left if out in other]
+        return cls(scope, tuple(below))
+
+    def sums(self, table: np.ndarray) -> Iterator[tuple[Scope, np.ndarray]]:
+        """Yield each scope of the tree with the sums of the table onto it."""
+        yield self.scope, table
+        for part in self.below:
+            yield from part.sums(summed(table, self.scope, part.scope))
+
+    def spread(self, tables: Mapping[Scope, np.ndarray], sizes: Sequence[int]) -> np.ndarray:
+        """Return a table over `scope`: the sum of tables over scopes of the tree, each the same along other axes.
+
+        Each scope is in the tree once.
+        """
+        over = np.zeros([sizes[name] for name in self.scope])
+        if self.scope in tables:
+            over += tables[self.scope]
+        for part in self.below:
+            over += spread(part.spread(tables, sizes), part.scope, self.scope)
+        return over

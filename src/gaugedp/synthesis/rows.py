@@ -1,6 +1,5 @@
 """`synthesize`: rows that keep released tables of counts, made from these alone."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._files import check_ending
+from gaugedp._files import check_ending, write_csv
+from gaugedp._runs import whole_where_all_are
 from gaugedp._validate import whole
 from gaugedp.answer import Release
+from gaugedp.attributes import OTHER
 from gaugedp.entropy import Entropy, system_rng
+from gaugedp.queries.outline import Axis
+from gaugedp.samplers.continuous import uniforms
 from gaugedp.synthesis.draws import drawn
 from gaugedp.synthesis.most_entropy import fitted, total
 from gaugedp.synthesis.released import Released, Variables, check_size, count_terms
-from gaugedp.synthesis.values import values
 from gaugedp.tables.frames import make_frame
 
 
@@ -76,8 +78,7 @@ class SyntheticRows:
 
     def save_csv(self, path: str | Path) -> None:
         """Write the rows; a number that is missing is an empty field."""
-        check_ending(path, ".csv")
-        _write_csv(path, self.columns)
+        write_csv(path, [{name: _fields(column) for name, column in self.columns.items()}])
 
     def save_parquet(self, path: str | Path) -> None:
         """Write the rows to a Parquet file; a number that is missing is NaN."""
@@ -88,8 +89,7 @@ class SyntheticRows:
 
     def save_beside(self, path: str | Path) -> None:
         """Write the columns of `beside`."""
-        check_ending(path, ".csv")
-        _write_csv(path, self.beside)
+        write_csv(path, [{name: _fields(column) for name, column in self.beside.items()}])
 
     @cached_property
     def beside(self) -> dict[str, np.ndarray]:
@@ -126,13 +126,6 @@ class SyntheticRows:
         return f"SyntheticRows({len(self.cells):,} rows, {len(self.columns)} columns)"
 
 
-def _write_csv(path: str | Path, columns: dict[str, np.ndarray]) -> None:
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*map(_fields, columns.values()), strict=True))
-
-
 def _fields(column: np.ndarray) -> list[Any]:
     """Return what a file holds: nothing for a number that is missing, and whole numbers without a point."""
     if column.dtype != float:
@@ -142,3 +135,24 @@ def _fields(column: np.ndarray) -> list[Any]:
     fields[is_whole] = column[is_whole].astype(np.int64)
     fields[np.isnan(column)] = ""
     return list(fields)
+
+
+def values(axis: Axis, cells: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return the value of each row's cell, shape (n_rows,): texts as objects, else numbers.
+
+    Numbers in bins are uniform there, and whole where all borders are. The cell of other values is the text "other", or
+    no number.
+    """
+    if axis.borders:
+        return _in_bins(np.array(axis.borders), cells, rng)
+    if axis.values == "numbers":
+        numbers = np.array([np.nan if text == OTHER else float(text) for text in axis.texts])
+        return whole_where_all_are(numbers[cells])
+    return np.array([*axis.texts, None], dtype=object)[:-1][cells]
+
+
+def _in_bins(borders: np.ndarray, cells: np.ndarray, rng: Entropy) -> np.ndarray:
+    low = np.append(borders[:-1], np.nan)[cells]
+    width = np.append(np.diff(borders), np.nan)[cells]
+    numbers = np.minimum(low + width * uniforms(len(cells), rng), np.nextafter(low + width, low))
+    return whole_where_all_are(np.floor(numbers)) if (borders % 1 == 0).all() else numbers

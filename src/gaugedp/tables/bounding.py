@@ -50,9 +50,9 @@ def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, byte
     words = pack(fields)
     packed = over(rows, *(_packed(word).as_(f"w{i}") for i, word in enumerate(words)), PERSON)
     names = [f"w{i}" for i in range(len(words))]
-    numbered = over(packed, *names, PERSON, _row_number(names).as_(POSITION))
+    numbered = over(packed, *names, PERSON, row_number(*names).as_(POSITION))
     hashed = _hashed(numbered, names, kind, _constants(row_key))
-    ranked = over(hashed, *names, _row_number([HASH, POSITION]).as_(RANK))
+    ranked = over(hashed, *names, row_number(HASH, POSITION).as_(RANK))
     # DuckDB turns "rank <= max_rows" into a heap for each person, twice as slow as the sort; this form it leaves alone
     first = ((exp.column(RANK) - 1) // max_rows).eq(0)
     parts = [part for i, word in enumerate(words) for part in _unpacked(f"w{i}", word)]
@@ -109,11 +109,13 @@ def within(rows: Sql, name: str) -> Sql:
     return rows.subquery(name, copy=False)
 
 
-def _row_number(order: list[str]) -> Sql:
+def row_number(*order: str | Sql) -> Sql:
+    """Return the number of a row among those of its person, in the order of columns or expressions."""
+    keys = [exp.column(key) if isinstance(key, str) else key for key in order]
     return exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.column(PERSON)],
-        order=exp.Order(expressions=[exp.Ordered(this=exp.column(name)) for name in order]),
+        order=exp.Order(expressions=[exp.Ordered(this=key) for key in keys]),
     )
 
 

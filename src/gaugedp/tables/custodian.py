@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from gaugedp.attributes import Attribute, BoundedColumn
+from gaugedp.attributes import BoundedColumn
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.bounding import over
@@ -78,13 +78,11 @@ def check(table: Table) -> Custody:
 
 def _of_domain(engine: Engine, domain: Domain) -> Iterator[Finding]:
     for name in domain.finest([name for name, attribute in domain.attributes.items() if attribute.has_cells]):
-        yield from _of_attribute(engine, domain.source(name), domain.attribute(name))
+        source_name, attribute = domain.source(name), domain.attribute(name)
+        column = engine.columns[source_name]
+        yield from _of_cells(engine, source_name, column, read_attribute(attribute, column, _READ))
     for name, bounded in domain.columns.items():
         yield from _of_column(engine, name, bounded)
-
-
-def _of_attribute(engine: Engine, name: str, attribute: Attribute) -> Iterator[Finding]:
-    return _of_cells(engine, name, engine.columns[name], read_attribute(attribute, engine.columns[name], _READ))
 
 
 def _of_cells(engine: Engine, name: str, column: Column, reading: ColumnExpression) -> Iterator[Finding]:

@@ -110,6 +110,11 @@ class Engine(ABC):
         return self
 
 
+def quoted(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def added_up(batches: Iterable[Mapping[str, np.ndarray]], of: Of) -> np.ndarray:
     """Return Σ of(batch), flat int64; empty, or 0, where there is no batch."""
     total: np.ndarray = np.zeros(0, dtype=np.int64)

@@ -18,7 +18,7 @@ from sqlglot import exp
 from gaugedp.attributes import OTHER
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import UnreadableTable
-from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number
+from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number, row_number
 from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of
 from gaugedp.tables.engine import Column, Kind, Sql
 from gaugedp.tables.statement import source
@@ -63,11 +63,7 @@ class KeyCounting:
         kind = self.types[self.unit.column].kind
         rows = self._rows() if self.bucket is None else in_bucket(self._rows(), kind, self.bucket, row_key)
         pairs = over(rows, _NAME, PERSON).distinct(copy=False)
-        place = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[exp.column(PERSON)],
-            order=exp.Order(expressions=[exp.Ordered(this=_hash(kind, row_key)), exp.Ordered(this=exp.column(_NAME))]),
-        )
+        place = row_number(_hash(kind, row_key), _NAME)
         first = ((exp.column(RANK) - 1) // self.unit.max_rows).eq(0)
         return over(over(pairs, _NAME, place.as_(RANK)), _NAME).where(first, copy=False)
 

@@ -61,9 +61,8 @@ class Scaled:
 
     def read(self, result: Mapping[str, np.ndarray]) -> Moments:
         """Return the moments that the statement's result stands for."""
-        first = np.array([int(result[f"x{j}"][0]) for j in range(len(self.spans))], dtype=np.int64)
-        products = np.array([int(result[f"p{i}_{j}"][0]) for i, j in self.pairs], dtype=np.int64)
-        return self.unpacked(np.concatenate([[int(result["n"][0])], first, products]))
+        names = ("n", *(f"x{j}" for j in range(len(self.spans))), *(f"p{i}_{j}" for i, j in self.pairs))
+        return self.unpacked(np.array([int(result[name][0]) for name in names], dtype=np.int64))
 
     def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the same sums over a batch, in one vector: the rows, Σ x, and Σ x xᵀ above the diagonal."""

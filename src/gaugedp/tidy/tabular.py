@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._files import check_ending
+from gaugedp._files import check_ending, write_csv
 from gaugedp._names import parts, plain
 from gaugedp._runs import whole_where_all_are
 from gaugedp.captions import Captions
@@ -69,8 +69,7 @@ class Tabular(ABC):
         `lower` and `upper` hold each alone; `lower_all` and `upper_all` all at once. Where the estimates are processed,
         a column `raw` follows: the intervals are those of the raw answers. `cell` is last: all attributes in one text.
         """
-        joined = self._joined(level, None)
-        return {name: _plain(column) if name in NUMBERS else list(column) for name, column in joined.items()}
+        return _shown(self._joined(level, None))
 
     def _joined(self, level: float, captions: Captions | None) -> dict[str, np.ndarray]:
         parts = list(self._blocks(level, captions))
@@ -79,16 +78,7 @@ class Tabular(ABC):
 
     def save_csv(self, path: str | Path) -> None:
         """Write the answers with 95 % intervals; see `columns`."""
-        import csv
-
-        check_ending(path, ".csv")
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            for number, block in enumerate(self._blocks()):
-                if number == 0:
-                    writer.writerow(block)
-                columns = [_plain(column) if name in NUMBERS else column for name, column in block.items()]
-                writer.writerows(zip(*columns, strict=True))
+        write_csv(path, map(_shown, self._blocks()))
 
     def save_parquet(self, path: str | Path) -> None:
         """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
@@ -108,6 +98,10 @@ class Tabular(ABC):
         """Yield the columns, some lines at a time."""
         cells = [texts for _, texts in self.labels.terms]
         return blocks(self.terms, cells, self.number_columns(level), captions)
+
+
+def _shown(columns: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
+    return {name: _plain(column) if name in NUMBERS else list(column) for name, column in columns.items()}
 
 
 def _plain(values: np.ndarray) -> list[float | int]:

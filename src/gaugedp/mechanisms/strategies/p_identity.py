@@ -74,8 +74,7 @@ def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
     minimum = scipy.optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "maxfun": 600}
     )
-    best: np.ndarray = minimum.x.reshape(p, n) if minimum.fun < 1 else np.zeros((p, n))
-    return best
+    return minimum.x.reshape(p, n) if minimum.fun < 1 else np.zeros((p, n))
 
 
 def _cost(gram: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
-from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, Types, added_up
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, Types, added_up, quoted
 from gaugedp.tables.files import File
 from gaugedp.tables.refusals import (
     Failures,
@@ -177,8 +177,8 @@ def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Duc
     if file.format == "Parquet":
         types = file_types(file)
         kinds = [TYPES.column(f"f{i}", types[name].id.lower(), str(types[name])) for i, name in enumerate(names)]
-        quoted = ", ".join(f"{_quoted(name)} AS f{i}" for i, name in enumerate(names))
-        texts = [f"SELECT {quoted} FROM ({_parquet(file)})"] * 2
+        columns = ", ".join(f"{quoted(name)} AS f{i}" for i, name in enumerate(names))
+        texts = [f"SELECT {columns} FROM ({_parquet(file)})"] * 2
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
         texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
@@ -276,12 +276,6 @@ def _parquet(file: File) -> str:
     return f"SELECT * FROM read_parquet({_path(file)}, hive_partitioning = false)"
 
 
-def _quoted(name: str) -> str:
-    from sqlglot import exp
-
-    return str(exp.to_identifier(name, quoted=True).sql("duckdb"))
-
-
 def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, rule: str = TEXT_RULE) -> str:
     """The needed columns of a text file, or all as f0, f1, … The engine knows columns by number, so no name matters.
 
@@ -289,7 +283,7 @@ def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, 
     a broken line is to be left out whatever is asked.
     """
     fields = [f"f{i}" for i in range(len(header))]
-    places = fields if needed is None else [f"f{header.index(name)} AS {_quoted(name)}" for name in needed]
+    places = fields if needed is None else [f"f{header.index(name)} AS {quoted(name)}" for name in needed]
     types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
     packing = "gzip" if file.is_packed else "none"
     return (

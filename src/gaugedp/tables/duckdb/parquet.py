@@ -7,6 +7,7 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError
 from gaugedp.tables.duckdb.engine import own_database
+from gaugedp.tables.engine import quoted
 
 Block = Mapping[str, np.ndarray]
 
@@ -30,5 +31,4 @@ def write_parquet(path: str | Path, blocks: Iterable[Block]) -> None:
 
 def _typed(name: str, column: np.ndarray) -> str:
     """Return a column for SQL; one of texts, of which a block may have none."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    return f"CAST({quoted} AS VARCHAR) AS {quoted}" if column.dtype == object else quoted
+    return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if column.dtype == object else quoted(name)

@@ -13,8 +13,8 @@ import numpy as np
 
 from gaugedp._postgres import Address, driver, is_address
 from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
-from gaugedp.tables.engine import Column, Engine, Kind, Of, Sql, Types, added_up
-from gaugedp.tables.postgres.sql import postgres_text, quoted
+from gaugedp.tables.engine import Column, Engine, Kind, Of, Sql, Types, added_up, quoted
+from gaugedp.tables.postgres.sql import postgres_text
 from gaugedp.tables.refusals import check_names, or_refuse, unfinished
 
 KINDS = {

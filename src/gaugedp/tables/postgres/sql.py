@@ -16,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from gaugedp.tables.cells import DECIMAL_NUMBER
-from gaugedp.tables.engine import SOURCE, Column, Kind, Sql, bottom_up
+from gaugedp.tables.engine import SOURCE, Column, Kind, Sql, bottom_up, quoted
 
 _SPACES = r"[ \t\n\r\f]*"
 _NUMBER = rf"^{_SPACES}({DECIMAL_NUMBER}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){_SPACES}$"
@@ -31,15 +31,10 @@ Columns = Mapping[str, Column]
 
 def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
     """Return the text of `statement` over the `columns` of `table`, a name as it stands in SQL."""
-    rules = _Rules(dict(zip(columns, columns.values(), strict=True)))
+    rules = _Rules(columns)
     text = bottom_up(statement.copy(), rules).sql(dialect="postgres", comments=False)
     reads = [read for i, column in enumerate(columns.values()) for read in _reads(column, i)]
     return f"WITH {SOURCE} AS (SELECT {', '.join(reads) or '1 AS one'} FROM {table} OFFSET 0) {text}"
-
-
-def quoted(name: str) -> str:
-    """Return a name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _reads(column: Column, i: int) -> list[str]:

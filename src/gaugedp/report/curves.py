@@ -1,8 +1,4 @@
-"""How much basic mechanisms tell, order by order: Rényi curves as pictures, and a table beside (ε, δ).
-
-Figures 5.1 to 5.3 and table 5.1 of R. Flores López, Una introducción a la privacidad diferencial aproximada y de Rényi
-(UNAM 2023), from certified curves; docs/theory/divergences.md says what is wrong in the source.
-"""
+"""Pictures and numbers of guarantees: divergences by their orders, and trade-offs of a test of membership."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,11 +10,13 @@ from gaugedp._validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Grouped, Guarantee, LaplaceLoss, RandomizedResponseLoss, group_factor
 from gaugedp.guarantees.divergences import bernoulli
-from gaugedp.report.plots import draw_renyi
+from gaugedp.report.plots import draw_renyi, draw_tradeoff
 
 _ORDERS = np.geomspace(1, 21, 161)
 _DELTA, _ORDER, _RARE = 1e-6, 8.0, 0.01
 _HEADS = ("response, p = 0.75", "Laplace, λ = 1", "Gaussian, σ = 1")
+_RATES = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 60)])
+_EPSILONS = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, 60)])
 
 
 def _response(p: str) -> Guarantee:
@@ -108,3 +106,24 @@ def _raised_by_renyi(guarantee: Guarantee) -> float:
     """Return the same by probability preservation, over many orders."""
     orders = [float(order) for order in np.geomspace(1.01, 1000, 300)]
     return min(1.0, *((math.exp(guarantee.renyi(a)) * _RARE) ** ((a - 1) / a) for a in orders))
+
+
+def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
+    """Return the trade-off function of each of the named `guarantees` as SVG text; at most six.
+
+    Across are false-positive rates, up a lower bound on the false-negative rate of any test, by lines for 61 values of
+    ε; the dashed line is that of guessing.
+    The larger the area below a curve, the more private. Needs `gaugedp[report]`.
+    """
+    if not 1 <= len(guarantees) <= 6:
+        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each by a name.")
+    curves = {name: _curve(guarantee) for name, guarantee in guarantees.items()}
+    return draw_tradeoff(curves, "The least share of members that any test misses")
+
+
+def _curve(guarantee: Guarantee) -> list[tuple[float, float]]:
+    """Return (α, β) with β ≥ 1 − δ − e^ε·α and β ≥ e^−ε·(1 − δ − α) for all ε looked at."""
+    complements = 1 - np.array([float(guarantee.delta(float(epsilon))) for epsilon in _EPSILONS])
+    rates, ratios = _RATES[:, None], np.exp(_EPSILONS)
+    missed = np.maximum(complements - ratios * rates, (complements - rates) / ratios).max(axis=1)
+    return list(zip(_RATES.tolist(), np.clip(missed, 0.0, 1.0).tolist(), strict=True))

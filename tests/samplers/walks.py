@@ -1,6 +1,5 @@
 """What walks in a body share: coordinates to step in, and the points gathered from several walks at once."""
 
-from functools import singledispatch
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +9,6 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 
@@ -25,32 +23,18 @@ class Walk(Protocol):
         """Return where the walks are, shape (c, d)."""
 
 
-@singledispatch
 def chart(body: Body) -> np.ndarray:
     """Return a basis of the span whose vectors lie on the boundary of the body, or in it, shape (d, rank)."""
+    match body:
+        case Polytope():
+            return body.factor * body.distinct.frame.columns
+        case Ellipsoid():
+            return body.frame.columns
+        case LinearImage():
+            check_one_to_one(body)
+            return body.matrix @ chart(body.body)
     axes = body.span.T
     return (axes / body.gauge(axes)[:, None]).T
-
-
-@chart.register
-def _(body: Polytope) -> np.ndarray:
-    return body.factor * distinct_generators(body).frame.columns
-
-
-@chart.register
-def _(body: Ellipsoid) -> np.ndarray:
-    return body.frame.columns
-
-
-@chart.register
-def _(body: LinearImage) -> np.ndarray:
-    check_one_to_one(body)
-    return body.matrix @ chart(body.body)
-
-
-def distinct_generators(body: Polytope) -> Prepared:
-    """Return points v_j, made ready, with the body as factor·conv{±v_j}."""
-    return prepared(body.symmetric_columns()) if body.differences else body.prepared
 
 
 def check_one_to_one(body: LinearImage) -> None:

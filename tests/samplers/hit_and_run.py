@@ -16,7 +16,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.facet_walk import facets_of
-from gaugedp.samplers.walks import Walk, chart, check_one_to_one, distinct_generators, gathered
+from tests.samplers.walks import Walk, chart, check_one_to_one, gathered
 
 _TOLERANCE = 1e-9  # by how much Harris' test lets a constraint be broken
 _NO_PIVOT = 1e-7  # smaller entries of a row count as zero
@@ -179,7 +179,7 @@ class PolytopeWalk:
     @classmethod
     def started(cls, body: Polytope, chains: int, rng: Entropy) -> "PolytopeWalk":
         """Return walks that begin at independent uniform points of one cone, that of a random direction."""
-        generators = distinct_generators(body)
+        generators = body.distinct
         target = normals(generators.rank, rng)
         coefficients = _least_coefficients(generators.coordinates, target / np.linalg.norm(target))
         basis = np.argsort(-np.abs(coefficients))[: generators.rank]
