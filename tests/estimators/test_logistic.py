@@ -1,8 +1,8 @@
 """Private logistic regression: what it fits, what it guarantees, and that its noise is there. Keys are fixed."""
 
 import math
-from functools import partial
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
