@@ -1,7 +1,6 @@
 """Private Frank–Wolfe: exact sums, the guarantee of its choices, the ball, and a risk that falls."""
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -42,7 +41,7 @@ def test_all_choices_together_keep_what_is_asked_and_use_it(steps: int, asked) -
     assert isinstance(actual.selection.guarantee, ExponentialLoss)
 
 
-def walked(loss: Loss, data: tuple[np.ndarray, np.ndarray], radius: float, vertices: Sequence[int]) -> Walk:
+def walked(loss: Loss, data: tuple[np.ndarray, np.ndarray], radius: float, vertices: np.ndarray) -> Walk:
     """A walk for a loss: by its sums of residuals where it has such, as Huber's, else by a pass for each step."""
     walk = start((*data, np.empty(data[0].shape)), loss, radius, len(vertices))
     for vertex in vertices:
