@@ -18,7 +18,7 @@ from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
 from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianPrivacyLoss
 from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
-from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
+from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss, _turn
 
 ORDERS = (0.05, 0.9, 7.3, 60.0)
 HEIGHTS = (0.0, 1e-4, 0.03, 0.7, 4.0, 33.0, 500.0)
@@ -156,6 +156,11 @@ def test_different_laplace_losses_turn_against_each_other() -> None:
     shifts = np.random.default_rng(4).uniform(0.02, 0.2, 300)
     losses = LaplacePrivacyLoss([(float(shift),) for shift in shifts], [2] * len(shifts))
     assert losses.log_tail(6.0, 500.0, 5000.0) < losses.log_tail(6.0, 500.0) - 10
+
+
+def test_no_argument_of_a_mixture_wraps() -> None:
+    """Each of up to `size` turns of e^{i·turn} counts: together they stay below half a circle."""
+    assert all(_turn(std, size) * size < math.pi for std in (0.01, 0.5, 1.0, 2.0, 30.0) for size in range(1, 60))
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def slices(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[slice]:
     return (slice(start, start + height) for start in range(0, max(1, len(rows)), height))
 
 
-def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers: int = _CACHED) -> list[T]:
+def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers: int = READ_ONCE) -> list[T]:
     """Return what `work` makes of lists of slices that cover the rows, each in a thread of its own."""
     parts = list(slices(rows, most_numbers))
     count = max(1, min(_MOST_THREADS, os.cpu_count() or 1, rows.size // _A_THREAD, len(parts)))
