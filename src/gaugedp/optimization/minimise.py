@@ -121,7 +121,7 @@ class Binary(Regularised[Loss]):
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Σuφ″·xxᵀ."""
         hessian = np.zeros((self.rows.shape[1],) * 2)
-        held, roots = np.empty_like(self.rows[:_BLOCK]), np.sqrt(curvatures)[:, None]  # fresh memory is slow
+        held, roots = np.empty(self.rows[:_BLOCK].shape), np.sqrt(curvatures)[:, None]  # fresh memory is slow
         for part in self.blocks():
             weighed = np.multiply(self.rows[part], roots[part], out=held[: len(roots[part])])
             hessian += weighed.T @ weighed
