@@ -69,7 +69,7 @@ def test_the_parts_spend_what_is_asked(asked) -> None:
         assert 0.999 < float(method.guarantee.epsilon(0, "basic")) <= 1
     else:
         assert 0.999 < method.guarantee.epsilon(1e-6) <= 1
-    assert sum(count for stage in method.stages for _, count in stage.parts) == 5 + 4 * 2 + 5
+    assert sum(count for stage in method.stages for _, count in stage.parts) == 4 + 3 * 2 + 5
 
 
 def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
@@ -79,7 +79,7 @@ def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
         rows, points = rng.normal(0, 0.4, (20_000, 3)), beta + rng.normal(0, 0.2, (5, 3))
         p = 1 / (1 + np.exp(-rows @ np.column_stack([*points, beta])))
         gradients, curvatures = (p[:, :-1] - p[:, -1:]).T @ rows, p[:, 0] * (1 - p[:, 0])
-        seen = Seen((rows.T * curvatures) @ rows, points, gradients, 1e-3, 1e-3, np.zeros(3), np.inf)
+        seen = Seen((rows.T * curvatures) @ rows, points, gradients, 1e-3, 1e-3, np.inf)
         straight, bent = seen.best(0.0), seen.best(0.0, float(curvatures.sum()))
         off.append([np.linalg.norm(law.median - beta) for law in (straight, bent)])
         low, high = bent.interval(0.95)

@@ -1,5 +1,6 @@
 """Where the best weights are, told by noisy moments and noisy gradients: a mixture, of post-processing."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ _ROOM = 0.2  # the share of 1 − level that intervals leave to what is approxim
 _HALVINGS = 80
 _CELLS, _REACH = 400, 9.0  # a grid of curvatures: how many, and how many deviations from the middle
 _BELOW = 5.0  # deviations by which the middle of a curvature's law may lie below 0
+_BIAS_ROOM = 1.5  # the deviation of the bias of a bent loss, over its estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class Seen:
     """What was released: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
 
     `deviation` is that of a coordinate of E, in the Frobenius norm's, and `noise` that of a coordinate of e.
-    Of the best weights β it is supposed that ⟨β − center, H(β − center)⟩ ≤ `most`, `center` of shape (d,).
+    Of the best weights β it is supposed that ⟨β, Hβ⟩ ≤ `most`, and no direction is likely to have more than `most`/√d.
     """
 
     second: np.ndarray
@@ -74,13 +76,17 @@ class Seen:
     gradients: np.ndarray
     deviation: float
     noise: float
-    center: np.ndarray
     most: float
 
     def within(self, span: np.ndarray) -> "Seen":
         """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
         inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
-        return Seen(*inside, self.deviation, self.noise, self.center @ span, self.most)
+        return Seen(*inside, self.deviation, self.noise, self.most)
+
+    @property
+    def _share(self) -> float:
+        """What one direction is supposed to have of `most`: between an even share and all of it."""
+        return self.most / math.sqrt(len(self.second))
 
     def best(self, mean_square: float, total: float | None = None) -> Mixture:
         """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
@@ -91,10 +97,10 @@ class Seen:
         """
         values, vectors = np.linalg.eigh(self.second)
         points, gradients = self.points @ vectors, self.gradients @ vectors
-        expected, gradient = points.mean(axis=0) - self.center @ vectors, gradients.mean(axis=0)
+        expected, gradient = points.mean(axis=0), gradients.mean(axis=0)
         curvature = self._quantiles(*self._curvature(values, points, gradients), gradient, expected, mean_square)
         told = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
-        straight, room = gradient / curvature, self.most / curvature
+        straight, room = gradient / curvature, self._share / curvature
 
         share = 1 / (1 + told / room)
         away = expected + share * (straight - expected)
@@ -103,11 +109,11 @@ class Seen:
         pull = self.deviation / np.sqrt(2) * away / curvature
 
         share = 1 / (1 + (told + turned + pull**2) / room)
-        middle = points.mean(axis=0) - expected - share * (straight - expected)
+        middle = share * (expected - straight)
         variances, pulls = share * (told + turned), [np.sqrt(share) * pull]
         if total is not None:
             bias = _longer(points - middle[:, None], middle, share * told, curvature, total)
-            middle, pulls = middle - bias, [*pulls, bias]
+            middle, pulls = middle - bias, [*pulls, _BIAS_ROOM * bias]
         return Mixture(middle, variances, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
 
     def _curvature(
@@ -132,7 +138,7 @@ class Seen:
         mean = np.maximum(mean, -_BELOW * spread)
         low, high = np.maximum(mean - _REACH * spread, 0.0), np.maximum(mean, 0.0) + _REACH * spread
         cells = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
-        told, room = self.noise**2 / len(self.points) + mean_square * cells, self.most * cells
+        told, room = self.noise**2 / len(self.points) + mean_square * cells, self._share * cells
         costs = ((cells - mean) / spread) ** 2 + (gradient - cells * expected) ** 2 / (told + room)
         costs += np.log1p(told / room)
         weights = np.exp((costs.min(axis=0) - costs) / 2)

@@ -142,12 +142,10 @@ class LeastSquares:
             gradients.append(self._gradient(sums, points[-1], rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
-        noises, mean_square = (
-            (deviation_of(moments), deviation_of(self.gradient)),
-            self._mean_square(sums, weights, rng),
-        )
-        supposed = weights, self.n_rows * before_clipping(mean_square)
-        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises, *supposed)
+        mean_square = self._mean_square(sums, weights, rng)
+        asked, slopes = np.array(points[:-1]), np.array(gradients)
+        whole = self.n_rows * before_clipping(mean_square) + explained(second, asked, slopes, weights)
+        releases = Seen(second, asked, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
@@ -250,6 +248,15 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 def before_clipping(mean_square: float) -> float:
     """Return at least the variance of normal residuals that have this mean square when they are clipped to [−1, 1]."""
     return mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
+
+
+def explained(second: np.ndarray, points: np.ndarray, gradients: np.ndarray, weights: np.ndarray) -> float:
+    """Return 2⟨b, w⟩ − ⟨w, Hw⟩ from H + E and the mean of Hw − b at points (k, d), with noise; 0 where it is below.
+
+    It is Σt² − Σ(⟨w, x⟩ − t)² where H = Σxxᵀ and b = Σx·t.
+    """
+    products = second @ points.mean(axis=0) - gradients.mean(axis=0)
+    return max(float(2 * products @ weights - weights @ second @ weights), 0.0)
 
 
 def _noise(ball: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:

@@ -16,10 +16,10 @@ from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of,
 from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import coordinates, square_of
 
-_WAY = (4, 2, 0.02, 0.02)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
-_END = (5, 0.1)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
+_WAY = (3, 2, 0.01, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
+_END = (5, 0.2)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
 _FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
-_SCORE = 5.0  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
+_SCORE = 3.5  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
 _WEIGHT_BITS = 30  # of weights over the radius, so that scores are exact, whatever the order of additions
 
 
@@ -100,8 +100,8 @@ class NoisyNewton:
             metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
         total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
-        noises, supposed = (faint, deviation_of(stage.gradient)), (np.zeros(self.n_columns), _SCORE**2 * total)
-        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *noises, *supposed)
+        supposed = faint, deviation_of(stage.gradient), _SCORE**2 * total
+        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *supposed)
         return np.mean(points[2:], axis=0), releases.best(1.0, total)
 
     def _steps(
