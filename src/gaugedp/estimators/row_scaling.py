@@ -22,11 +22,15 @@ from gaugedp.optimization.row_blocks import in_threads
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
-_WORST_OF_GROUPS = 1.0  # the same for means of groups: loud ones are shrunk, and do no harm
+_MIDDLE, _NEAR = 0.5, 0.15  # of √d: how far the means of columns are taken to lie from 0, and rows from their centre
+_DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, and count by their direction alone
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
 SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
+
+
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +50,9 @@ class Scaling:
         """Return a block of rows in the unit ball: a few at a time, made anew where they are asked for twice."""
         return into_ball(self._inside(block), 2, self.row_norm)
 
-    def sums(self, X: np.ndarray) -> np.ndarray:
-        """Return Σ(u, ‖u‖²) over the unit rows u, shape (d + 1,)."""
-        return np.sum(in_threads(lambda parts: sums_of(self.unit(X[part]) for part in parts), X), axis=0)
+    def sums(self, X: np.ndarray, of: Map = lambda units: units) -> np.ndarray:
+        """Return Σ(v, ‖v‖²) over v = `of` the unit rows, in the unit ball too, shape (columns of v + 1,)."""
+        return np.sum(in_threads(lambda parts: sums_of(of(self.unit(X[part])) for part in parts), X), axis=0)
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
         if self.reading.box is None:
@@ -101,13 +105,15 @@ def column_groups(reading: Reading) -> np.ndarray:
 class ScaledRows:
     """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
 
-    Without a constant (`constant` = 0) nothing is taken off.
+    Without a constant (`constant` = 0) nothing is taken off. Coefficients are for rows that are as far from the centre
+    as `typical`, where that is more than `reach`.
     """
 
     scaling: Scaling
     shift: np.ndarray
     reach: float
     constant: float
+    typical: float = 0.0
 
     @property
     def size(self) -> float:
@@ -139,7 +145,7 @@ class ScaledRows:
     def coefficients(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
         n_columns = len(self.shift)
-        of_unit = weights[:, :n_columns] / (self.size * self.reach)
+        of_unit = weights[:, :n_columns] / (self.size * max(self.reach, self.typical))
         constants = weights[:, n_columns:].sum(axis=1) * self.last - of_unit @ self.shift
         slopes = of_unit / self.scaling.row_norm / self.scaling.width
         return slopes, constants - slopes @ self.scaling.centre
@@ -151,28 +157,15 @@ class Centre:
 
     `mu_side` is the μ of Gaussian noise, else 0. The sums take a tenth of μ² (of ε for a pure guarantee), or less where
     the mean's noise is a tenth of the ball with less. They take nothing where that noise would be over half of the
-    ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one of the `groups` (d,) of columns.
+    ball.
 
     Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
-    √2 where it is added; those of groups by 2 and 1. docs/theory/objective_perturbation.md
+    √2 where it is added. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
     remaining: Guarantee
     mu_side: float = 0.0
-    groups: np.ndarray | None = None
-
-    @classmethod
-    def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
-        """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide the ball."""
-        sensitivity, n_groups = (2.0 if replaced else 1.0) * _ROUNDING, int(groups.max()) + 1
-        if not isinstance(guarantee, ApproxDP):
-            return cls(None, guarantee)
-        mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        if sensitivity * math.sqrt(n_groups) > _WORST_OF_GROUPS * n_rows * mu_side:
-            return cls(None, guarantee)
-        noise = Gaussian.calibrate(LpBall(n_groups, 2, sensitivity), GaussianDP(mu_side))
-        return cls(noise, guarantee, mu_side, groups)
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
@@ -201,22 +194,78 @@ class Centre:
         """
         if self.noise is None:
             return 0.0, 1.0
-        if self.groups is not None:
-            roots = np.sqrt(np.bincount(self.groups))
-            totals = np.bincount(self.groups, sums()[:-1])  # of whole numbers of steps
-            means = released(totals / roots, self.noise, rng) / n_rows
-            means, length = self._shrunk(means / max(1.0, float(np.linalg.norm(means))), n_rows)
-            return (means / roots)[self.groups], math.sqrt(max(_SMALLEST**2, 1 - length))
         noisy = released(sums(), self.noise, rng) / n_rows
-        mean, length = self._shrunk(noisy[:-1], n_rows)
+        faint = float(self.noise.variances[:-1].sum()) / n_rows**2
+        mean = shrunk(noisy[:-1], faint)
+        length = max(float(noisy[:-1] @ noisy[:-1]) - faint, 0.0)
         return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
 
-    def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
-        """Return the mean (James and Stein 1961), and the square of its length less that of its noise."""
-        assert self.noise is not None
-        faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
-        length = float(mean @ mean)
-        return mean * max(0.0, 1 - faint / max(length, faint, 1e-300)), max(length - faint, 0.0)
+    def scaled(
+        self, scaling: Scaling, X: np.ndarray, n_rows: float, factor: float, constant: float, rng: Entropy
+    ) -> ScaledRows:
+        """Return the rows less their mean, pulled back to `factor` times their spread where that was released."""
+        mean, spread = self.release(lambda: scaling.sums(X), n_rows, rng)
+        shift = np.zeros(scaling.reading.width) + mean
+        reach = min(1 + float(np.linalg.norm(shift)), spread * factor) if self.noise else 1.0
+        return ScaledRows(scaling, shift, reach, constant)
+
+
+@dataclass(frozen=True, eq=False)
+class RoughCentre:
+    """Noise for means of groups of columns, then for the mean of rows less those; and what is left of the guarantee.
+
+    First released is Σ v/½, v = ⟨u, e⟩ for e = 1/√size on each of the `groups` (d,) of columns, pulled back to the ball
+    of radius ½. Then, where there is a `near` noise, Σ v/0.15, v = u less the first means, pulled back to that ball.
+    The two take a twentieth of μ² each.
+
+    Theorem. Given the first release, both are sums of vectors of norm at most 1: one row moves them by at most 2 where
+    it is replaced, by 1 where it is added. docs/theory/objective_perturbation.md
+    """
+
+    groups: np.ndarray
+    noise: AdditiveNoise
+    near: AdditiveNoise | None
+    remaining: Guarantee
+    mu_side: float
+
+    @classmethod
+    def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
+        """Return Gaussian noise for groups 0, 1, …; nothing near them where it would hide the ball."""
+        moved, n_columns = (2.0 if replaced else 1.0) * _ROUNDING, len(groups)
+        mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        noise = Gaussian.calibrate(LpBall(int(groups.max()) + 1, 2, moved), GaussianDP(mu))
+        if moved * math.sqrt(n_columns) > n_rows * mu:
+            return cls(groups, noise, None, guarantee, mu)
+        near = Gaussian.calibrate(LpBall(n_columns, 2, moved), GaussianDP(mu))
+        return cls(groups, noise, near, guarantee, math.sqrt(2) * mu)
+
+    def scaled(
+        self, scaling: Scaling, X: np.ndarray, n_rows: float, _factor: float, constant: float, rng: Entropy
+    ) -> ScaledRows:
+        """Return the rows less their centre, nearly all at the same distance from it."""
+        roots = np.sqrt(np.bincount(self.groups))
+        of_groups = np.eye(len(roots))[self.groups]
+
+        def means(units: np.ndarray) -> np.ndarray:
+            return into_ball(ball_steps(units) @ of_groups * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # of whole numbers
+
+        shift = (self._mean(self.noise, scaling.sums(X, means), n_rows, rng) * _MIDDLE / roots)[self.groups]
+        if self.near is not None:
+            sums = scaling.sums(X, lambda units: into_ball(units - shift, 2, _NEAR))
+            shift = shift + self._mean(self.near, sums, n_rows, rng) * _NEAR
+        return ScaledRows(scaling, shift, _DIRECTION, constant, _NEAR)
+
+    @staticmethod
+    def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> np.ndarray:
+        mean = released(sums[:-1], noise, rng) / n_rows
+        mean /= max(1.0, float(np.linalg.norm(mean)))
+        return shrunk(mean, float(noise.variances.sum()) / n_rows**2)
+
+
+def shrunk(mean: np.ndarray, faint: float) -> np.ndarray:
+    """Return the mean, drawn towards 0 by the square of its noise's length (James and Stein 1961)."""
+    length = float(mean @ mean)
+    return mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
 
 
 def sums_of(units: Iterable[np.ndarray]) -> np.ndarray:
