@@ -69,7 +69,7 @@ class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
     `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
-    those are Gaussian, for them too. `is_rough` says that the rows' centre is, and that they have their direction alone.
+    those are Gaussian, for them too. `is_rough` says that the rows' centre is rough: they count by their direction.
     """
 
     rows: np.ndarray

@@ -23,6 +23,7 @@ from gaugedp.optimization.row_blocks import in_threads
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
 _MIDDLE, _NEAR = 0.5, 0.15  # of √d: how far the means of columns are taken to lie from 0, and rows from their centre
+_WHOLE, _DOUBT = 0.7, 1.5  # noise of a whole mean at most, and by what its square is taken to be longer than it is
 _DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, and count by their direction alone
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
@@ -212,11 +213,11 @@ class Centre:
 
 @dataclass(frozen=True, eq=False)
 class RoughCentre:
-    """Noise for means of groups of columns, then for the mean of rows less those; and what is left of the guarantee.
+    """Noise for a first mean of the unit rows u, then for the mean of rows less it; and what is left of the guarantee.
 
-    First released is Σ v/½, v = ⟨u, e⟩ for e = 1/√size on each of the `groups` (d,) of columns, pulled back to the ball
-    of radius ½. Then, where there is a `near` noise, Σ v/0.15, v = u less the first means, pulled back to that ball.
-    The two take a twentieth of μ² each.
+    The first release is Σu, or where its noise would be over 0.7 of the ball Σ v/½, v = ⟨u, e⟩ for e = 1/√size on each
+    of the `groups` (d,) of columns, pulled back to the ball of radius ½. The second, where there is a `near` noise, is
+    Σ v/0.15, v = u less the first mean, pulled back to that ball. Each takes a twentieth of μ².
 
     Theorem. Given the first release, both are sums of vectors of norm at most 1: one row moves them by at most 2 where
     it is replaced, by 1 where it is added. docs/theory/objective_perturbation.md
@@ -231,39 +232,53 @@ class RoughCentre:
     @classmethod
     def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
         """Return Gaussian noise for groups 0, 1, …; nothing near them where it would hide the ball."""
-        moved, n_columns = (2.0 if replaced else 1.0) * _ROUNDING, len(groups)
+        moved, width = (2.0 if replaced else 1.0) * _ROUNDING, len(groups)
         mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        noise = Gaussian.calibrate(LpBall(int(groups.max()) + 1, 2, moved), GaussianDP(mu))
-        if moved * math.sqrt(n_columns) > n_rows * mu:
+        hidden = moved * math.sqrt(width) / (n_rows * mu)
+        noise, near = (
+            Gaussian.calibrate(LpBall(size, 2, moved), GaussianDP(mu))
+            for size in (width if hidden <= _WHOLE else int(groups.max()) + 1, width)
+        )
+        if hidden > 1:
             return cls(groups, noise, None, guarantee, mu)
-        near = Gaussian.calibrate(LpBall(n_columns, 2, moved), GaussianDP(mu))
         return cls(groups, noise, near, guarantee, math.sqrt(2) * mu)
 
     def scaled(
         self, scaling: Scaling, X: np.ndarray, n_rows: float, _factor: float, constant: float, rng: Entropy
     ) -> ScaledRows:
         """Return the rows less their centre, nearly all at the same distance from it."""
-        roots = np.sqrt(np.bincount(self.groups))
-        of_groups = np.eye(len(roots))[self.groups]
-
-        def means(units: np.ndarray) -> np.ndarray:
-            return into_ball(ball_steps(units) @ of_groups * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # of whole numbers
-
-        shift = (self._mean(self.noise, scaling.sums(X, means), n_rows, rng) * _MIDDLE / roots)[self.groups]
+        shift = self._first(scaling, X, n_rows, rng)
         if self.near is not None:
             sums = scaling.sums(X, lambda units: into_ball(units - shift, 2, _NEAR))
-            shift = shift + self._mean(self.near, sums, n_rows, rng) * _NEAR
+            mean, faint = _mean(self.near, sums, n_rows, rng)
+            shift = shift + shrunk(mean, len(mean) * faint) * _NEAR
         return ScaledRows(scaling, shift, _DIRECTION, constant, _NEAR)
 
-    @staticmethod
-    def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> np.ndarray:
-        mean = released(sums[:-1], noise, rng) / n_rows
-        mean /= max(1.0, float(np.linalg.norm(mean)))
-        return shrunk(mean, float(noise.variances.sum()) / n_rows**2)
+    def _first(self, scaling: Scaling, X: np.ndarray, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return the first mean (d,): that of each group, and the rest of it, are shrunk apart."""
+        groups, roots = self.groups, np.sqrt(np.bincount(self.groups))
+        if self.noise.body.ambient_dim == len(groups):
+            mean, faint = _mean(self.noise, scaling.sums(X), n_rows, rng)
+            means = np.bincount(groups, mean) / roots
+            rest = shrunk(mean - (means / roots)[groups], _DOUBT * (len(groups) - len(roots)) * faint)
+            return rest + (shrunk(means, len(roots) * faint) / roots)[groups]
+        indicators = np.eye(len(roots))[groups]
+
+        def of_groups(units: np.ndarray) -> np.ndarray:
+            return into_ball(ball_steps(units) @ indicators * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # of whole numbers
+
+        means, faint = _mean(self.noise, scaling.sums(X, of_groups), n_rows, rng)
+        return (shrunk(means, len(roots) * faint) * _MIDDLE / roots)[groups]
+
+
+def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:
+    """Return the mean of vectors in the unit ball, and the variance of its noise in one column."""
+    mean = released(sums[:-1], noise, rng) / n_rows
+    return mean / max(1.0, float(np.linalg.norm(mean))), float(noise.variances[0]) / n_rows**2
 
 
 def shrunk(mean: np.ndarray, faint: float) -> np.ndarray:
-    """Return the mean, drawn towards 0 by the square of its noise's length (James and Stein 1961)."""
+    """Return the mean, drawn towards 0 by `faint`, the square of its noise's length (James and Stein 1961)."""
     length = float(mean @ mean)
     return mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
 
