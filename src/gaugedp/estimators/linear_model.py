@@ -40,11 +40,8 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
-LOUD = 0.05  # noise, in units of the rows' sum, from which on rows have a rough centre, and count by their direction
-_SHORTENED, _QUIET = (
-    10.0,
-    0.005,
-)  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
+_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
+_ROUGH = 0.05  # noise, over that of the rows' sum, from which on several classes have a rough centre
 _COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
 _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
 _WIDEST = 10.0  # times the radius: what coefficients may have where noise is faint
@@ -69,7 +66,8 @@ class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
     `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
-    those are Gaussian, for them too. `is_rough` says that the rows' centre is rough: they count by their direction.
+    those are Gaussian, for them too. `has_level` says that the intercept is found again from scores,
+    `is_rough` that rows count by their direction from a rough centre.
     """
 
     rows: np.ndarray
@@ -81,6 +79,7 @@ class LinearProblem:
     mu_side: float
     radius: float
     replaced: bool
+    has_level: bool
     is_rough: bool
 
     @property
@@ -103,15 +102,20 @@ class LinearProblem:
         """The norm of the noise on the rows' sum, divided by the number of rows."""
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
-    def descended(self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False) -> tuple[np.ndarray, str]:
-        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness."""
+    def descended(
+        self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False, once: bool = False
+    ) -> tuple[np.ndarray, str]:
+        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness.
+
+        With `once`, by one step.
+        """
         guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
             exactness = "exact"
         shape = self.outputs, self.rows.shape[1]
-        scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
+        scale = Scale(self.radius, self.n_rows, self.replaced, kinked, once)
         descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
         by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
         return descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng), exactness
@@ -126,7 +130,7 @@ class LinearProblem:
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
-        radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _SHORTENED * self.noise_to_signal)
+        radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
         problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.mu_side)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
@@ -210,8 +214,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         n_rows, codes = count.draw(len(data.rows), rng), codes_of(data.labels, data.classes)
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
-        centre = self._centre(count.remaining, data, n_rows, noise, solver)
-        slack = 1.0 if centre.noise else min(1.0, SHORT * clip_factor(noise))
+        centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver)
+        slack = 1.0 if centre.is_whole else min(1.0, SHORT * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
         intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
         constant = CONSTANT if self.fit_intercept else 0.0
@@ -220,7 +224,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
             math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
-            self._length(n_classes, solver, noise), replaced, scaled.typical > 0,
+            self._length(n_classes, solver, noise), replaced, intercept_noise.noise is not None,
+            scaled.typical > 0,
         )  # fmt: skip
         weights, exactness = self._solve(solver, problem, rng)
         if intercept_noise.noise is not None:
@@ -302,23 +307,27 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
     def _centre(
-        self, guarantee: Guarantee, data: LabelledRows, n_rows: float, noise: float, solver: str
+        self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str
     ) -> Centre | RoughCentre:
-        """Return the private centre; none where it takes much of δ from others."""
-        width, replaced = data.reading.width, self.neighbours == "replace"
+        """Return the private centre for (classes, groups of columns); none where it takes much of δ from others."""
+        (n_classes, groups), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)
-        if not isinstance(guarantee, ApproxDP):
-            return Centre.plan(guarantee, width, n_rows, replaced)
-        centre: Centre | RoughCentre = Centre.plan(guarantee, width, n_rows, replaced)
-        if noise > LOUD:
-            centre = RoughCentre.plan(guarantee, column_groups(data.reading), n_rows, replaced)
-        if solver in _COMPOSED or spares_delta(centre.mu_side, guarantee, len(data.classes)):
+        noise = noise_to_signal(guarantee, n_classes * (len(groups) + 1), n_rows, replaced)
+        if n_classes > 2 and noise > _ROUGH and isinstance(guarantee, ApproxDP):
+            centre: Centre | RoughCentre = RoughCentre.plan(guarantee, groups, n_rows, replaced)
+        else:
+            centre = Centre.plan(guarantee, len(groups), n_rows, replaced)
+            if n_classes == 2 and centre.noise is None:
+                centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
+        if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
-        return Centre(None, guarantee)
+        return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 
-    def _intercept_noise(self, centre: Centre | RoughCentre, n_classes: int, has_weights: bool) -> InterceptNoise:
+    def _intercept_noise(
+        self, centre: Centre | RoughCentre, n_classes: int, has_weights: bool = False
+    ) -> InterceptNoise:
         """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
-        if self.fit_intercept and centre.noise is None and n_classes == 2 and not has_weights:
+        if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)

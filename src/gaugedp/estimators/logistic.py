@@ -14,18 +14,19 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
 from gaugedp.estimators.learned_bounds import learns_bounds
-from gaugedp.estimators.linear_model import LOUD, LinearClassifier, LinearProblem
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.optimization.losses import Logistic, Softmax
+from gaugedp.optimization.losses import Logistic, Loss, Softmax
 from gaugedp.optimization.newton import NoisyNewton
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
+_MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all of them pull alike
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
-_CAPPED, _CAPPED_ROUGH = 0.5, 0.75  # of the slopes, at most; the second where rows count by their direction
+_LOUD = 0.15  # noise from which on one step is taken, for two classes
 REASON = "asked for"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
@@ -110,22 +111,23 @@ class LogisticRegression(Intervals, LinearClassifier):
         if len(self.classes) == 2:
             if not self.fit_intercept or self.class_weight is not None or self._weights_up_to > 0:
                 return "objective", "two classes: its noise is added once"
-            return self._by_noise(guarantee, size, n_rows or PUBLIC_ROWS, LOUD)
+            return self._by_noise(guarantee, size, n_rows or PUBLIC_ROWS, _LOUD)
         if n_rows is None:
             return "gradient", "the number of rows is not public"
         return self._by_noise(guarantee, size, n_rows, _FAINT)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         far = problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
-        cap = 1 - _CAPPED * far
+        cap = 1 - 0.5 * far
+        loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
         if solver == "gibbs":
             return problem.sampled(Logistic(), rng)
         if solver == "objective":
-            return problem.perturbed(CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes), rng)
-        cap = 1 - _CAPPED_ROUGH * far if problem.is_rough else cap
-        if problem.n_classes == 2:
-            return problem.descended(Logistic().derivative, cap, rng)
-        return problem.descended(Softmax(problem.n_classes).derivative, math.sqrt(2) * cap, rng)
+            return problem.perturbed(loss, rng)
+        if problem.n_classes == 2 and self.solver == "auto" and problem.has_level and problem.noise_to_signal > _LOUD:
+            return problem.descended(loss.derivative, 0.5, rng, once=True)  # slopes are 1/2 at 0
+        cap = 1 - _MOST_CAPPED * far if problem.is_rough else cap
+        return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
 
 
 def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gaugedp.optimization.row_blocks import in_threads
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
+_WORST_OF_GROUPS = 1.0  # the same for means of groups: loud ones are shrunk, and do no harm
 _MIDDLE, _NEAR = 0.5, 0.15  # of √d: how far the means of columns are taken to lie from 0, and rows from their centre
 _WHOLE, _DOUBT = 0.7, 1.5  # noise of a whole mean at most, and by what its square is taken to be longer than it is
 _DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, and count by their direction alone
@@ -158,15 +159,33 @@ class Centre:
 
     `mu_side` is the μ of Gaussian noise, else 0. The sums take a tenth of μ² (of ε for a pure guarantee), or less where
     the mean's noise is a tenth of the ball with less. They take nothing where that noise would be over half of the
-    ball.
+    ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one of the `groups` (d,) of columns.
 
     Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
-    √2 where it is added. docs/theory/objective_perturbation.md
+    √2 where it is added; those of groups by 2 and 1. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
     remaining: Guarantee
     mu_side: float = 0.0
+    groups: np.ndarray | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the mean of all columns is released."""
+        return self.noise is not None and self.groups is None
+
+    @classmethod
+    def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
+        """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide the ball."""
+        sensitivity, n_groups = (2.0 if replaced else 1.0) * _ROUNDING, int(groups.max()) + 1
+        if not isinstance(guarantee, ApproxDP):
+            return cls(None, guarantee)
+        mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        if sensitivity * math.sqrt(n_groups) > _WORST_OF_GROUPS * n_rows * mu_side:
+            return cls(None, guarantee)
+        noise = Gaussian.calibrate(LpBall(n_groups, 2, sensitivity), GaussianDP(mu_side))
+        return cls(noise, guarantee, mu_side, groups)
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
@@ -195,11 +214,21 @@ class Centre:
         """
         if self.noise is None:
             return 0.0, 1.0
+        if self.groups is not None:
+            roots = np.sqrt(np.bincount(self.groups))
+            totals = np.bincount(self.groups, sums()[:-1])  # of whole numbers of steps
+            means = released(totals / roots, self.noise, rng) / n_rows
+            means, length = self._shrunk(means / max(1.0, float(np.linalg.norm(means))), n_rows)
+            return (means / roots)[self.groups], math.sqrt(max(_SMALLEST**2, 1 - length))
         noisy = released(sums(), self.noise, rng) / n_rows
-        faint = float(self.noise.variances[:-1].sum()) / n_rows**2
-        mean = shrunk(noisy[:-1], faint)
-        length = max(float(noisy[:-1] @ noisy[:-1]) - faint, 0.0)
+        mean, length = self._shrunk(noisy[:-1], n_rows)
         return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
+
+    def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
+        """Return the mean, shrunk, and the square of its length less that of its noise."""
+        assert self.noise is not None
+        faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
+        return shrunk(mean, faint), max(float(mean @ mean) - faint, 0.0)
 
     def scaled(
         self, scaling: Scaling, X: np.ndarray, n_rows: float, factor: float, constant: float, rng: Entropy
@@ -228,6 +257,7 @@ class RoughCentre:
     near: AdditiveNoise | None
     remaining: Guarantee
     mu_side: float
+    is_whole: ClassVar[bool] = True
 
     @classmethod
     def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
@@ -235,12 +265,11 @@ class RoughCentre:
         moved, width = (2.0 if replaced else 1.0) * _ROUNDING, len(groups)
         mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         hidden = moved * math.sqrt(width) / (n_rows * mu)
-        noise, near = (
-            Gaussian.calibrate(LpBall(size, 2, moved), GaussianDP(mu))
-            for size in (width if hidden <= _WHOLE else int(groups.max()) + 1, width)
-        )
+        first = width if hidden <= _WHOLE else int(groups.max()) + 1
+        noise = Gaussian.calibrate(LpBall(first, 2, moved), GaussianDP(mu))
         if hidden > 1:
             return cls(groups, noise, None, guarantee, mu)
+        near = Gaussian.calibrate(LpBall(width, 2, moved), GaussianDP(mu))
         return cls(groups, noise, near, guarantee, math.sqrt(2) * mu)
 
     def scaled(

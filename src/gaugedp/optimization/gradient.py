@@ -36,6 +36,7 @@ class Scale:
     n_rows: float
     replaced: bool = True
     kinked: bool = False  # whether the loss is not smooth
+    once: bool = False  # whether one step is taken
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Path:
             total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
             longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
             n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
+            n_steps = 1 if scale.once else n_steps
             return cls(n_steps, min(total / n_steps, longest), scale.radius)
         total = scale.radius * scale.n_rows * guarantee.epsilon_value / (sensitivity * size)
         n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
