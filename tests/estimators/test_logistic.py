@@ -253,7 +253,7 @@ BOX = Reading.of(([-1.0, -4.0, 2.0, 5.0, -3.0], [1.0, 4.0, 3.0, 9.0, -1.0]), Non
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-@pytest.mark.parametrize(("n_rows", "sizes"), [(100, [2]), (400, [2, 5]), (2000, [5, 5])])
+@pytest.mark.parametrize(("n_rows", "sizes"), [(100, [2]), (190, [2, 5]), (2000, [5, 5])])
 def test_a_row_moves_both_means_of_a_rough_centre_within_their_ball(
     n_rows: int, sizes: list[int], replaced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,14 +282,14 @@ def test_a_row_moves_both_means_of_a_rough_centre_within_their_ball(
 
 def test_a_rough_centre_takes_a_tenth_of_what_squares_add_up_to() -> None:
     mu = gaussian_mu(0.5, 1e-6)
-    for n_rows, share in ((100, 0.05), (400, 0.1), (2000, 0.1)):
+    for n_rows, share in ((100, 0.05), (190, 0.1), (2000, 0.1)):
         centre = RoughCentre.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, True)
         mus = [noise.guarantee.mu for noise in (centre.noise, centre.near) if noise is not None]
         assert math.hypot(*mus) == pytest.approx(centre.mu_side, rel=1e-12)
         assert centre.mu_side == pytest.approx(math.sqrt(share) * mu, rel=1e-12)
 
 
-@pytest.mark.parametrize(("epsilon", "size"), [(1.0, 1), (8.0, 60)])
+@pytest.mark.parametrize(("epsilon", "size"), [(0.6, 1), (8.0, 60)])
 def test_a_rough_centre_is_found_and_rows_count_by_their_direction(epsilon: float, size: int) -> None:
     n, middle = 600, np.where(np.arange(60) < 40, 0.3, 0.4)
     rows = middle + 0.1 * np.random.default_rng(2).standard_normal((n, 60))
