@@ -53,7 +53,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         either kind the intercept is not found again from scores.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
-        classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
+        classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ². For more, rows
+        count there by their direction from a rough centre, for a tenth of μ²: their norm and bounds matter little.
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" chooses by public numbers, and takes a single step for two classes where noise is loud.
         `reason_` says why. For two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`;
