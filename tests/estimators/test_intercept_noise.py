@@ -169,7 +169,7 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
     model.fit(rows, labels)
     beside = [one.guarantee.mu for one in made if one.body.ambient_dim in (1, 2, 30)]
     counts = [1] if solver == "gradient" else []  # the objective's ridge follows the count, so ε pays for it
-    centre = [1, 1, 2] if n_classes == 2 else [30]  # the mean of one group and two releases of the level, or the mean
+    centre = [1, 1, 2] if n_classes == 2 else [1, 30]  # one group's mean, then the level by two releases, or the mean
     assert [one.body.ambient_dim for one in made][: len(counts) + len(centre)] == [*counts, *centre]
     assert len(beside) == len(counts) + len(centre)
     assert seen[0].mu_side == pytest.approx(math.hypot(*beside))

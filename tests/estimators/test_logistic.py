@@ -22,7 +22,7 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.labels import codes_of, read_classes, read_labels
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_scaling import Centre, ScaledRows, column_groups, read_scaling, sums_of
+from gaugedp.estimators.row_scaling import Centre, RoughCentre, ScaledRows, column_groups, read_scaling, sums_of
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian
@@ -181,7 +181,8 @@ def test_number_centre_and_steps_share_mu(
     model = clone(MODEL).set_params(epsilon=0.1, classes=range(n_classes), neighbours=neighbours).fit(rows, labels)
     (descent,) = (one for one in made if isinstance(one, linear_model.NoisyDescent))
     own = [one for one in made if isinstance(one, Gaussian) and one is not descent.noise]
-    beside = [40] if n_classes == 3 else [1, 1, 2]
+    near = [40] if neighbours == "add_remove" else []  # its noise hides the ball where rows are replaced
+    beside = [1, *near] if n_classes == 3 else [1, 1, 2]
     assert [one.body.ambient_dim for one in own] == (beside if neighbours == "replace" else [1, *beside])
     assert (descent.path.n_steps == 1) == (descent.cap == 0.5) == (n_classes == 2)
     assert descent.noise.body.radius(2) >= (2 if neighbours == "replace" else 1) * descent.cap
@@ -246,6 +247,61 @@ def test_a_mean_alone_is_shrunk_by_its_noise() -> None:
     assert (spreads < 1).mean() > 0.95
     still = [centre.release(lambda: np.zeros(17), n, rng) for _ in range(400)]
     assert np.mean([np.linalg.norm(mean) for mean, _ in still]) < 0.3 * noise
+
+
+BOX = Reading.of(([-1.0, -4.0, 2.0, 5.0, -3.0], [1.0, 4.0, 3.0, 9.0, -1.0]), None, 5, False)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize(("n_rows", "sizes"), [(100, [2]), (190, [2, 5]), (2000, [5, 5])])
+def test_a_row_moves_both_means_of_a_rough_centre_within_their_ball(
+    n_rows: int, sizes: list[int], replaced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of one row each, random and at corners: any two are apart by the charge at most, and some attain it."""
+    n_rows, sums, scaling = n_rows if replaced else n_rows // 2, {}, read_scaling(BOX, None)
+    centre = RoughCentre.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, replaced)
+    noises = [centre.noise] if centre.near is None else [centre.noise, centre.near]
+    assert [noise.body.ambient_dim for noise in noises] == sizes
+
+    def keep(exact: np.ndarray, noise: Gaussian, _: object) -> np.ndarray:
+        sums.setdefault(id(noise), []).append(exact)
+        return np.zeros_like(exact)
+
+    monkeypatch.setattr(row_scaling, "released", keep)
+    signs = np.array([[1.0, 1, 1, 1, 1], [-1, -1, -1, -1, -1], [1, 1, 0, 0, 0], [-1, -1, 0, 0, 0]])
+    units = np.vstack([np.random.default_rng(1).uniform(-1, 1, (60, 5)), signs])
+    for unit in units:
+        centre.scaled(scaling, unit[None] * scaling.width + scaling.centre, n_rows, 1.0, 0.2, research_rng(1))
+    for noise in noises:
+        points = np.array(sums[id(noise)])
+        moved = np.linalg.norm(points[:, None] - (points[None] if replaced else 0), axis=-1).max()
+        assert moved <= noise.body.radius(2)
+        assert moved == pytest.approx(noise.body.radius(2), rel=1e-5)
+        assert noise.body.radius(2) == pytest.approx(2 if replaced else 1, rel=1e-5)
+
+
+def test_a_rough_centre_takes_a_tenth_of_what_squares_add_up_to() -> None:
+    mu = gaussian_mu(0.5, 1e-6)
+    for n_rows, share in ((100, 0.05), (190, 0.1), (2000, 0.1)):
+        centre = RoughCentre.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, True)
+        mus = [noise.guarantee.mu for noise in (centre.noise, centre.near) if noise is not None]
+        assert math.hypot(*mus) == pytest.approx(centre.mu_side, rel=1e-12)
+        assert centre.mu_side == pytest.approx(math.sqrt(share) * mu, rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "size"), [(0.6, 1), (8.0, 60)])
+def test_a_rough_centre_is_found_and_rows_count_by_their_direction(epsilon: float, size: int) -> None:
+    n, middle = 600, np.where(np.arange(60) < 40, 0.3, 0.4)
+    rows = middle + 0.1 * np.random.default_rng(2).standard_normal((n, 60))
+    scaling = read_scaling(Reading.of((0.0, 1.0), None, 60, False), None)
+    centre = RoughCentre.plan(gd.ApproxDP(epsilon, 1e-6), np.zeros(60, int), n, True)
+    assert centre.noise.body.ambient_dim == size
+    fits = [centre.scaled(scaling, rows, n, 1.0, 0.2, research_rng(key)) for key in range(20)]
+    assert np.mean([fit.shift.sum() / 60**0.5 for fit in fits]) == pytest.approx(middle.mean(), abs=0.03)
+    lengths = np.linalg.norm(fits[0].rows(rows, np.ones(n, bool))[:, :60], axis=1)
+    assert lengths == pytest.approx(1 / math.hypot(1, 0.2))
+    slopes, _ = fits[0].coefficients(np.ones((1, 61)))
+    assert slopes == pytest.approx(1 / (math.hypot(1, 0.2) * 0.15 * 60**0.5)), "as if rows were that far off"
 
 
 def test_public_numbers_alone_choose_the_solver() -> None:

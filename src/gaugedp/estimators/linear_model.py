@@ -19,7 +19,16 @@ from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, column_groups, read_scaling
+from gaugedp.estimators.row_scaling import (
+    CONSTANT,
+    SHORT,
+    Centre,
+    RoughCentre,
+    ScaledRows,
+    clip_factor,
+    column_groups,
+    read_scaling,
+)
 from gaugedp.estimators.rows import products
 from gaugedp.estimators.weights import WeightedEstimator, check_no_weights
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
@@ -32,6 +41,7 @@ from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
+_ROUGH = 0.05  # noise, over that of the rows' sum, from which on several classes have a rough centre
 _COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
 _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
 _WIDEST = 10.0  # times the radius: what coefficients may have where noise is faint
@@ -56,7 +66,8 @@ class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
     `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
-    those are Gaussian, for them too. `has_level` says that the intercept is found again from scores.
+    those are Gaussian, for them too. `has_level` says that the intercept is found again from scores,
+    `is_rough` that rows count by their direction from a rough centre.
     """
 
     rows: np.ndarray
@@ -69,6 +80,7 @@ class LinearProblem:
     radius: float
     replaced: bool
     has_level: bool
+    is_rough: bool
 
     @property
     def outputs(self) -> int:
@@ -200,22 +212,20 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     ) -> tuple[ScaledRows, np.ndarray, str]:
         """Release number and centre of the rows, solve, and release the intercept: (scaling, weights, exactness)."""
         n_rows, codes = count.draw(len(data.rows), rng), codes_of(data.labels, data.classes)
-        n_classes, width, replaced = len(data.classes), data.reading.width, self.neighbours == "replace"
+        n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
-        groups = column_groups(data.reading) if n_classes == 2 else np.arange(width)  # few numbers, or the mean itself
-        centre = self._centre(count.remaining, (n_classes, groups), n_rows, solver)
-        slack = 1.0 if centre.noise and centre.groups is None else min(1.0, SHORT * clip_factor(noise))
+        centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver)
+        slack = 1.0 if centre.is_whole else min(1.0, SHORT * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
         intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
-        mean, spread = centre.release(lambda: scaling.sums(data.rows), n_rows, rng)
-        shift = np.zeros(width) + mean
-        reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
-        scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
+        constant = CONSTANT if self.fit_intercept else 0.0
+        scaled = centre.scaled(scaling, data.rows, n_rows, clip_factor(noise), constant, rng)
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
             math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
             self._length(n_classes, solver, noise), replaced, intercept_noise.noise is not None,
+            scaled.typical > 0,
         )  # fmt: skip
         weights, exactness = self._solve(solver, problem, rng)
         if intercept_noise.noise is not None:
@@ -296,25 +306,28 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
         return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
-    def _centre(self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str) -> Centre:
+    def _centre(
+        self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str
+    ) -> Centre | RoughCentre:
         """Return the private centre for (classes, groups of columns); none where it takes much of δ from others."""
         (n_classes, groups), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)
-        centre = Centre.plan(guarantee, len(groups), n_rows, replaced)
-        if centre.noise is None:
-            centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
+        noise = noise_to_signal(guarantee, n_classes * (len(groups) + 1), n_rows, replaced)
+        if n_classes > 2 and noise > _ROUGH and isinstance(guarantee, ApproxDP):
+            centre: Centre | RoughCentre = RoughCentre.plan(guarantee, groups, n_rows, replaced)
+        else:
+            centre = Centre.plan(guarantee, len(groups), n_rows, replaced)
+            if n_classes == 2 and centre.noise is None:
+                centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
         if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
         return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 
-    def _intercept_noise(self, centre: Centre, n_classes: int, has_weights: bool = False) -> InterceptNoise:
+    def _intercept_noise(
+        self, centre: Centre | RoughCentre, n_classes: int, has_weights: bool = False
+    ) -> InterceptNoise:
         """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
-        if (
-            self.fit_intercept
-            and (centre.noise is None or centre.groups is not None)
-            and n_classes == 2
-            and not has_weights
-        ):
+        if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)

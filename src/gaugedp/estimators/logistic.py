@@ -24,6 +24,7 @@ from gaugedp.optimization.newton import NoisyNewton
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
+_MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all of them pull alike
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
 _LOUD = 0.15  # noise from which on one step is taken, for two classes
 REASON = "asked for"
@@ -52,7 +53,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         either kind the intercept is not found again from scores.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
-        classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
+        classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ². For more, rows
+        count there by their direction from a rough centre, for a tenth of μ²: their norm and bounds matter little.
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" chooses by public numbers, and takes a single step for two classes where noise is loud.
         `reason_` says why. For two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`;
@@ -116,7 +118,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         return self._by_noise(guarantee, size, n_rows, _FAINT)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
-        cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
+        far = problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
+        cap = 1 - 0.5 * far
         loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
         if solver == "gibbs":
             return problem.sampled(Logistic(), rng)
@@ -124,6 +127,7 @@ class LogisticRegression(Intervals, LinearClassifier):
             return problem.perturbed(loss, rng)
         if problem.n_classes == 2 and self.solver == "auto" and problem.has_level and problem.noise_to_signal > _LOUD:
             return problem.descended(loss.derivative, 0.5, rng, once=True)  # slopes are 1/2 at 0
+        cap = 1 - _MOST_CAPPED * far if problem.is_rough else cap
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
 
 

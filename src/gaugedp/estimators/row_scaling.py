@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,10 +23,16 @@ from gaugedp.optimization.row_blocks import in_threads
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
 _WORST_OF_GROUPS = 1.0  # the same for means of groups: loud ones are shrunk, and do no harm
+_MIDDLE, _NEAR = 0.5, 0.15  # of √d: how far the means of columns are taken to lie from 0, and rows from their centre
+_WHOLE, _DOUBT = 0.7, 1.5  # noise of a whole mean at most, and by what its square is taken to be longer than it is
+_DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, and count by their direction alone
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
 SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
+
+
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +52,9 @@ class Scaling:
         """Return a block of rows in the unit ball: a few at a time, made anew where they are asked for twice."""
         return into_ball(self._inside(block), 2, self.row_norm)
 
-    def sums(self, X: np.ndarray) -> np.ndarray:
-        """Return Σ(u, ‖u‖²) over the unit rows u, shape (d + 1,)."""
-        return np.sum(in_threads(lambda parts: sums_of(self.unit(X[part]) for part in parts), X), axis=0)
+    def sums(self, X: np.ndarray, of: Map = lambda units: units) -> np.ndarray:
+        """Return Σ(v, ‖v‖²) over v = `of` the unit rows, in the unit ball too, shape (columns of v + 1,)."""
+        return np.sum(in_threads(lambda parts: sums_of(of(self.unit(X[part])) for part in parts), X), axis=0)
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
         if self.reading.box is None:
@@ -101,13 +107,15 @@ def column_groups(reading: Reading) -> np.ndarray:
 class ScaledRows:
     """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
 
-    Without a constant (`constant` = 0) nothing is taken off.
+    Without a constant (`constant` = 0) nothing is taken off. Coefficients are for rows that are as far from the centre
+    as `typical`, where that is more than `reach`.
     """
 
     scaling: Scaling
     shift: np.ndarray
     reach: float
     constant: float
+    typical: float = 0.0
 
     @property
     def size(self) -> float:
@@ -139,7 +147,7 @@ class ScaledRows:
     def coefficients(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
         n_columns = len(self.shift)
-        of_unit = weights[:, :n_columns] / (self.size * self.reach)
+        of_unit = weights[:, :n_columns] / (self.size * max(self.reach, self.typical))
         constants = weights[:, n_columns:].sum(axis=1) * self.last - of_unit @ self.shift
         slopes = of_unit / self.scaling.row_norm / self.scaling.width
         return slopes, constants - slopes @ self.scaling.centre
@@ -161,6 +169,11 @@ class Centre:
     remaining: Guarantee
     mu_side: float = 0.0
     groups: np.ndarray | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the mean of all columns is released."""
+        return self.noise is not None and self.groups is None
 
     @classmethod
     def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
@@ -212,11 +225,91 @@ class Centre:
         return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
 
     def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
-        """Return the mean (James and Stein 1961), and the square of its length less that of its noise."""
+        """Return the mean, shrunk, and the square of its length less that of its noise."""
         assert self.noise is not None
         faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
-        length = float(mean @ mean)
-        return mean * max(0.0, 1 - faint / max(length, faint, 1e-300)), max(length - faint, 0.0)
+        return shrunk(mean, faint), max(float(mean @ mean) - faint, 0.0)
+
+    def scaled(
+        self, scaling: Scaling, X: np.ndarray, n_rows: float, factor: float, constant: float, rng: Entropy
+    ) -> ScaledRows:
+        """Return the rows less their mean, pulled back to `factor` times their spread where that was released."""
+        mean, spread = self.release(lambda: scaling.sums(X), n_rows, rng)
+        shift = np.zeros(scaling.reading.width) + mean
+        reach = min(1 + float(np.linalg.norm(shift)), spread * factor) if self.noise else 1.0
+        return ScaledRows(scaling, shift, reach, constant)
+
+
+@dataclass(frozen=True, eq=False)
+class RoughCentre:
+    """Noise for a first mean of the unit rows u, then for the mean of rows less it; and what is left of the guarantee.
+
+    The first release is Σu, or where its noise would be over 0.7 of the ball Σ v/½, v = ⟨u, e⟩ for e = 1/√size on each
+    of the `groups` (d,) of columns, pulled back to the ball of radius ½. The second, where there is a `near` noise, is
+    Σ v/0.15, v = u less the first mean, pulled back to that ball. Each takes a twentieth of μ².
+
+    Theorem. Given the first release, both are sums of vectors of norm at most 1: one row moves them by at most 2 where
+    it is replaced, by 1 where it is added. docs/theory/objective_perturbation.md
+    """
+
+    groups: np.ndarray
+    noise: AdditiveNoise
+    near: AdditiveNoise | None
+    remaining: Guarantee
+    mu_side: float
+    is_whole: ClassVar[bool] = True
+
+    @classmethod
+    def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
+        """Return Gaussian noise for groups 0, 1, …; nothing near them where it would hide the ball."""
+        moved, width = (2.0 if replaced else 1.0) * _ROUNDING, len(groups)
+        mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        hidden = moved * math.sqrt(width) / (n_rows * mu)
+        first = width if hidden <= _WHOLE else int(groups.max()) + 1
+        noise = Gaussian.calibrate(LpBall(first, 2, moved), GaussianDP(mu))
+        if hidden > 1:
+            return cls(groups, noise, None, guarantee, mu)
+        near = Gaussian.calibrate(LpBall(width, 2, moved), GaussianDP(mu))
+        return cls(groups, noise, near, guarantee, math.sqrt(2) * mu)
+
+    def scaled(
+        self, scaling: Scaling, X: np.ndarray, n_rows: float, _factor: float, constant: float, rng: Entropy
+    ) -> ScaledRows:
+        """Return the rows less their centre, nearly all at the same distance from it."""
+        shift = self._first(scaling, X, n_rows, rng)
+        if self.near is not None:
+            sums = scaling.sums(X, lambda units: into_ball(units - shift, 2, _NEAR))
+            mean, faint = _mean(self.near, sums, n_rows, rng)
+            shift = shift + shrunk(mean, len(mean) * faint) * _NEAR
+        return ScaledRows(scaling, shift, _DIRECTION, constant, _NEAR)
+
+    def _first(self, scaling: Scaling, X: np.ndarray, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return the first mean (d,): that of each group, and the rest of it, are shrunk apart."""
+        groups, roots = self.groups, np.sqrt(np.bincount(self.groups))
+        if self.noise.body.ambient_dim == len(groups):
+            mean, faint = _mean(self.noise, scaling.sums(X), n_rows, rng)
+            means = np.bincount(groups, mean) / roots
+            rest = shrunk(mean - (means / roots)[groups], _DOUBT * (len(groups) - len(roots)) * faint)
+            return rest + (shrunk(means, len(roots) * faint) / roots)[groups]
+        indicators = np.eye(len(roots))[groups]
+
+        def of_groups(units: np.ndarray) -> np.ndarray:
+            return into_ball(ball_steps(units) @ indicators * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # of whole numbers
+
+        means, faint = _mean(self.noise, scaling.sums(X, of_groups), n_rows, rng)
+        return (shrunk(means, len(roots) * faint) * _MIDDLE / roots)[groups]
+
+
+def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:
+    """Return the mean of vectors in the unit ball, and the variance of its noise in one column."""
+    mean = released(sums[:-1], noise, rng) / n_rows
+    return mean / max(1.0, float(np.linalg.norm(mean))), float(noise.variances[0]) / n_rows**2
+
+
+def shrunk(mean: np.ndarray, faint: float) -> np.ndarray:
+    """Return the mean, drawn towards 0 by `faint`, the square of its noise's length (James and Stein 1961)."""
+    length = float(mean @ mean)
+    return mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
 
 
 def sums_of(units: Iterable[np.ndarray]) -> np.ndarray:
