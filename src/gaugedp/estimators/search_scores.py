@@ -1,6 +1,5 @@
 """What the models of a private search are compared by: losses in [0, 1] on rows held out, summed with noise."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +15,9 @@ from gaugedp.mechanisms import Laplace
 from gaugedp.optimization.lattice import released
 
 
-class SearchScore(ABC):
-    """The loss of a prediction, in [0, 1]."""
-
-    @abstractmethod
-    def read(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return the labels or targets, shape (n,), refused by type and shape alone."""
-
-    @abstractmethod
-    def public_target(self, n_rows: int) -> np.ndarray:
-        """Return labels or targets that are no data, shape (n,)."""
-
-    @abstractmethod
-    def losses(self, predicted: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the losses, shape (n,), in [0, 1]; a target that is none counts as 1."""
-
-
 @dataclass(frozen=True, eq=False)
-class ClassScore(SearchScore):
-    """1 for a class that is not predicted, else 0."""
+class ClassScore:
+    """The loss 1 for a class that is not predicted, else 0."""
 
     classes: np.ndarray
     strict: bool = False
@@ -54,8 +37,8 @@ class ClassScore(SearchScore):
 
 
 @dataclass(frozen=True, eq=False)
-class NumberScore(SearchScore):
-    """|prediction − target| over the width of the bounds, to which both are clipped."""
+class NumberScore:
+    """The loss |prediction − target| over the width of the bounds, to which both are clipped; 1 without a target."""
 
     low: float
     high: float
@@ -72,6 +55,9 @@ class NumberScore(SearchScore):
         """Return the losses."""
         gaps = np.abs(np.clip(predicted, self.low, self.high) - np.clip(target, self.low, self.high))
         return np.where(np.isnan(gaps), 1.0, np.minimum(gaps / (self.high - self.low), 1.0))
+
+
+SearchScore = ClassScore | NumberScore  # losses of predictions, in [0, 1]
 
 
 def noisy_score(losses: np.ndarray, epsilon: float, neighbours: str, rng: Entropy) -> float:
