@@ -9,12 +9,11 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 
 _DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)
-_STEPS = 12
 
 
 def points(guarantee: Guarantee) -> list[Point]:
     """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim."""
-    _check(guarantee)
+    check_claim(guarantee)
     pure = float(guarantee.renyi(math.inf))
     curve = [Point(pure, 0.0)] if math.isfinite(pure) else []
     if isinstance(guarantee, PureDP):
@@ -30,23 +29,8 @@ def points(guarantee: Guarantee) -> list[Point]:
     return [point for point in curve if point.delta < 1]
 
 
-def ceiling(guarantee: Guarantee | None, false_positive_rate: float) -> float:
-    """Return the least e^ε·FPR + δ over the curve, 1 at most: no test of one unit has more true positives."""
-    if guarantee is None:
-        return 1.0
-    _check(guarantee)
-    curve = points(guarantee) + _between(guarantee)
-    return min([1.0, *(math.exp(min(point.epsilon, 700.0)) * false_positive_rate + point.delta for point in curve)])
-
-
-def _between(guarantee: Guarantee) -> list[Point]:
-    """Return points at equal distances up to ε at δ = 1e−6: a long composition takes a second for each."""
-    largest = min(float(guarantee.epsilon(1e-6)), 40.0)
-    epsilons = [largest * k / _STEPS for k in range(1, _STEPS)]
-    return [Point(epsilon, float(guarantee.delta(epsilon))) for epsilon in epsilons]
-
-
-def _check(guarantee: Guarantee) -> None:
+def check_claim(guarantee: Guarantee) -> None:
+    """Refuse a claim that is no guarantee."""
     if not isinstance(guarantee, Guarantee):
         raise InvalidRequest(
             f"The claim is {guarantee!r}.", "Give guarantee= as one of gaugedp's, such as gd.PureDP(1.0)."
