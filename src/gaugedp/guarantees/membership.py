@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._bisection import bisected
 from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import between
 from gaugedp.accountant.rounding import above, up
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta
 
-_CELLS, _ROUNDS = 40, 30  # places of the profile, and halvings of μ
+_CELLS, _FINE = 40, 2.0**-30  # places of the profile, and how near to μ a search comes, of the most it may be
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,10 @@ def gaussian_mu_of(guarantee: Guarantee) -> float | None:
         return plain if math.isfinite(plain) else None
     places = largest * np.linspace(0, 1, _CELLS + 1)
     deltas = np.array([float(guarantee.delta(float(place))) for place in places[:-1]] + [0.0])
-    low, high = 0.0, min(plain, 2 * largest + 60)
+    high = min(plain, 2 * largest + 60)
     if not _is_below(places, deltas, high):
         return plain if math.isfinite(plain) else None
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _is_below(places, deltas, middle) else (middle, high)
-    return up(high)
+    return up(bisected(0.0, high, lambda mu: not _is_below(places, deltas, mu), apart=high * _FINE)[1])
 
 
 def _root_up(square: Fraction) -> float:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gaugedp._bisection import bisected
 from gaugedp.bodies import Body, LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.geometry import Geometry, Simplex
@@ -127,14 +128,9 @@ def _swift(geometry: Geometry) -> Geometry:
     """Return matrices with the largest q, where none is given, whose weight is within `_HEAVIER` of the least."""
     if len(geometry.shape) == 1 or geometry.q is not None or geometry.exponent == 2:
         return geometry
-    least, most = geometry.exponent, 2.0
-    for _ in range(40):
-        middle = (least + most) / 2
-        if replace(geometry, q=middle).weight <= _HEAVIER * geometry.weight:
-            least = middle
-        else:
-            most = middle
-    return replace(geometry, q=least)
+    heaviest = _HEAVIER * geometry.weight
+    largest, _ = bisected(geometry.exponent, 2.0, lambda q: replace(geometry, q=q).weight <= heaviest, apart=2.0**-40)
+    return replace(geometry, q=largest)
 
 
 def _usual_slope(geometry: Geometry, strength: float) -> float:
