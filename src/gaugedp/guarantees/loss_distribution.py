@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gaugedp._validate import decimal, non_negative, positive, whole
+from gaugedp._validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.profile_points import NO_LOSS
 from gaugedp.guarantees.pure import PureDP
@@ -103,11 +102,6 @@ class LossDistribution(Guarantee):
         if accounting == "approx":
             return (self._largest_finite, infinite)
         return None if infinite else PureDP(above(self._largest_finite)).cost(accounting)
-
-    def group(self, size: int) -> Guarantee:
-        """Return what follows along a chain of neighbours."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": …, "span": g, "removed": {"first": …, "probabilities": […], "infinite": …}, "added": …}."""

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from gaugedp._numbers import exact
-from gaugedp._validate import decimal, non_negative, one_of, whole, written
+from gaugedp._validate import decimal, non_negative, one_of, written
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.poisson_curve import poisson_curve
 from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
@@ -144,11 +143,6 @@ class Sampled(Guarantee):
             return (min(cost[0], decimal(loss)), decimal(self.rate) * cost[1])
         costs = [each for each in (whole_cost, pure_cost(decimal(loss), loss, accounting)) if each]
         return min(costs, default=None)
-
-    def group(self, size: int) -> Guarantee:
-        """Return what follows along a chain of neighbours."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Sampled", "guarantee": …, "rate": q, "sampling": …, "neighbours": …}."""
