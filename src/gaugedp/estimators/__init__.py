@@ -23,11 +23,10 @@ from gaugedp.estimators.poisson import PoissonRegressor
 from gaugedp.estimators.private_search import PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.ridge import Ridge
-from gaugedp.estimators.sparse_mean import SparseMean
+from gaugedp.estimators.sparse_mean import SparseMean, TooFewRows, sub_gaussian_bounds
 from gaugedp.estimators.sparse_regression import SparseRegression
 from gaugedp.estimators.svc import LinearSVC
 from gaugedp.estimators.trace_regression import TraceRegression
-from gaugedp.estimators.truncation import TooFewRows, sub_gaussian_bounds
 
 __all__ = [
     "PCA",

@@ -5,7 +5,7 @@ from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.budget import Budget
+from gaugedp.guarantees.budget import Budget, RenyiBudget
 from gaugedp.guarantees.calibrate import (
     discrete_gaussian_std,
     discrete_laplace_scale,
@@ -31,7 +31,6 @@ from gaugedp.guarantees.offset_zcdp import OffsetZCDP
 from gaugedp.guarantees.probability import probability_range
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
-from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.repeat_and_select import RepeatAndSelect
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
