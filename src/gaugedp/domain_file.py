@@ -239,7 +239,7 @@ def _told(
     return columns[name]
 
 
-def _attribute(name: str, value: object) -> Attribute:
+def _attribute(name: str, value: Any) -> Attribute:
     place = f"attribute {name}"
     if isinstance(value, list):
         return named(place, lambda: categories(value))
@@ -252,7 +252,7 @@ def _attribute(name: str, value: object) -> Attribute:
         ),
         OWN,
     )
-    facts = dict(value)  # type: ignore[call-overload]
+    facts = dict(value)
     outside = facts.pop("outside", "drop")
     match sorted(facts):
         case ["values"]:
@@ -281,9 +281,9 @@ def _column(name: str, value: object, folder: Path) -> BoundedColumn:
     return cast(BoundedColumn, column)
 
 
-def _bounded(name: str, value: object) -> BoundedColumn:
+def _bounded(name: str, value: Any) -> BoundedColumn:
     only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
-    facts = dict(value)  # type: ignore[call-overload]
+    facts = dict(value)
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(
             f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
@@ -292,7 +292,7 @@ def _bounded(name: str, value: object) -> BoundedColumn:
     return named(f"column {name}", lambda: bounded(**facts))
 
 
-def _per_person(name: str, value: object) -> PerPerson:
+def _per_person(name: str, value: Any) -> PerPerson:
     """Return a value of a person: one of KINDS and what it is of, `is`, `order`, and the values it may have."""
     place = f"[person] {name}"
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
@@ -300,7 +300,7 @@ def _per_person(name: str, value: object) -> PerPerson:
         raise InvalidRequest(
             f"{place} is {value!r}.", f"Say one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
         )
-    facts = dict(value)  # type: ignore[call-overload]
+    facts = dict(value)
     of, cells, order = facts.pop(kinds[0]), facts.pop("is", []), facts.pop("order", None)
     cells = [cells] if isinstance(cells, str) else cells
     of = None if kinds == ["count"] and of is True else of

@@ -163,12 +163,12 @@ def _vector(released: Any, d: int) -> np.ndarray:
     return vector.astype(float)
 
 
-def _carried(*carriers: Any) -> Guarantee | None:
+def _carried(*carriers: Any) -> Any:
     """Return what the first of them carries that carries a guarantee, as an estimator or as a release."""
     for carrier in carriers:
         match carrier:
             case object(guarantee_=Guarantee() as single, release_=object(facts={"neighbours": "add_remove"})):
                 return single.group(2)  # a member is replaced by a non-member: removed, and another one added
             case object(guarantee_=claim) | object(guarantee=claim):
-                return claim  # type: ignore[no-any-return]
+                return claim
     return None

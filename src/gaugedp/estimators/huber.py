@@ -1,6 +1,7 @@
 """Linear regression that far targets hardly move."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +33,8 @@ class HuberRegressor(DescentRegressor):
     _: KW_ONLY
     width: float = 0.1
 
-    def _check(self, *facts: object) -> None:
-        super()._check(*facts)  # type: ignore[arg-type]
+    def _check(self, *facts: Any) -> None:
+        super()._check(*facts)
         moderate(width=self.width)
         if self.width < _NARROWEST:
             raise InvalidRequest(f"width is {self.width!r}.", f"Give at least {_NARROWEST}.")

@@ -215,9 +215,9 @@ class PrivateRange:
 
     SHARE = 0.02
 
-    def __init__(self, magnitudes: object, guarantee: Guarantee) -> None:
+    def __init__(self, magnitudes: Any, guarantee: Guarantee) -> None:
         try:
-            low, high = (float(end) for end in magnitudes)  # type: ignore[attr-defined]
+            low, high = (float(end) for end in magnitudes)
         except (TypeError, ValueError):
             raise InvalidRequest("magnitudes is not a pair.", "Give magnitudes=(least, largest).") from None
         if not 2.0**-1000 < low < high < 2.0**1000:
