@@ -63,7 +63,7 @@ class Search:
 
     models: list[Any]
     stopping: RandomStopping
-    asked: ApproxDP | PureDP
+    requested: ApproxDP | PureDP
     score: SearchScore
     score_epsilon: float
     neighbours: str
@@ -92,17 +92,17 @@ class Search:
 
     def _run(self, fitting: Rows, scoring: Rows, rng: Entropy) -> Run:
         index, (rows, target) = uniform(len(self.models), rng), scoring
-        model = _fitted(self.models[index], self.asked, fitting, None if rng.is_secure else rng.integer(64))
+        model = _fitted(self.models[index], self.requested, fitting, None if rng.is_secure else rng.integer(64))
         with warnings.catch_warnings(action="ignore"):
             predicted = model.predict(rows.and_zeros())[:-1]
             losses = self.score.losses(predicted, target)
         return Run(index, model, noisy_score(losses, self.score_epsilon, self.neighbours, rng))
 
 
-def _fitted(model: Any, asked: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
+def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
     """Return the model fitted in silence: a warning would tell of a run that is not shown."""
-    delta = asked.delta_value if isinstance(asked, ApproxDP) else 0.0
-    fresh = clone(model).set_params(epsilon=asked.epsilon_value, delta=delta, random_state=seed)
+    delta = requested.delta_value if isinstance(requested, ApproxDP) else 0.0
+    fresh = clone(model).set_params(epsilon=requested.epsilon_value, delta=delta, random_state=seed)
     with warnings.catch_warnings(action="ignore"):
         return fresh.fit(*table)
 
@@ -158,7 +158,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         self._note_names(X)
         released = self.best_estimator_.release_
         values = {**released.values, "best_score": np.array(best.score), "best_index": np.array(best.index)}
-        facts = {"estimator": released.estimator, "candidates": [repr(one) for one in candidates]}
+        facts = {"estimator": released.estimator, "candidates": [repr(candidate) for candidate in candidates]}
         facts["draws"] = search.stopping.draws
         self._publish(values, requested, "idealized", facts, reservation)
         return self
@@ -250,7 +250,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         if not (n_public and n_held):
             n_rows = len(table.rows)
             raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Give 30 rows or more.")
-        models = [clone(self.estimator).set_params(neighbours=self.neighbours, **one) for one in candidates]
+        models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
         stopping = RandomStopping(_EACH * len(candidates) if self.draws is None else int(self.draws))
         return Search.plan(models, stopping, total, score, public)
