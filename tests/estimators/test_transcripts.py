@@ -11,7 +11,7 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
-from gaugedp.estimators.huber import HuberRegressor
+from gaugedp.estimators.descent_regressor import HuberRegressor
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
 from gaugedp.estimators.poisson import PoissonRegressor

@@ -8,7 +8,7 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
 from gaugedp.estimators.column_transformers import SimpleImputer, StandardScaler
-from gaugedp.estimators.huber import HuberRegressor
+from gaugedp.estimators.descent_regressor import HuberRegressor
 from gaugedp.estimators.k_means import KMeans
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
