@@ -11,10 +11,9 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
-from gaugedp.estimators.descent_regressor import HuberRegressor
+from gaugedp.estimators.descent_regressor import HuberRegressor, PoissonRegressor
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
-from gaugedp.estimators.poisson import PoissonRegressor
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.ridge import ElasticNet, Ridge
 from gaugedp.estimators.trace_regression import TraceRegression

@@ -8,7 +8,7 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
 from gaugedp.estimators.column_transformers import SimpleImputer, StandardScaler
-from gaugedp.estimators.descent_regressor import HuberRegressor
+from gaugedp.estimators.descent_regressor import HuberRegressor, PoissonRegressor
 from gaugedp.estimators.k_means import KMeans
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
@@ -17,7 +17,6 @@ from gaugedp.estimators.mean import Mean
 from gaugedp.estimators.model_scores import score_report
 from gaugedp.estimators.naive_bayes import GaussianNB
 from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
-from gaugedp.estimators.poisson import PoissonRegressor
 from gaugedp.estimators.private_search import PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.ridge import ElasticNet, Ridge

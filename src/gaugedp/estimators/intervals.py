@@ -67,7 +67,6 @@ class Intervals:
     judged_by: ClassVar[str]  # the solver that tells it
     supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
     n_features_in_: int
-    solver_: str
     _read_as: Reading
     _best: Mixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
 
@@ -108,7 +107,7 @@ class Intervals:
         return self._best, self.n_features_in_
 
     def _no_law(self) -> InvalidRequest:
-        solver = self.solver_
+        solver = self.solver_  # type: ignore[attr-defined]
         if solver == self.judged_by:
             reason, action = "its rows have weights", "Fit without sample_weight."
         else:

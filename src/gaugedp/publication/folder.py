@@ -153,7 +153,7 @@ def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
 
 
 def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
-    from gaugedp.tables.duckdb.parquet import write_parquet
+    from gaugedp.tables.duckdb.engine import write_parquet
 
     kinds = {name: float if name in NUMBERS else object for name in columns}
     write_parquet(path, [{name: np.array(column, dtype=kinds[name]) for name, column in columns.items()}])

@@ -85,7 +85,7 @@ class SyntheticRows:
 
     def save_parquet(self, path: str | Path) -> None:
         """Write the rows to a Parquet file; a number that is missing is NaN."""
-        from gaugedp.tables.duckdb.parquet import write_parquet
+        from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, [self.columns])

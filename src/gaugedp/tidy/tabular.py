@@ -85,7 +85,7 @@ class Tabular(ABC):
 
     def save_parquet(self, path: str | Path) -> None:
         """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
-        from gaugedp.tables.duckdb.parquet import write_parquet
+        from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, self._blocks())
