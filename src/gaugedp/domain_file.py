@@ -1,6 +1,5 @@
 """Domain files: TOML that says what anybody may know about a table, read key by key and refused in words."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from gaugedp._names import in_quotes
 from gaugedp._validate import whole
 from gaugedp.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, categories, integers, unknown_keys
 from gaugedp.calendars import dates
@@ -142,7 +142,7 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
     described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
     expected = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
     expected.setdefault("name", Path(path).stem)
-    text = _text(path) if "name" in facts else f"name = {_quoted(expected['name'])}\n{_text(path)}"
+    text = _text(path) if "name" in facts else f"name = {in_quotes(expected['name'])}\n{_text(path)}"
     for places in _places(text):
         if _parsed(_filled(text, places, ["-"])) == expected:
             return _filled(text, places, keys)
@@ -159,15 +159,11 @@ def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
 
 
 def _filled(text: str, places: "tuple[re.Match[str], re.Match[str]]", keys: Sequence[str]) -> str:
-    listed = ",\n  ".join(map(_quoted, keys))
+    listed = ",\n  ".join(map(in_quotes, keys))
     said = dict(zip(places, (f"values = [\n  {listed},\n]", f'outside = "{OTHER}"'), strict=True))
     for place in sorted(places, key=re.Match.start, reverse=True):
         text = text[: place.start()] + said[place] + text[place.end() :]
     return text
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _parsed(text: str) -> dict[str, Any] | None:

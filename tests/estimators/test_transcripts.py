@@ -13,9 +13,9 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
 from gaugedp.estimators.descent_regressor import HuberRegressor, PoissonRegressor
 from gaugedp.estimators.matrix_completion import MatrixCompletion
+from gaugedp.estimators.moment_regressor import ElasticNet, Ridge
 from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.estimators.ridge import ElasticNet, Ridge
 from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.optimization.transcripts import check

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._notebook import drawn_by
 from gaugedp._validate import between, one_of, whole
-from gaugedp.audit.claim import check_claim
+from gaugedp.audit.events import check_claim
 from gaugedp.bounds import tracing as bounds_of_tracing
 from gaugedp.bounds.tracing import check_size
 from gaugedp.errors import InvalidRequest

@@ -15,11 +15,11 @@ from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.mean import Mean
 from gaugedp.estimators.model_scores import score_report
+from gaugedp.estimators.moment_regressor import ElasticNet, Ridge
 from gaugedp.estimators.naive_bayes import GaussianNB
 from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
 from gaugedp.estimators.private_search import PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.estimators.ridge import ElasticNet, Ridge
 from gaugedp.estimators.sparse_mean import SparseMean, TooFewRows, sub_gaussian_bounds
 from gaugedp.estimators.sparse_regression import SparseRegression
 from gaugedp.estimators.svc import LinearSVC
