@@ -5,7 +5,7 @@ from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.budget import Budget, RenyiBudget
+from gaugedp.guarantees.budget import Budget, Filter, RenyiBudget
 from gaugedp.guarantees.calibrate import (
     discrete_gaussian_std,
     discrete_laplace_scale,
@@ -16,7 +16,6 @@ from gaugedp.guarantees.calibrate import (
 from gaugedp.guarantees.composed import Composed, compose
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.events import from_event, from_pld, to_event
-from gaugedp.guarantees.filter import Filter
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped, group_factor

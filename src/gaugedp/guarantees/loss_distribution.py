@@ -13,11 +13,11 @@ import numpy as np
 from gaugedp._validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
-from gaugedp.accountant.rounding import above, up
+from gaugedp.accountant.rounding import above
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
-from gaugedp.guarantees.profile_points import NO_LOSS
+from gaugedp.guarantees.profile_points import NO_LOSS, curve_of
 from gaugedp.guarantees.pure import PureDP
 
 _FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
@@ -79,7 +79,7 @@ class LossDistribution(Guarantee):
         check_order(order)
         if math.isinf(order):
             return self._largest
-        return max(_curve(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
+        return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
 
     @property
     def _largest(self) -> float:
@@ -139,10 +139,3 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
     last = bisect_left(range(len(weights)), True, key=lambda place: math.fsum(weights[place + 1 :]) < 1)
     least = min(float(weights[last]), 1 - math.fsum(weights[last + 1 :]))
     return np.concatenate([np.zeros(last), [least], weights[last + 1 :]])
-
-
-def _curve(pair: Pair, shift: float) -> float:
-    if pair.impossible:
-        return math.inf
-    losses = pair.family([pair.row], [1])
-    return max(0.0, up((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift))

@@ -18,7 +18,7 @@ from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.json import from_dict
-from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
+from gaugedp.guarantees.profile_points import START, Points, curve_of, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
@@ -96,18 +96,8 @@ class Sampled(Guarantee):
         elif order == 1:
             bounds.append(up(self.rate * whole_curve))
         if order < math.inf:
-            bounds += [self._of_pair(max(order - 1, _FIRST))]
+            bounds += [max(curve_of(self.dominating_pair(removed), max(order - 1, _FIRST)) for removed in (1, 0))]
         return min(bounds)
-
-    def _of_pair(self, shift: float) -> float:
-        curves = []
-        for removed in (1, 0):
-            pair = self.dominating_pair(removed)
-            if pair.impossible:
-                return math.inf
-            losses = pair.family([pair.row], [1])
-            curves.append((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift)
-        return up(max(*curves, 0.0))
 
     def dominating_pair(self, removed: int) -> Pair:
         """Return the pair whose profile joins points above the sampled profile by lines."""
