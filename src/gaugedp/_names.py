@@ -1,5 +1,6 @@
 """Names inside a question: one that holds a mark of its language stands in double quotes, and "" is a quote in it."""
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -40,3 +41,8 @@ def quoted(text: str, names: Iterable[str]) -> str:
     bare = sorted((name for name in names if name.strip() and written(name) != name), key=len, reverse=True)
     pattern = "|".join([f"({_QUOTED})", *map(re.escape, bare)])
     return re.sub(pattern, lambda match: match[1] or written(match[0]), text)
+
+
+def in_quotes(text: str) -> str:
+    """Return a text as TOML, JSON and Python write it."""
+    return json.dumps(text, ensure_ascii=False)

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from numbers import Integral, Real
+from typing import Any
 
 from gaugedp.errors import InvalidRequest
 
@@ -32,37 +33,37 @@ def is_finite(value: object) -> bool:
         return False
 
 
-def positive(**numbers: object) -> None:
+def positive(**numbers: Any) -> None:
     """Refuse anything that is not a finite number above 0."""
     for name, value in numbers.items():
-        if not (is_finite(value) and value > 0):  # type: ignore[operator]
+        if not (is_finite(value) and value > 0):
             finite(**numbers)
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number above 0.")
 
 
-def moderate(**numbers: object) -> None:
+def moderate(**numbers: Any) -> None:
     """Refuse anything that is not a number above 0 which may be multiplied, divided and squared with others such."""
     positive(**numbers)
     for name, value in numbers.items():
-        if not 2.0**-200 < value < 2.0**200:  # type: ignore[operator]
+        if not 2.0**-200 < value < 2.0**200:
             raise InvalidRequest(
                 f"{name} is {written(value)}.", f"Scale the columns, so that {name} is within 1e60 of 1."
             )
 
 
-def non_negative(**numbers: object) -> None:
+def non_negative(**numbers: Any) -> None:
     """Refuse anything that is not a finite number of at least 0."""
     for name, value in numbers.items():
-        if not (is_finite(value) and value >= 0):  # type: ignore[operator]
+        if not (is_finite(value) and value >= 0):
             finite(**numbers)
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number of at least 0.")
 
 
-def between(low: float, high: float, **numbers: object) -> None:
+def between(low: float, high: float, **numbers: Any) -> None:
     """Refuse anything that is not strictly between `low` and `high`."""
     finite(**numbers)
     for name, value in numbers.items():
-        if not low < value < high:  # type: ignore[operator]
+        if not low < value < high:
             raise InvalidRequest(
                 f"{name} is {written(value)}.", f"Give {name} as a number between {low:g} and {high:g}."
             )

@@ -1,6 +1,5 @@
 """Domain files: TOML that says what anybody may know about a table, read key by key and refused in words."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from gaugedp._names import in_quotes
 from gaugedp._validate import whole
 from gaugedp.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, categories, integers, unknown_keys
 from gaugedp.calendars import dates
@@ -142,7 +142,7 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
     described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
     expected = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
     expected.setdefault("name", Path(path).stem)
-    text = _text(path) if "name" in facts else f"name = {_quoted(expected['name'])}\n{_text(path)}"
+    text = _text(path) if "name" in facts else f"name = {in_quotes(expected['name'])}\n{_text(path)}"
     for places in _places(text):
         if _parsed(_filled(text, places, ["-"])) == expected:
             return _filled(text, places, keys)
@@ -159,15 +159,11 @@ def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
 
 
 def _filled(text: str, places: "tuple[re.Match[str], re.Match[str]]", keys: Sequence[str]) -> str:
-    listed = ",\n  ".join(map(_quoted, keys))
+    listed = ",\n  ".join(map(in_quotes, keys))
     said = dict(zip(places, (f"values = [\n  {listed},\n]", f'outside = "{OTHER}"'), strict=True))
     for place in sorted(places, key=re.Match.start, reverse=True):
         text = text[: place.start()] + said[place] + text[place.end() :]
     return text
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
@@ -239,7 +235,7 @@ def _told(
     return columns[name]
 
 
-def _attribute(name: str, value: object) -> Attribute:
+def _attribute(name: str, value: Any) -> Attribute:
     place = f"attribute {name}"
     if isinstance(value, list):
         return named(place, lambda: categories(value))
@@ -252,7 +248,7 @@ def _attribute(name: str, value: object) -> Attribute:
         ),
         OWN,
     )
-    facts = dict(value)  # type: ignore[call-overload]
+    facts = dict(value)
     outside = facts.pop("outside", "drop")
     match sorted(facts):
         case ["values"]:
@@ -281,9 +277,9 @@ def _column(name: str, value: object, folder: Path) -> BoundedColumn:
     return cast(BoundedColumn, column)
 
 
-def _bounded(name: str, value: object) -> BoundedColumn:
+def _bounded(name: str, value: Any) -> BoundedColumn:
     only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
-    facts = dict(value)  # type: ignore[call-overload]
+    facts = dict(value)
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(
             f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
@@ -292,7 +288,7 @@ def _bounded(name: str, value: object) -> BoundedColumn:
     return named(f"column {name}", lambda: bounded(**facts))
 
 
-def _per_person(name: str, value: object) -> PerPerson:
+def _per_person(name: str, value: Any) -> PerPerson:
     """Return a value of a person: one of KINDS and what it is of, `is`, `order`, and the values it may have."""
     place = f"[person] {name}"
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
@@ -300,7 +296,7 @@ def _per_person(name: str, value: object) -> PerPerson:
         raise InvalidRequest(
             f"{place} is {value!r}.", f"Say one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
         )
-    facts = dict(value)  # type: ignore[call-overload]
+    facts = dict(value)
     of, cells, order = facts.pop(kinds[0]), facts.pop("is", []), facts.pop("order", None)
     cells = [cells] if isinstance(cells, str) else cells
     of = None if kinds == ["count"] and of is True else of

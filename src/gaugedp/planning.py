@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._bisection import bisected
 from gaugedp._notebook import drawn_by
 from gaugedp._numbers import digits_down, readable
 from gaugedp._validate import positive
@@ -349,16 +350,17 @@ def _plan(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
     """Bisect ε on a logarithmic scale; the error falls as ε grows."""
+
+    def at(epsilon: float) -> Plan:
+        return _plan(query, unit, guarantee_asked(epsilon, delta))
+
     low, high = (math.log(end) for end in _EPSILON_RANGE)
-    if _plan(query, unit, guarantee_asked(math.exp(high), delta)).error > error:
+    if at(math.exp(high)).error > error:
         raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Ask for a larger error.")
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        reached = _plan(query, unit, guarantee_asked(math.exp(middle), delta)).error <= error
-        low, high = (low, middle) if reached else (middle, high)
-    plan_at = _plan(query, unit, guarantee_asked(_three_digits_up(math.exp(high)), delta))
+    _, high = bisected(low, high, lambda log: at(math.exp(log)).error > error, apart=1e-3)
+    plan_at = at(_three_digits_up(math.exp(high)))
     while plan_at.error > error:  # errors that are estimated from draws do not fall evenly
-        plan_at = _plan(query, unit, guarantee_asked(_three_digits_up(plan_at.epsilon * 1.005), delta))
+        plan_at = at(_three_digits_up(plan_at.epsilon * 1.005))
     return plan_at
 
 

@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate", "_cells",
-    "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "geography", "look_ups",
-    "per_person", "impossible", "domain_file", "domain",
+    "errors", "_bisection", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate",
+    "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "geography",
+    "look_ups", "per_person", "impossible", "domain_file", "domain",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
     "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "releasing", "key_release", "deriving",

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
+from gaugedp.deriving.derive import Source
 from gaugedp.deriving.figures import difference, gini, lowest, ratio
-from gaugedp.deriving.source import Source
 from gaugedp.deriving.summed import Summed, Sums
 from gaugedp.entropy import research_rng
 

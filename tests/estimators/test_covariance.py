@@ -12,9 +12,8 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
 
-from gaugedp.estimators.covariance import LowRankCovariance
 from gaugedp.estimators.fit_release import FitRelease
-from gaugedp.estimators.pca import PCA
+from gaugedp.estimators.pca import PCA, LowRankCovariance
 from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, without_noise
 from tests.estimators.kit import check_habits
 from tests.estimators.test_pca import EXPECTED, ROWS, SKIPPED, spiked

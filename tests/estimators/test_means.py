@@ -19,7 +19,7 @@ from gaugedp.estimators import Mean, SparseMean, TooFewRows, sub_gaussian_bounds
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import ball_steps, box_steps, into_ball, into_box
-from gaugedp.estimators.truncation import PrivateRange
+from gaugedp.estimators.sparse_mean import PrivateRange
 
 NORMAL = np.random.default_rng(1).standard_normal((400, 5))
 LOUD = 1e6  # an ε beyond which nothing is left of the noise

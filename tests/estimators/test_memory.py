@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.regression_sums import Frame
+from gaugedp.estimators.regression import Frame
 from gaugedp.estimators.row_scaling import ScaledRows, read_scaling
 
 

@@ -20,8 +20,7 @@ from gaugedp.estimators import (
     score_report,
     score_sums,
 )
-from gaugedp.estimators.class_scores import ClassSums
-from gaugedp.estimators.number_scores import NumberSums, _bernstein_sums, _moments
+from gaugedp.estimators.model_scores import ClassSums, NumberSums, _bernstein_sums, _moments
 from gaugedp.estimators.private_search import NamedRows
 from gaugedp.estimators.rows import products
 from gaugedp.estimators.score_sums import ScoreNoise, expected_counts

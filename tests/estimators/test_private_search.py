@@ -25,10 +25,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators import LinearRegression, LogisticRegression, MatrixCompletion, PrivateSearchCV, Ridge
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.fit_release import FitRelease
-from gaugedp.estimators.private_search import NamedRows, Search
+from gaugedp.estimators.private_search import ClassScore, NamedRows, NumberScore, Search, noisy_score
 from gaugedp.estimators.random_stopping import RandomStopping
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.search_scores import ClassScore, NumberScore, noisy_score
 from tests.estimators.kit import check_habits, check_refused
 from tests.estimators.test_seeds import MODELS
 from tests.optimization.transcripts import transcript

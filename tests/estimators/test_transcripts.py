@@ -11,14 +11,11 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
-from gaugedp.estimators.covariance import LowRankCovariance
-from gaugedp.estimators.elastic_net import ElasticNet
-from gaugedp.estimators.huber import HuberRegressor
+from gaugedp.estimators.descent_regressor import HuberRegressor, PoissonRegressor
 from gaugedp.estimators.matrix_completion import MatrixCompletion
-from gaugedp.estimators.pca import PCA, TopEigenvector
-from gaugedp.estimators.poisson import PoissonRegressor
+from gaugedp.estimators.moment_regressor import ElasticNet, Ridge
+from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.estimators.ridge import Ridge
 from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.optimization.transcripts import check

@@ -11,14 +11,13 @@ from gaugedp.accountant import tight
 from gaugedp.accountant.total import Total
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, events
 from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.budget import Budget
+from gaugedp.guarantees.budget import Budget, RenyiBudget
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian_curve import gaussian_delta
 from gaugedp.guarantees.groups import Grouped, doublings, group_factor
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.parse_guarantee import chargeable
-from gaugedp.guarantees.renyi_budget import RenyiBudget
 
 
 def test_costs_by_hand() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.poisson_curve import poisson_curve
 from gaugedp.guarantees.repeat_and_select import log_stopping
+from gaugedp.guarantees.sampled import poisson_curve
 
 G = gd.guarantees
 EPSILONS = (0.0, 0.2, 1.0, 2.5)

@@ -104,7 +104,7 @@ def test_numbers_of_steps_are_the_nearest_floats(table: gd.Table) -> None:
 
 @pytest.mark.parametrize("lines", [1, 7, 1000])
 def test_files_hold_the_columns_however_many_lines_are_made_at_a_time(lines: int, table, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("gaugedp.tidy.columns._LINES", lines)
+    monkeypatch.setattr("gaugedp.tidy.tabular._LINES", lines)
     answer = released("A*B; sum(V)", table)
     answer.save_csv(tmp_path / "answers.csv")
     with (tmp_path / "answers.csv").open(newline="", encoding="utf-8") as file:

@@ -17,7 +17,7 @@ from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.processing import STEPS, remark, words
 from gaugedp.processing.consistency import MOST_CELLS, consistent
-from gaugedp.processing.non_negative import solvable, without_negatives
+from gaugedp.processing.steps import solvable, without_negatives
 from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
 from gaugedp.releasing import Release

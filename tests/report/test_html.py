@@ -468,7 +468,7 @@ def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:
 
 
 def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> None:
-    from gaugedp.report.tables import finding, wide_table
+    from gaugedp.report.answers import finding, wide_table
 
     term, _ = chart("area*where")
     written = wide_table(term)

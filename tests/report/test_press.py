@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp.report.answers import finding
 from gaugedp.report.press import press
-from gaugedp.report.tables import finding
 from gaugedp.report.terms import read_terms
 from tests.report.test_html import DOMAIN, Reader, made, text
 

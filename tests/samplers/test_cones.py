@@ -15,7 +15,7 @@ from gaugedp.samplers.cone_noise import ConeNoise, pulled
 from gaugedp.samplers.facets import ListedFacets
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import rounded, rounded_draws
-from gaugedp.samplers.shares import Shares
+from gaugedp.samplers.swept_noise import Shares
 from tests.samplers.tape import MANY, Tape, tape
 
 ROOTS = np.hstack(

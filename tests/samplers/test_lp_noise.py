@@ -9,9 +9,8 @@ import scipy.stats
 
 import gaugedp as gd
 from gaugedp.bodies import LpBall, image
-from gaugedp.samplers import lp_noise
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.lp_noise import LpNoise
+from gaugedp.samplers.known_laws import LpNoise, exponential
 from gaugedp.samplers.reals import rounded, rounded_draws
 from tests.samplers.tape import MANY, Tape, misses_of_floats, tape
 
@@ -143,10 +142,10 @@ def test_the_exponential_of_floats_is_within_its_bound() -> None:
         [rng.uniform(-690, 690, 1500), rng.uniform(-1, 1, 1500), [0.0, 0.34657359, -0.34657359, 690]]
     )
     with mpmath.workprec(200):
-        results = [mpmath.log(mpmath.mpf(float(y))) for y in lp_noise.exponential(numbers)]
+        results = [mpmath.log(mpmath.mpf(float(y))) for y in exponential(numbers)]
         units = [float(abs(y - mpmath.mpf(float(x)))) * 2**53 for x, y in zip(numbers, results, strict=True)]
     assert 0.5 < max(units) < 4
-    assert 0 < lp_noise.exponential(np.array([-1e6]))[0] < 2.0**-900
+    assert 0 < exponential(np.array([-1e6]))[0] < 2.0**-900
 
 
 @pytest.mark.statistical

@@ -11,7 +11,7 @@ import gaugedp as gd
 from gaugedp.bodies import LpBall, image
 from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.lp_noise import LpNoise
+from gaugedp.samplers.known_laws import LpNoise
 from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.reals import rounded, rounded_draws
 from tests.mechanisms.test_exact_strategies import rational, solved

@@ -16,8 +16,8 @@ from scipy.special import bdtrc
 import gaugedp as gd
 from gaugedp import mechanisms
 from gaugedp.audit import Audit
-from gaugedp.audit.claim import points
 from gaugedp.audit.distinguish import black_box
+from gaugedp.audit.events import points
 from gaugedp.audit.samples import runs_of
 from gaugedp.bodies import LpBall
 from gaugedp.guarantees import Guarantee

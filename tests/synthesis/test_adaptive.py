@@ -20,8 +20,7 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.releasing import Guess, Held
 from gaugedp.synthesis import rounds as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan
-from gaugedp.synthesis.candidates import candidates_of, most_moved
-from gaugedp.synthesis.rounds import Measured
+from gaugedp.synthesis.rounds import Measured, candidates_of, most_moved
 from tests.synthesis.kit import DELTA, DOMAIN, Counted, people
 
 THREES = "; ".join("*".join(names) for names in itertools.combinations("ABCD", 3))

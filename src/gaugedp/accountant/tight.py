@@ -271,10 +271,10 @@ def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float
     return root, _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
 
 
-def _moved(root: float, direction: float, holds: Callable[[float], bool], first: float = 2.0**-52) -> float:
+def _moved(root: float, direction: float, is_met: Callable[[float], bool], first: float = 2.0**-52) -> float:
     """Return an ε from `root` on, in growing steps, at which the condition holds; 0 where none above 0 does."""
     epsilon, gap = root, root * first
-    while not holds(epsilon):
+    while not is_met(epsilon):
         gap *= 2
         epsilon = root + direction * gap
         if epsilon <= 0:

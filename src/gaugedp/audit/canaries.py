@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
 from gaugedp._notebook import drawn_by
 from gaugedp._numbers import digits_down
 from gaugedp._validate import between, whole
@@ -39,12 +40,11 @@ def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.9
     counts = int(n_canaries), int(guessed), int(correct)
     if one_run_p_value(0.0, *counts, delta) > 1 - confidence:
         return 0.0
-    low, high = 0.0, _LARGEST
-    for _ in range(60):
-        middle = (low + high) / 2
-        is_refuted = one_run_p_value(middle, *counts, delta) <= 1 - confidence
-        low, high = (middle, high) if is_refuted else (low, middle)
-    return low * (1 - 1e-9)
+
+    def is_refuted(epsilon: float) -> bool:
+        return one_run_p_value(epsilon, *counts, delta) <= 1 - confidence
+
+    return bisected(0.0, _LARGEST, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9)
 
 
 def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int, delta: float = 0.0) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
+
 _SHARE = 0.1  # of the miss, for the rate of guessing, where it has to be bounded too
 _DOWN = 1 - 1e-9  # covers the rounding of the inverse of the incomplete beta function
 
@@ -74,10 +76,6 @@ def estimated_shares(right: np.ndarray, n: np.ndarray, z: float) -> np.ndarray:
 
 def _least_miss(alarms: Callable[[float], bool]) -> float:
     """Return the least miss at which a bound still alarms, by bisection of its logarithm; 1 where none does."""
-    low, high = -700.0, 0.0
     if not alarms(0.999999):
         return 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if alarms(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    return math.exp(bisected(-700.0, 0.0, lambda log: not alarms(math.exp(log)), apart=2.0**-50)[1])

@@ -11,8 +11,7 @@ import scipy
 
 from gaugedp._progress import part_of, silent
 from gaugedp._validate import between, whole
-from gaugedp.audit.claim import points
-from gaugedp.audit.events import Point, Rule, best_of, best_rules, rarest_of
+from gaugedp.audit.events import Point, Rule, best_of, best_rules, points, rarest_of
 from gaugedp.audit.noise import expected, white_box
 from gaugedp.audit.result import Audit, Test
 from gaugedp.audit.samples import Runs, reach, runs_of

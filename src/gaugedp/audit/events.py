@@ -1,5 +1,6 @@
 """Rules that guess a side from a score: chosen on some runs by what they would prove, tested on others."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,11 +8,16 @@ import numpy as np
 import scipy
 
 from gaugedp.audit.clopper_pearson import Guesses, estimated_shares
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
 
 _MOST_ENDS = 46  # thresholds that are tried for each end
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
 _MOST_GAPS = 4  # between values, on both sides of which a threshold is tried
 _RARE = 1 / 4  # of the runs: a rule that guesses on no more of them is a rare one
+_DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)
 
 
 @dataclass(frozen=True)
@@ -167,3 +173,29 @@ def _gaps(distinct: np.ndarray) -> np.ndarray:
     """Return the places on both sides of the widest gaps: what is rare often lies apart."""
     below = np.argsort(-np.diff(distinct), kind="stable")[:_MOST_GAPS]
     return np.concatenate([below, below + 1])
+
+
+def points(guarantee: Guarantee) -> list[Point]:
+    """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim."""
+    check_claim(guarantee)
+    pure = float(guarantee.renyi(math.inf))
+    curve = [Point(pure, 0.0)] if math.isfinite(pure) else []
+    if isinstance(guarantee, PureDP):
+        return curve  # at a smaller ε its curve says the same of a rule that always guesses, and less of others
+    if isinstance(guarantee, ApproxDP):
+        curve.append(Point(guarantee.epsilon_value, guarantee.delta_value))
+    at_zero = float(guarantee.delta(0.0))
+    curve.append(Point(0.0, at_zero))
+    for delta in _DELTAS:
+        epsilon = float(guarantee.epsilon(delta)) if delta < at_zero else 0.0
+        if 0 < epsilon < math.inf:
+            curve.append(Point(epsilon, float(guarantee.delta(epsilon))))
+    return [point for point in curve if point.delta < 1]
+
+
+def check_claim(guarantee: Guarantee) -> None:
+    """Refuse a claim that is no guarantee."""
+    if not isinstance(guarantee, Guarantee):
+        raise InvalidRequest(
+            f"The claim is {guarantee!r}.", "Give guarantee= as one of gaugedp's, such as gd.PureDP(1.0)."
+        )

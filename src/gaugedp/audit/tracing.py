@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._notebook import drawn_by
 from gaugedp._validate import between, one_of, whole
-from gaugedp.audit.claim import ceiling
+from gaugedp.audit.events import check_claim
 from gaugedp.bounds import tracing as bounds_of_tracing
 from gaugedp.bounds.tracing import check_size
 from gaugedp.errors import InvalidRequest
@@ -76,7 +76,7 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
     is for releases that choose coordinates by size, such as `SparseMean`; a dense M gives members away by it too.
 
     `guarantee`: what bounds the true-positive rate; by default what `release_fn` or M carries as .guarantee or
-    .guarantee_. Under it, for the replacement of one row, TPR ≤ e^ε·FPR + δ(ε) for every ε: `ceiling` is the least.
+    .guarantee_. Under it, for the replacement of one row, no TPR exceeds `ceiling`: see `bounds.tracing_ceiling`.
     """
     one_of(STATISTICS, statistic=statistic)
     between(0, 1, false_positive_rate=false_positive_rate, delta=delta)
@@ -92,8 +92,15 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
         weights = _signs(mean, int(np.count_nonzero(mean)) if s is None else s, statistic == "signed")
         inside, outside, threshold = _against_fresh(rows, others, weights, delta)
     rates = float((inside > threshold).mean()), float((outside > threshold).mean())
-    limit = ceiling(claim, max(false_positive_rate, rates[1]))
+    limit = _ceiling(claim, max(false_positive_rate, rates[1]))
     return Tracing(statistic, *rates, threshold, limit, len(rows), len(others), claim)
+
+
+def _ceiling(claim: Guarantee | None, false_positive_rate: float) -> float:
+    if claim is None or false_positive_rate == 1:
+        return 1.0
+    check_claim(claim)
+    return bounds_of_tracing.tracing_ceiling(claim, false_positive_rate)
 
 
 def tracing_power(
@@ -156,12 +163,12 @@ def _vector(released: Any, d: int) -> np.ndarray:
     return vector.astype(float)
 
 
-def _carried(*carriers: Any) -> Guarantee | None:
+def _carried(*carriers: Any) -> Any:
     """Return what the first of them carries that carries a guarantee, as an estimator or as a release."""
     for carrier in carriers:
         match carrier:
             case object(guarantee_=Guarantee() as single, release_=object(facts={"neighbours": "add_remove"})):
                 return single.group(2)  # a member is replaced by a non-member: removed, and another one added
             case object(guarantee_=claim) | object(guarantee=claim):
-                return claim  # type: ignore[no-any-return]
+                return claim
     return None

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import between, positive, whole
 
 
@@ -85,12 +86,11 @@ class LogSobolev:
     def best(self) -> float:
         """The largest β that the method proves, rounded down: `delta_at` is δ there, and 2β²Δ²/ρ = κ²."""
         most = self._kappa * math.sqrt(self.n_columns - 1) / (math.sqrt(2) * self.sensitivity)  # ρ ≤ d − 1
-        low, high = self.by_curvature * (1 - 1e-12), most
-        for _ in range(100):
-            middle = (low + high) / 2
-            keeps = 2 * (middle * self.sensitivity) ** 2 <= self._kappa**2 * self.rho(middle)
-            low, high = (middle, high) if keeps else (low, middle)
-        return low
+
+        def keeps(beta: float) -> bool:
+            return 2 * (beta * self.sensitivity) ** 2 <= self._kappa**2 * self.rho(beta)
+
+        return bisected(self.by_curvature * (1 - 1e-12), most, keeps)[0]
 
     @property
     def _kappa(self) -> float:

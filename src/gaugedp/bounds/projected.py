@@ -90,8 +90,8 @@ def _together(bounds: list[VolumeBound]) -> VolumeBound:
     return VolumeBound(best * max(1.0, math.sqrt(square) * (1 - _JOINED)), best.volume, best.rank)
 
 
-def _slope(one: tuple[int, float], two: tuple[int, float]) -> float:
-    return (two[1] - one[1]) / (two[0] - one[0])
+def _slope(left: tuple[int, float], right: tuple[int, float]) -> float:
+    return (right[1] - left[1]) / (right[0] - left[0])
 
 
 def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None:

@@ -1,6 +1,5 @@
 """`gaugedp domain`: a domain file to fill in, from the names of the columns alone."""
 
-import json
 import re
 import shlex
 import tomllib
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gaugedp._names import written
+from gaugedp._names import in_quotes, written
 from gaugedp._validate import decimal
 from gaugedp.cli.fit import paid
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before, write_beside
@@ -97,7 +96,7 @@ def domain(table: str, out: str | None, learn: str | None, **options: str | None
 
 def skeleton(table: Path, names: list[str]) -> str:
     """Return the file as text; each column stands in it twice, as a comment."""
-    head = _HEAD.format(file=table.name, name=quoted(table.name.split(".")[0] or "table"))
+    head = _HEAD.format(file=table.name, name=in_quotes(table.name.split(".")[0] or "table"))
     attributes = [f'# {key_of(name)} = ["…", "…"]{_remark(name)}\n' for name in names]
     bounds = '{ low = 0, high = …, step = 1, missing = "drop" }'
     columns = [f"# {key_of(name)} = {bounds}{_remark(name)}\n" for name in names]
@@ -206,9 +205,4 @@ def _number(value: float) -> str:
 
 def key_of(name: str) -> str:
     """Return a name as a key of TOML."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
-
-
-def quoted(text: str) -> str:
-    """Return a text of TOML."""
-    return json.dumps(text, ensure_ascii=False)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else in_quotes(name)

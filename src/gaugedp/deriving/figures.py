@@ -8,7 +8,6 @@ from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
 
 import numpy as np
 
@@ -19,19 +18,6 @@ _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimat
 _HALVINGS = 9
 _PLACES = 33  # of figures that are tried, where the number below the line may be 0
 _STEPS = 4  # towards the numbers nearest to the released ones
-
-
-class Form(Protocol):
-    """A function of numbers c (k,)."""
-
-    def at(self, c: np.ndarray) -> float:
-        """Return the value."""
-
-    def gradient(self, c: np.ndarray) -> np.ndarray:
-        """Return the gradient, shape of c; a subgradient where there is none."""
-
-    def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +58,9 @@ class Highest:
         """Return c ↦ the values (m,) at c + e for draws e (m, k)."""
         along = noise @ self.factors.T
         return lambda c: np.asarray((along + self.factors @ c).max(axis=1))
+
+
+Form = Quadratic | Highest  # a function of numbers c (k,), with its gradient
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,26 +8,22 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
 from gaugedp.estimators.column_transformers import SimpleImputer, StandardScaler
-from gaugedp.estimators.covariance import LowRankCovariance
-from gaugedp.estimators.elastic_net import ElasticNet
-from gaugedp.estimators.huber import HuberRegressor
+from gaugedp.estimators.descent_regressor import HuberRegressor, PoissonRegressor
 from gaugedp.estimators.k_means import KMeans
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.mean import Mean
 from gaugedp.estimators.model_scores import score_report
+from gaugedp.estimators.moment_regressor import ElasticNet, Ridge
 from gaugedp.estimators.naive_bayes import GaussianNB
-from gaugedp.estimators.pca import PCA, TopEigenvector
-from gaugedp.estimators.poisson import PoissonRegressor
+from gaugedp.estimators.pca import PCA, LowRankCovariance, TopEigenvector
 from gaugedp.estimators.private_search import PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.estimators.ridge import Ridge
-from gaugedp.estimators.sparse_mean import SparseMean
+from gaugedp.estimators.sparse_mean import SparseMean, TooFewRows, sub_gaussian_bounds
 from gaugedp.estimators.sparse_regression import SparseRegression
 from gaugedp.estimators.svc import LinearSVC
 from gaugedp.estimators.trace_regression import TraceRegression
-from gaugedp.estimators.truncation import TooFewRows, sub_gaussian_bounds
 
 __all__ = [
     "PCA",

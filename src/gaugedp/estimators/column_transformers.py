@@ -55,7 +55,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         """How many numbers of a column a row adds: whether it is there, its value, and its square."""
 
     @abstractmethod
-    def _show(self, middle: np.ndarray, half: np.ndarray, *found: np.ndarray) -> None:
+    def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
         """Set what the fit shows, from sums in units of the bounds."""
 
     @abstractmethod
@@ -90,8 +90,8 @@ class StandardScaler(ColumnTransformer):
         scaled = (rows - (self.mean_ if self.with_mean else 0)) / (self.scale_ if self.with_std else 1)
         return np.where(np.isnan(read_table(X)), 0.0, scaled)
 
-    def _show(self, middle: np.ndarray, half: np.ndarray, *found: np.ndarray) -> None:
-        counts, sums, squares = found
+    def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
+        counts, sums, squares = released
         means, variances = moments_of(sums, counts, squares, _LEAST_VARIANCE)
         self.mean_, self.var_ = middle + half * means, half**2 * variances
         self.scale_ = np.sqrt(self.var_)
@@ -120,8 +120,8 @@ class SimpleImputer(ColumnTransformer):
         rows = read_table(X)
         return np.where(np.isnan(rows), self.statistics_, rows)
 
-    def _show(self, middle: np.ndarray, half: np.ndarray, *found: np.ndarray) -> None:
-        counts, sums = found
+    def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
+        counts, sums = released
         means, _ = moments_of(sums, counts, np.zeros_like(sums), 0.0)
         self.statistics_ = middle + half * means
 

@@ -11,6 +11,7 @@ from gaugedp._notebook import drawn_by
 from gaugedp._numbers import answers
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.reading import Reading
 from gaugedp.optimization.best_weights import Mixture
 
 _HEADS = ("coefficient", "estimate", "std. error", "lower", "upper")
@@ -65,6 +66,8 @@ class Intervals:
 
     judged_by: ClassVar[str]  # the solver that tells it
     supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
+    n_features_in_: int
+    _read_as: Reading
     _best: Mixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
 
     def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +90,7 @@ class Intervals:
         law, size = self._law(level)
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
-        missing = [f"{columns[i]} missing" for i in self._read_as.indicators]  # type: ignore[attr-defined]
+        missing = [f"{columns[i]} missing" for i in self._read_as.indicators]
         title = f"{type(self).__name__}, {self._requested()}"  # type: ignore[attr-defined]
         return Summary(title, (*columns, *missing, "intercept"), law, level, self.supposed)
 
@@ -101,7 +104,7 @@ class Intervals:
         between(0, 1, level=level)
         if self._best is None:
             raise self._no_law()
-        return self._best, self.n_features_in_  # type: ignore[attr-defined]
+        return self._best, self.n_features_in_
 
     def _no_law(self) -> InvalidRequest:
         solver = self.solver_  # type: ignore[attr-defined]

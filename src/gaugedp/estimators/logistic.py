@@ -16,7 +16,7 @@ from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_
 from gaugedp.estimators.learned_bounds import learns_bounds
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.regression_sums import Frame
+from gaugedp.estimators.regression import Frame
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Logistic, Loss, Softmax

@@ -2,11 +2,12 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
+from gaugedp._validate import between, moderate
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.weights import weighed
@@ -14,6 +15,8 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall
 from gaugedp.optimization.trace_designs import Full, cut
+
+_ROUNDS = 500
 
 
 @dataclass(eq=False, repr=False)
@@ -44,3 +47,70 @@ class MomentRegressor(CubeRegressor):
     @abstractmethod
     def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
         """Return w (k,) with ½⟨w, second·w⟩ − ⟨first, w⟩ + penalty small; the first n_slopes are penalised."""
+
+
+@dataclass(eq=False, repr=False)
+class Ridge(MomentRegressor):
+    """Least squares with the penalty `alpha`·‖w‖², by second moments that are released once.
+
+    alpha : the weight of the penalty, as in scikit-learn, for columns and a target that are scaled to [−1, 1] by their
+        bounds. The intercept is not penalised.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
+    Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.
+
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    alpha: float = 1.0
+
+    def _check_penalty(self) -> None:
+        moderate(alpha=self.alpha)
+
+    def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
+        penalty = np.where(np.arange(problem.size) < problem.n_slopes, float(self.alpha), 0.0)
+        return np.asarray(np.linalg.solve(second + np.diag(penalty), first))
+
+
+@dataclass(eq=False, repr=False)
+class ElasticNet(MomentRegressor):
+    """Minimise ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²), by moments that are released once.
+
+    alpha, l1_ratio : as in scikit-learn, for columns and a target that are scaled to [−1, 1] by their bounds. The
+        intercept is not penalised.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
+    The coefficients are computed from the released moments and the number of rows, by coordinate descent.
+
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    alpha: float = 0.01
+    l1_ratio: float = 0.5
+
+    def _check_penalty(self) -> None:
+        moderate(alpha=self.alpha)
+        if self.l1_ratio not in (0, 1):
+            between(0, 1, l1_ratio=self.l1_ratio)
+
+    def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
+        is_slope = np.arange(problem.size) < problem.n_slopes
+        corner = problem.n_rows * float(self.alpha) * float(self.l1_ratio) * is_slope
+        curved = np.diag(second) + problem.n_rows * float(self.alpha) * (1 - float(self.l1_ratio)) * is_slope
+        weights = np.zeros(problem.size)
+        for _ in range(_ROUNDS):
+            before = weights.copy()
+            for j in range(problem.size):
+                pull = first[j] - second[j] @ weights + second[j, j] * weights[j]
+                weights[j] = np.sign(pull) * max(abs(pull) - corner[j], 0.0) / curved[j]
+            if np.abs(weights - before).max() < 1e-9:
+                break
+        return weights

@@ -10,18 +10,19 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import whole
+from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, after_paying
 from gaugedp.estimators.feature_names import names_of
-from gaugedp.estimators.held_out import held_out
-from gaugedp.estimators.labels import check_given, read_classes
+from gaugedp.estimators.held_out import PIECES, Score, held_out
+from gaugedp.estimators.labels import check_given, codes_of, read_both, read_classes
 from gaugedp.estimators.random_stopping import RandomStopping, uniform
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import read_bounds
-from gaugedp.estimators.search_scores import ClassScore, NumberScore, SearchScore, noisy_score
+from gaugedp.estimators.rows import read_bounds, read_target
 from gaugedp.guarantees import ApproxDP, PureDP
-from gaugedp.optimization.lattice import for_gaussian_releases
+from gaugedp.mechanisms import Laplace
+from gaugedp.optimization.lattice import for_gaussian_releases, released
 
 _OF_THE_SEARCH = {"epsilon", "delta", "neighbours", "random_state", "ledger"}
 _EACH = 4  # draws for each candidate: one candidate in five is never drawn
@@ -29,6 +30,62 @@ _LESS = 0.9  # of the ε of runs with Gaussian noise alone: for those with other
 _REHEARSED = 20  # rows, where their number is private
 
 Rows = tuple["NamedRows", np.ndarray]  # with their labels or targets
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScore:
+    """The loss 1 for a class that is not predicted, else 0."""
+
+    classes: np.ndarray
+    strict: bool = False
+
+    def read(self, y: Any, n_rows: int) -> np.ndarray:
+        """Return the labels as they are; if `strict`, refuse those that are no class."""
+        return read_both(y, n_rows, self.classes, self.strict)[0]
+
+    def public_target(self, n_rows: int) -> np.ndarray:
+        """Return the first class, again and again."""
+        return np.repeat(self.classes[:1], n_rows)
+
+    def losses(self, predicted: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the losses; a label that is no class is always a loss."""
+        codes = codes_of(target, self.classes)
+        return ((codes < 0) | (codes != codes_of(predicted, self.classes))).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberScore:
+    """The loss |prediction − target| over the width of the bounds, to which both are clipped; 1 without a target."""
+
+    low: float
+    high: float
+
+    def read(self, y: Any, n_rows: int) -> np.ndarray:
+        """Return the targets as floats."""
+        return read_target(y, n_rows)
+
+    def public_target(self, n_rows: int) -> np.ndarray:
+        """Return the middle of the bounds, again and again."""
+        return np.full(n_rows, (self.low + self.high) / 2)
+
+    def losses(self, predicted: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the losses."""
+        gaps = np.abs(np.clip(predicted, self.low, self.high) - np.clip(target, self.low, self.high))
+        return np.where(np.isnan(gaps), 1.0, np.minimum(gaps / (self.high - self.low), 1.0))
+
+
+SearchScore = ClassScore | NumberScore  # losses of predictions, in [0, 1]
+
+
+def noisy_score(losses: np.ndarray, epsilon: float, neighbours: str, rng: Entropy) -> float:
+    """Return 1 less the mean loss, ε-DP for one row: with Laplace noise on the sum of losses.
+
+    A row moves the sum, in whole pieces, by at most 1. Where rows are added or removed, their number has noise too.
+    """
+    if neighbours == "add_remove":
+        return 1 - Score(epsilon, 1).prepare(rng).mean(losses)[0]
+    total = np.array([np.rint(losses * PIECES).astype(np.int64).sum() / PIECES])
+    return 1 - float(released(total, Laplace.calibrate(LpBall(1, 1), PureDP(epsilon)), rng)[0]) / len(losses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +120,7 @@ class Search:
 
     models: list[Any]
     stopping: RandomStopping
-    asked: ApproxDP | PureDP
+    requested: ApproxDP | PureDP
     score: SearchScore
     score_epsilon: float
     neighbours: str
@@ -92,17 +149,17 @@ class Search:
 
     def _run(self, fitting: Rows, scoring: Rows, rng: Entropy) -> Run:
         index, (rows, target) = uniform(len(self.models), rng), scoring
-        model = _fitted(self.models[index], self.asked, fitting, None if rng.is_secure else rng.integer(64))
+        model = _fitted(self.models[index], self.requested, fitting, None if rng.is_secure else rng.integer(64))
         with warnings.catch_warnings(action="ignore"):
             predicted = model.predict(rows.and_zeros())[:-1]
             losses = self.score.losses(predicted, target)
         return Run(index, model, noisy_score(losses, self.score_epsilon, self.neighbours, rng))
 
 
-def _fitted(model: Any, asked: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
+def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
     """Return the model fitted in silence: a warning would tell of a run that is not shown."""
-    delta = asked.delta_value if isinstance(asked, ApproxDP) else 0.0
-    fresh = clone(model).set_params(epsilon=asked.epsilon_value, delta=delta, random_state=seed)
+    delta = requested.delta_value if isinstance(requested, ApproxDP) else 0.0
+    fresh = clone(model).set_params(epsilon=requested.epsilon_value, delta=delta, random_state=seed)
     with warnings.catch_warnings(action="ignore"):
         return fresh.fit(*table)
 
@@ -158,7 +215,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         self._note_names(X)
         released = self.best_estimator_.release_
         values = {**released.values, "best_score": np.array(best.score), "best_index": np.array(best.index)}
-        facts = {"estimator": released.estimator, "candidates": [repr(one) for one in candidates]}
+        facts = {"estimator": released.estimator, "candidates": [repr(candidate) for candidate in candidates]}
         facts["draws"] = search.stopping.draws
         self._publish(values, requested, "idealized", facts, reservation)
         return self
@@ -250,7 +307,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         if not (n_public and n_held):
             n_rows = len(table.rows)
             raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Give 30 rows or more.")
-        models = [clone(self.estimator).set_params(neighbours=self.neighbours, **one) for one in candidates]
+        models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
         stopping = RandomStopping(_EACH * len(candidates) if self.draws is None else int(self.draws))
         return Search.plan(models, stopping, total, score, public)

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import decimal
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 
-_HALVINGS = 40
+_FINE = 2.0**-40
 _ROUNDING = 1 - 2.0**-40  # of the bound on δ in floats
 
 Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # of what is asked of a run
@@ -48,9 +49,7 @@ class RandomStopping:
         low, high = (1 / 3, 1.0) if self.draws > 1 else (1.0, 1.0)
         if not self._is_allowed(low, total, keeps):
             raise InvalidRequest("delta is too large beside epsilon for a search.", "Give a smaller delta, or 0.")
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._is_allowed(middle, total, keeps) else (low, middle)
+        low, _ = bisected(low, high, lambda share: self._is_allowed(share, total, keeps), apart=_FINE)
         return self.part(total, low)
 
     def _is_allowed(self, share: float, total: ApproxDP | PureDP, keeps: Keeps) -> bool:

@@ -1,16 +1,13 @@
 """Noisy sums that scores of a model are made of, and intervals that hold their noise and the sampling of rows."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.private_search import NamedRows
 from gaugedp.guarantees import PureDP
 from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms import Laplace
@@ -66,30 +63,6 @@ class ScoreNoise:
     def normals(self, *shape: int) -> np.ndarray:
         """Return standard normal numbers."""
         return normals(int(np.prod(shape)), self.rng).reshape(shape)
-
-
-class ScoreSums(ABC):
-    """What a row adds to the sums that scores are made of, in whole numbers, and the scores."""
-
-    @abstractmethod
-    def read(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return labels or targets (n,), refused by type and shape alone."""
-
-    @abstractmethod
-    def predicted(self, model: Any, rows: NamedRows) -> np.ndarray:
-        """Return what the model says of rows (n, d): probabilities of classes (n, K), or numbers (n,)."""
-
-    @abstractmethod
-    def release(self, model: Any, rows: NamedRows, target: np.ndarray, noise: ScoreNoise) -> NoisySums:
-        """Return the noisy sums over rows (n, d) and targets (n,): pay first."""
-
-    @abstractmethod
-    def scores(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
-        """Return the scores by name, each with the ends that it lies between."""
-
-    @abstractmethod
-    def tables(self, sums: NoisySums, level: float) -> dict[str, np.ndarray]:
-        """Return the tables that stand beside the scores."""
 
 
 def draws_for(size: int) -> int:

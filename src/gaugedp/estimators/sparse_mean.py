@@ -3,28 +3,29 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._validate import between, one_of, positive, whole
+from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.row_count import NoisyRowCount, share_of
 from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
-from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.guarantees.shares import part
-from gaugedp.mechanisms import Peeling
+from gaugedp.mechanisms import Exponential, Peeling
 from gaugedp.mechanisms.peeling import NOISES
 from gaugedp.optimization.row_blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import posterior_means
 
 _ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves
 _FARTHEST = 4  # widths of the bounds, from 0 to their middle
+RANGE_SHARE = Fraction(1, 10)  # of ε, for the range where it is private
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class SparseMean(PrivateEstimator):
                 "Give fewer; Mean estimates all of them.",
             )
 
-    def _range(self) -> PrivateRange | None:
+    def _range(self) -> "PrivateRange | None":
         if not (isinstance(self.bounds, str) and self.bounds == "private"):
             return None
         return PrivateRange(self.magnitudes, PureDP(part(float(self.epsilon), RANGE_SHARE)))
@@ -185,3 +186,49 @@ class SparseMean(PrivateEstimator):
         self.outlook_ = Outlook(shape[0], mechanism.value_std * per_row, mechanism.error_bound(0.05) * per_row, largest)
         if not self.outlook_.is_enough:
             warnings.warn(str(self.outlook_), TooFewRows, stacklevel=2)
+
+
+class TooFewRows(UserWarning):
+    """The noise exceeds what the bounds allow a true value to be; says so from public numbers alone."""
+
+
+def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
+    """Return (−T, T), T = mean_bound + sigma·√(log n), for rows x with E x_j at most `mean_bound` in size, public.
+
+    What clipping adds to the mean of a normal law of deviation σ is then at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n),
+    a small part of the sampling error σ/√n: a wider T would only buy noise. (√(2·log n) would clip hardly any value.)
+    """
+    whole(minimum=2, n_rows=n_rows)
+    positive(sigma=sigma)
+    non_negative(mean_bound=mean_bound)
+    reach = mean_bound + sigma * math.sqrt(math.log(n_rows))
+    return -reach, reach
+
+
+class PrivateRange:
+    """A bound T, a power of two, that about a share α of the rows exceed somewhere: the exponential mechanism.
+
+    `magnitudes` = (least, largest) is public: T is chosen among the powers of two between them. With r(T) the number of
+    rows with max_j |x_j| > T, the score of T is min(α·n − r(T), r(T/2) − α·n), which one row moves by at most 1: it is
+    positive for the least T that α·n rows or fewer exceed, and for no other.
+    """
+
+    SHARE = 0.02
+
+    def __init__(self, magnitudes: Any, guarantee: Guarantee) -> None:
+        try:
+            low, high = (float(end) for end in magnitudes)
+        except (TypeError, ValueError):
+            raise InvalidRequest("magnitudes is not a pair.", "Give magnitudes=(least, largest).") from None
+        if not 2.0**-1000 < low < high < 2.0**1000:
+            raise InvalidRequest(f"magnitudes is ({low:g}, {high:g}).", "Give 0 < least < largest.")
+        self.bounds = 2.0 ** np.arange(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
+        self.mechanism = Exponential.calibrate(LpBall(len(self.bounds), math.inf), guarantee)
+
+    def choose(self, rows: np.ndarray, rng: Entropy) -> float:
+        """Return T; what is not a number is not counted."""
+        largest = np.abs(np.nan_to_num(rows, nan=0.0, posinf=math.inf, neginf=-math.inf)).max(axis=1)
+        beyond = np.array([(largest > bound).sum() for bound in (self.bounds[0] / 2, *self.bounds)])
+        allowed = self.SHARE * len(rows)
+        index = self.mechanism.sample(np.minimum(allowed - beyond[1:], beyond[:-1] - allowed), rng)
+        return float(self.bounds[index])

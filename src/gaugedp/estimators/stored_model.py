@@ -1,19 +1,108 @@
 """Models in files, whatever their kind."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from scipy.special import softmax
 
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators import ratings_fit, table_fit
-from gaugedp.estimators.ratings_model import RatingsModel
-from gaugedp.estimators.table_model import TableModel
+from gaugedp.estimators.ratings_fit import RatingsModel
+from gaugedp.estimators.table_fit import is_classifier
+from gaugedp.estimators.table_rows import TableDesign
 
-_KINDS: dict[str, Any] = {table_fit.FORMAT: TableModel, ratings_fit.FORMAT: RatingsModel}
+
+@dataclass(frozen=True)
+class TableModel:
+    """Coefficients (k, d) for the d features of `design`, in the units of the table, and intercepts (k,).
+
+    k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, its numbers clipped
+    to their bounds; a missing one counts as what the domain says, else as the middle. Predicted is the second of two
+    classes where the sum is above 0, else the class of the largest sum, or the sum, clipped to the target's bounds.
+    """
+
+    design: TableDesign
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    has_probabilities: bool = False
+
+    @classmethod
+    def design_of(cls, document: Mapping[str, Any], domain: Domain) -> TableDesign:
+        """Return the design that a document names, as the domain describes it now."""
+        by_class = is_classifier(document["model"])
+        return TableDesign.of(domain, document["facts"]["features"], document["target"], by_class)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], design: TableDesign) -> "TableModel":
+        """Return the model that a document holds; an ordinary error says that it holds none."""
+        labels = design.classes if len(design.classes or ()) > 2 else None
+        slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
+        intercepts = np.array(_numbers(document["intercept"], labels))
+        return cls(design, np.array(slopes).T, intercepts, document["model"] == "logistic")
+
+    def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
+        domain, start = self.design.domain, 0
+        outputs = np.tile(self.intercepts, (len(cells), 1))
+        for codes, size in zip(cells.T, domain.shape(self.design.attributes), strict=True):
+            outputs += self.coefficients[:, start + np.maximum(codes, 0)].T
+            start += size
+        for name, column in zip(self.design.columns, steps.T, strict=True):
+            fact = domain.column(name)
+            values = np.where(column < 0, self.stand_in(name), (column + fact.low_steps) * float(fact.step))
+            outputs += np.clip(values, float(fact.low), float(fact.high))[:, None] * self.coefficients[:, start]
+            start += 1
+        return outputs
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The classes that have scores; none for a number."""
+        return self.design.classes or ()
+
+    def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the score of each class (n, classes), NaN for a line without a cell in an attribute."""
+        sums = self.sums(cells, steps)
+        if sums.shape[1] == 1:
+            sums = np.hstack([-sums, sums]) / (2 if self.has_probabilities else 1)
+        shares = softmax(sums, axis=1) if self.has_probabilities else sums
+        return np.where(np.all(cells >= 0, axis=1)[:, None], shares, np.nan)
+
+    def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
+        """Refuse: there are no items."""
+        del cells, steps, n
+        raise InvalidRequest("The model is none of ratings, and has no items.", "Give one of --model ratings.", "")
+
+    def stand_in(self, name: str) -> float:
+        """Return what a missing number of a bounded column counts as."""
+        fact = self.design.domain.column(name)
+        return float(fact.low + fact.high) / 2 if fact.missing is None else float(fact.missing)
+
+    def predict(self, cells: np.ndarray, steps: np.ndarray) -> list[str | float | None]:
+        """Return what is predicted for each line; None for one without a cell in an attribute."""
+        sums, classes = self.sums(cells, steps), self.design.classes
+        if classes is None:
+            predicted: list[Any] = np.clip(sums[:, 0], *self.design.bounds).tolist()
+        else:
+            codes = sums[:, 0] > 0 if len(classes) == 2 else sums.argmax(axis=1)
+            predicted = [classes[code] for code in codes.astype(int).tolist()]
+        complete = np.all(cells >= 0, axis=1)
+        return [prediction if is_known else None for prediction, is_known in zip(predicted, complete, strict=True)]
+
+
+def _numbers(coefficients: Any, labels: Sequence[str] | None) -> list[float]:
+    listed = [float(coefficients)] if labels is None else [float(coefficients[label]) for label in labels]
+    if not np.isfinite(listed).all():
+        raise ValueError
+    return listed
 
 
 StoredModel = TableModel | RatingsModel
+_KINDS: dict[str, Any] = {table_fit.FORMAT: TableModel, ratings_fit.FORMAT: RatingsModel}
 
 
 def load_model(path: str, domain: Domain) -> StoredModel:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -16,28 +16,6 @@ LOSSES = (SQUARED, "huber", "absolute", "logistic")
 _HUBER, _NEARLY_ABSOLUTE = 1 / 4, 1 / 20  # of the target's range, within which the loss is a parabola
 _PREDICTIONS, _TARGETS = 2049, 65  # places at which a caller's loss is asked for
 _SLACK = 1e-6  # of the Lipschitz constant: what rounding does to differences
-
-
-class TraceLoss(Protocol):
-    """The slope of a convex loss of predictions reach·p and targets."""
-
-    @property
-    def reach(self) -> float:
-        """What p = 1 predicts."""
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The bounds of targets."""
-
-    @property
-    def smoothness(self) -> float:
-        """The Lipschitz constant of the slope in p."""
-
-    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the slopes at p (n,) and targets (n,), each of its own row alone."""
-
-    def target(self, target: np.ndarray) -> np.ndarray:
-        """Return the target clipped to its bounds, their middle where there is none."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +140,10 @@ class Tabulated(_Within):
         lower = (1 - right) * self.slopes[i, j] + right * self.slopes[i + 1, j]
         upper = (1 - right) * self.slopes[i, j + 1] + right * self.slopes[i + 1, j + 1]
         return np.asarray((1 - above) * lower + above * upper)
+
+
+# the slope of a convex loss of predictions reach·p and targets: each slope is of its own row alone
+TraceLoss = Squared | Huber | Logistic | Tabulated
 
 
 def trace_loss(

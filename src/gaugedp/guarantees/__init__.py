@@ -5,7 +5,7 @@ from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.budget import Budget
+from gaugedp.guarantees.budget import Budget, Filter, RenyiBudget
 from gaugedp.guarantees.calibrate import (
     discrete_gaussian_std,
     discrete_laplace_scale,
@@ -16,7 +16,6 @@ from gaugedp.guarantees.calibrate import (
 from gaugedp.guarantees.composed import Composed, compose
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.events import from_event, from_pld, to_event
-from gaugedp.guarantees.filter import Filter
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped, group_factor
@@ -31,7 +30,6 @@ from gaugedp.guarantees.offset_zcdp import OffsetZCDP
 from gaugedp.guarantees.probability import probability_range
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
-from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.repeat_and_select import RepeatAndSelect
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled

@@ -1,7 +1,6 @@
 """The interface of a guarantee: Rényi curve, privacy profile, costs, composition, JSON."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from numbers import Real
@@ -32,15 +31,17 @@ class Guarantee(Part):
     kind: ClassVar[str]  # the name in JSON
     written: ClassVar[Callable[[Any], str]] = staticmethod(exact)  # a number in the repr
     _compose: "ClassVar[Callable[[Iterable[tuple[Guarantee, int]]], Guarantee]]"  # set by composed.py
+    _chain: "ClassVar[Callable[[Guarantee, int], Guarantee]]"  # set by groups.py
     _membership_risk: "ClassVar[Callable[[Guarantee, float, Sequence[float]], MembershipRisk]]"  # by membership.py
 
     def __init_subclass__(cls, kind: str | None = None) -> None:
         cls.kind = kind or cls.__name__
         KINDS[cls.kind] = cls
 
-    @abstractmethod
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee to a group of `size` units."""
+        """Return the guarantee to a group of `size` units: by default what follows along a chain of neighbours."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Guarantee._chain(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": …, and its numbers by name}; `gaugedp.guarantees.from_dict` reads it back equal."""

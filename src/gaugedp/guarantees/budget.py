@@ -2,21 +2,26 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
-from gaugedp._numbers import digits_down, digits_up
-from gaugedp._validate import decimal
+from gaugedp._numbers import digits_down, digits_up, exact
+from gaugedp._validate import between, decimal, positive
 from gaugedp.accountant.part import Accounting
 from gaugedp.accountant.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.composed import compose
 from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
-from gaugedp.guarantees.renyi_budget import RenyiBudget
+from gaugedp.guarantees.same_as import SameAs
 from gaugedp.guarantees.zcdp import ZCDP
 
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0)
 UNITS = 10**30  # costs are counted in whole units of 1e-30, always rounded against the spender
 
 _ASK = {
@@ -29,6 +34,57 @@ _ASK = {
 }
 _AMOUNTS = {"pure": ("ε",), "approx": ("ε", "δ"), "zcdp": ("ρ",), "gaussian": ("μ²",)}
 _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reaches it
+
+
+@dataclass(frozen=True, eq=True)
+class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
+    """An (ε, δ)-DP budget: Rényi curves are added at m `orders`, and one sum at least must stay within its bound.
+
+    The bound at order a (`capacity`) converts to (ε, δ/m), and a union bound over the orders gives δ:
+    docs/theory/budgets.md. Guarantees may be chosen after earlier answers were seen.
+    """
+
+    epsilon_value: float
+    delta_value: float
+    orders: tuple[float, ...]
+    accounting: ClassVar[Accounting | None] = "best_order"
+
+    def __init__(self, epsilon: float, delta: float, orders: Sequence[float] = ORDERS) -> None:
+        positive(epsilon=epsilon)
+        between(0, 1, delta=delta)
+        if epsilon > 1e9:
+            raise InvalidRequest(f"epsilon is {epsilon!r}.", "Give an epsilon of at most 1e9.")
+        ascending = tuple(sorted(float(order) for order in orders))
+        if (
+            not ascending
+            or len(set(ascending)) < len(ascending)
+            or not all(1 < order < math.inf for order in ascending)
+        ):
+            raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Give them like [2, 8, 32].")
+        object.__setattr__(self, "epsilon_value", float(epsilon))
+        object.__setattr__(self, "delta_value", float(delta))
+        object.__setattr__(self, "orders", ascending)
+
+    @property
+    def capacity(self) -> tuple[float, ...]:
+        """Return the largest divergence at each order that is (ε, δ/m)-DP, rounded down; below 0 where none is."""
+        share = math.log(self.delta_value / len(self.orders))
+        return tuple(
+            (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))
+            for a in self.orders
+        )
+
+    @property
+    def equivalent(self) -> ApproxDP:
+        """(ε, δ)-DP."""
+        return ApproxDP(self.epsilon_value, self.delta_value)
+
+    def follows_from(self, premise: Guarantee) -> bool:
+        """Whether (ε, δ) follows."""
+        return self.equivalent.follows_from(premise)
+
+    def __repr__(self) -> str:
+        return f"RenyiBudget({exact(self.epsilon_value)}, {exact(self.delta_value)})"
 
 
 class Budget:
@@ -162,3 +218,57 @@ class Budget:
             case "zcdp":
                 return ZCDP(numbers[0])
         return GaussianDP(root_decimal(exact[0], towards))
+
+
+class Filter:
+    """A privacy filter: guarantees may be chosen after all earlier answers, and together satisfy the `budget`.
+
+    Sums of costs bound PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP adds up Rényi curves at every order, RenyiBudget
+    until the last order is spent (docs/theory/budgets.md). It is neither durable nor shared: a `Ledger` is both.
+    """
+
+    def __init__(self, budget: Guarantee) -> None:
+        self._budget = Budget(budget)
+        self._units = self._budget.nothing
+        self._guarantees: list[Guarantee] = []
+
+    @property
+    def budget(self) -> Guarantee:
+        """Return the budget."""
+        return self._budget.total
+
+    @property
+    def spent(self) -> Guarantee:
+        """Return what was charged, in the budget's own kind, rounded up."""
+        return self._budget.guarantee(self._units)
+
+    @property
+    def remaining(self) -> Guarantee:
+        """Return what is left, rounded down; of a best order at all its orders, with 0 where there is no room."""
+        return self._budget.left(self._units)
+
+    @property
+    def total(self) -> Guarantee:
+        """Return the composition of all: an odometer, whose `epsilon(delta)` is tight for parts fixed in advance."""
+        return compose((guarantee, 1) for guarantee in self._guarantees)
+
+    def admits(self, guarantee: Guarantee) -> bool:
+        """Whether `guarantee` can be charged and still fits. Nothing is spent."""
+        try:
+            charge = self._budget.charge(guarantee)
+        except LedgerRefused:
+            return False
+        return self._budget.admits(self._units, charge)
+
+    def spend(self, guarantee: Guarantee) -> Guarantee:
+        """Charge `guarantee` and return what is left; LedgerRefused, and nothing spent, where it does not fit."""
+        charge = self._budget.charge(guarantee)
+        if not self._budget.admits(self._units, charge):
+            remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)
+            raise LedgerRefused(
+                f"{rounded_up(guarantee)} does not fit: {remaining} of {rounded_up(self.budget)} is left.",
+                "Ask for less.",
+            )
+        self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))
+        self._guarantees.append(guarantee)
+        return self.remaining

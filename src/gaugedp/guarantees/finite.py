@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gaugedp._validate import whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
 from gaugedp.guarantees.pure import PureDP
 
@@ -71,11 +69,6 @@ class FiniteLoss(Guarantee):
         if accounting == "approx" and cost is not None:
             return (cost[0], impossible)
         return cost if impossible == 0 else None
-
-    def group(self, size: int) -> Guarantee:
-        """Return what the Rényi curve says to a group."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "FiniteLoss", "p": […], "q": […]}, fractions as text."""

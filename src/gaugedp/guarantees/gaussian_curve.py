@@ -1,11 +1,11 @@
 """The privacy profile of Gaussian noise, with full relative accuracy far into the tail."""
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import between, non_negative
 from gaugedp.accountant.rounding import up
 
@@ -53,7 +53,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while gaussian_delta(mu, high) > delta:
         low, high = high, 2 * high
-    return _bisect(low, high, lambda epsilon: gaussian_delta(mu, epsilon) > delta)[1]
+    return bisected(low, high, lambda epsilon: gaussian_delta(mu, epsilon) > delta)[1]
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -66,13 +66,4 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2
-    return _bisect(0.0, high, lambda mu: gaussian_delta(mu, epsilon) <= delta)[0]
-
-
-def _bisect(low: float, high: float, is_low: Any) -> tuple[float, float]:
-    """Return neighbouring floats around the place where the monotone `is_low` changes from True to False."""
-    while True:
-        middle = low + (high - low) / 2
-        if middle in (low, high):
-            return low, high
-        low, high = (middle, high) if is_low(middle) else (low, middle)
+    return bisected(0.0, high, lambda mu: gaussian_delta(mu, epsilon) <= delta)[0]

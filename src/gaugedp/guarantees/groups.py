@@ -129,3 +129,6 @@ class Grouped(Guarantee):
         shown = repr(self.guarantee)
         is_sum = " * " in shown or " + " in shown
         return f"({shown}).group({self.size})" if is_sum else f"{shown}.group({self.size})"
+
+
+Guarantee._chain = Grouped

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gaugedp._validate import decimal, non_negative, positive, whole
+from gaugedp._validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
-from gaugedp.accountant.rounding import above, up
+from gaugedp.accountant.rounding import above
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
-from gaugedp.guarantees.profile_points import NO_LOSS
+from gaugedp.guarantees.profile_points import NO_LOSS, curve_of
 from gaugedp.guarantees.pure import PureDP
 
 _FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
@@ -80,7 +79,7 @@ class LossDistribution(Guarantee):
         check_order(order)
         if math.isinf(order):
             return self._largest
-        return max(_curve(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
+        return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
 
     @property
     def _largest(self) -> float:
@@ -103,11 +102,6 @@ class LossDistribution(Guarantee):
         if accounting == "approx":
             return (self._largest_finite, infinite)
         return None if infinite else PureDP(above(self._largest_finite)).cost(accounting)
-
-    def group(self, size: int) -> Guarantee:
-        """Return what follows along a chain of neighbours."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": …, "span": g, "removed": {"first": …, "probabilities": […], "infinite": …}, "added": …}."""
@@ -145,10 +139,3 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
     last = bisect_left(range(len(weights)), True, key=lambda place: math.fsum(weights[place + 1 :]) < 1)
     least = min(float(weights[last]), 1 - math.fsum(weights[last + 1 :]))
     return np.concatenate([np.zeros(last), [least], weights[last + 1 :]])
-
-
-def _curve(pair: Pair, shift: float) -> float:
-    if pair.impossible:
-        return math.inf
-    losses = pair.family([pair.row], [1])
-    return max(0.0, up((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift))

@@ -3,13 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from gaugedp._bisection import bisected
 from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import between
-from gaugedp.accountant.rounding import up
+from gaugedp.accountant.rounding import above, up
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian_fit import gaussian_mu_of
+from gaugedp.guarantees.gaussian_curve import gaussian_delta
+
+_CELLS, _FINE = 40, 2.0**-30  # places of the profile, and how near to μ a search comes, of the most it may be
 
 
 @dataclass(frozen=True)
@@ -99,3 +105,48 @@ def _posterior(odds: float, log_ratio: float) -> float:
         return 1.0
     after = odds * math.exp(log_ratio)
     return min(1.0, up(after / (1 + after)))
+
+
+def gaussian_mu_of(guarantee: Guarantee) -> float | None:
+    """Return a μ for which the guarantee implies μ-GDP, nearly the least; None where none is known.
+
+    Where losses are bounded, the profile at some ε is joined by lines, which are above it, and compared with tangents
+    of the Gaussian profile, which are below that; else μ is what the guarantee costs in GDP.
+    """
+    cost = guarantee.cost("gaussian")
+    plain = math.inf if cost is None else _root_up(cost[0])
+    largest = guarantee.renyi(math.inf)
+    if largest == 0 or not math.isfinite(largest) or largest > 600:
+        return plain if math.isfinite(plain) else None
+    places = largest * np.linspace(0, 1, _CELLS + 1)
+    deltas = np.array([float(guarantee.delta(float(place))) for place in places[:-1]] + [0.0])
+    high = min(plain, 2 * largest + 60)
+    if not _is_below(places, deltas, high):
+        return plain if math.isfinite(plain) else None
+    return up(bisected(0.0, high, lambda mu: not _is_below(places, deltas, mu), apart=high * _FINE)[1])
+
+
+def _root_up(square: Fraction) -> float:
+    root = math.sqrt(above(square))
+    return root if Fraction(root) ** 2 >= square else up(root)
+
+
+def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
+    """Whether lines between the points (e^ε, δ) are nowhere above the tangents of the profile of μ there."""
+    if mu == 0:
+        return not deltas.any()
+    values = np.array([gaussian_delta(mu, float(place)) for place in places]) * (1 - 1e-9)
+    if (deltas > values).any():
+        return False
+    ratios = np.exp(places)
+    slopes = np.array([-_beyond(mu, float(place)) for place in places])
+    gaps = values[1:] - slopes[1:] * ratios[1:] - values[:-1] + slopes[:-1] * ratios[:-1]
+    met = np.clip(gaps / np.minimum(slopes[:-1] - slopes[1:], -1e-300), ratios[:-1], ratios[1:])
+    lines = deltas[:-1] + (deltas[1:] - deltas[:-1]) * (met - ratios[:-1]) / (ratios[1:] - ratios[:-1])
+    tangents = np.minimum(values[:-1] + slopes[:-1] * (met - ratios[:-1]), values[1:] + slopes[1:] * (met - ratios[1:]))
+    return bool((lines * (1 + 1e-9) <= tangents).all())
+
+
+def _beyond(mu: float, epsilon: float) -> float:
+    """Return Φ(−μ/2 − ε/μ): how fast the profile falls in e^ε."""
+    return math.erfc((mu / 2 + epsilon / mu) / math.sqrt(2)) / 2

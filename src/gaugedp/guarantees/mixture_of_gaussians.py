@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import decimal, non_negative, positive, whole
+from gaugedp._validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Array, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import LEAST_SURE, above, up, up_decimal
@@ -18,7 +18,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.subsampled import inverse
 from gaugedp.guarantees.profile_points import START, pair_of, points_at, reversed_points
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
@@ -108,11 +107,6 @@ class MixtureOfGaussians(Guarantee):
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what noise to the largest shift costs."""
         return self._whole.cost(accounting)
-
-    def group(self, size: int) -> Guarantee:
-        """Return what follows along a chain of neighbours."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": …, "shifts": […], "chances": […] as text, "noise_std": σ}."""

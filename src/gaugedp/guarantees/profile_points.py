@@ -135,3 +135,11 @@ def _is_above(
 
 def _raised(loss: float) -> float:
     return loss + abs(loss) * 2.0**-48
+
+
+def curve_of(pair: Pair, shift: float) -> float:
+    """Return the Rényi curve of a pair at the order `shift` + 1, rounded up."""
+    if pair.impossible:
+        return math.inf
+    losses = pair.family([pair.row], [1])
+    return max(0.0, up((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift))

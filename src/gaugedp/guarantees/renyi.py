@@ -99,10 +99,10 @@ class RenyiDP(Guarantee):
         return f"RenyiDP({{{', '.join(['…'] * (first > 0) + shown + ['…'] * (len(self.orders) > first + 3))}}})"
 
 
-def _listed(numbers: Sequence[float] | float) -> list[float]:
+def _listed(numbers: Any) -> list[float]:
     if isinstance(numbers, str):
         raise InvalidRequest(f"{numbers!r} is not a sequence of numbers.", "Give a list of numbers.")
     try:
-        return list(numbers)  # type: ignore[arg-type]
+        return list(numbers)
     except TypeError:
-        return [numbers]  # type: ignore[list-item]
+        return [numbers]

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import positive, whole
+from gaugedp._validate import positive
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
 
@@ -105,11 +104,6 @@ class RepeatAndSelect(Guarantee):
         if cost is None or self._is_poisson:
             return None
         return PureDP(up((2 + self.shape) * up_decimal(cost[0]))).cost(accounting)
-
-    def group(self, size: int) -> Guarantee:
-        """Return what follows along a chain of neighbours."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "RepeatAndSelect", "guarantee": …, "mean": E K, "shape": η; null for a Poisson law}."""

@@ -8,23 +8,25 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 
 from gaugedp._numbers import exact
-from gaugedp._validate import decimal, non_negative, one_of, whole, written
-from gaugedp.accountant.loss import Pair
+from gaugedp._validate import decimal, non_negative, one_of, written
+from gaugedp.accountant.loss import Array, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.json import from_dict
-from gaugedp.guarantees.poisson_curve import poisson_curve
-from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
+from gaugedp.guarantees.profile_points import START, Points, curve_of, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours it is proved for
 _FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
+_MOST = 256  # the largest order for which moments of all orders up to it are asked
+_OVERFLOW = 700.0  # a power of e that is still a float
+_STEP = 32  # orders that are asked together
 
 
 @dataclass(frozen=True, eq=True)
@@ -94,18 +96,8 @@ class Sampled(Guarantee):
         elif order == 1:
             bounds.append(up(self.rate * whole_curve))
         if order < math.inf:
-            bounds += [self._of_pair(max(order - 1, _FIRST))]
+            bounds += [max(curve_of(self.dominating_pair(removed), max(order - 1, _FIRST)) for removed in (1, 0))]
         return min(bounds)
-
-    def _of_pair(self, shift: float) -> float:
-        curves = []
-        for removed in (1, 0):
-            pair = self.dominating_pair(removed)
-            if pair.impossible:
-                return math.inf
-            losses = pair.family([pair.row], [1])
-            curves.append((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift)
-        return up(max(*curves, 0.0))
 
     def dominating_pair(self, removed: int) -> Pair:
         """Return the pair whose profile joins points above the sampled profile by lines."""
@@ -145,11 +137,6 @@ class Sampled(Guarantee):
         costs = [each for each in (whole_cost, pure_cost(decimal(loss), loss, accounting)) if each]
         return min(costs, default=None)
 
-    def group(self, size: int) -> Guarantee:
-        """Return what follows along a chain of neighbours."""
-        whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
-
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Sampled", "guarantee": …, "rate": q, "sampling": …, "neighbours": …}."""
         return {"kind": self.kind, **vars(self), "guarantee": self.guarantee.to_dict()}
@@ -177,3 +164,54 @@ def _pair(sampled: Sampled, removed: int) -> Pair:
 def _thinned(points: Points, rate: Fraction) -> Points:
     """Return points of the profile where P is replaced by (1 − q)·Q + q·P, q = `rate`."""
     return tuple((1 - rate + rate * ratio, rate * value) for ratio, value in points)
+
+
+def poisson_curve(guarantee: Guarantee, rate: float, order: float) -> float:
+    """Return the bound of theorem 4 in docs/theory/sampling.md at a finite `order` above 1; infinity beyond `_MOST`."""
+    second = guarantee.renyi(2.0)
+    if order > _MOST or second > 500:
+        return math.inf
+    change = max(_removal(guarantee, rate, order), _addition(rate, order) * math.expm1(second) if second else 0.0)
+    return up(math.log1p(change) / (order - 1), relative=2.0**-40) if change < math.inf else math.inf
+
+
+def _addition(rate: float, order: float) -> float:
+    """Return c with E_A (A/P)^{a − 1} ≤ 1 + c·(e^{D₂} − 1), P = (1 − q)·A + q·B, D₂ the larger of both directions."""
+    if rate * (order + 1) <= 1:
+        return order * (order - 1) / 2 * rate**2
+    grown = (1 - order) * math.log1p(-rate)
+    return math.expm1(grown) - (order - 1) * rate if grown < _OVERFLOW else math.inf
+
+
+def _removal(guarantee: Guarantee, rate: float, order: float) -> float:
+    """Return a bound on E_A (P/A)^a − 1."""
+    if order <= 2:
+        return order * (order - 1) / 2 * rate**2 * math.expm1(guarantee.renyi(2.0))
+    whole = math.floor(order)
+    if whole == order:
+        return _binomial(guarantee, rate, whole)
+    if order < 3:
+        grown = _grown(guarantee, _STEP)[2:4]
+        if grown[1] > _OVERFLOW:
+            return math.inf
+        second, third = map(math.expm1, grown)
+        cube = order * (order - 1) * (order - 2) / 6 * rate**3
+        return (order * (order - 1) / 2 * rate**2 - 3 * cube) * second + cube * third
+    ends = [math.log1p(_binomial(guarantee, rate, whole + k)) for k in (0, 1)]
+    between = ends[0] + (order - whole) * (ends[1] - ends[0])
+    return math.expm1(between) if between < 700 else math.inf
+
+
+def _binomial(guarantee: Guarantee, rate: float, order: int) -> float:
+    """Return Σ_{k ≥ 2} C(a, k)·(1 − q)^{a − k}·q^k·(e^{(k − 1)·D_k} − 1)."""
+    k, grown = np.arange(2, order + 1), _grown(guarantee, -(-order // _STEP) * _STEP)[2 : order + 1]
+    ways = scipy.special.gammaln(order + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(order - k + 1)
+    logs = ways + k * math.log(rate) + (order - k) * math.log1p(-rate)
+    logs = logs + np.where(grown > 30, grown, np.log(np.maximum(np.expm1(np.minimum(grown, 30.0)), 1e-300)))
+    return float(np.exp(np.minimum(logs, 709.0)).sum()) if logs.max() < 700 else math.inf
+
+
+@lru_cache(maxsize=256)
+def _grown(guarantee: Guarantee, most: int) -> Array:
+    """Return (k − 1)·D_k for k = 0, 1, …, `most`."""
+    return np.array([0.0, 0.0, *((k - 1) * guarantee.renyi(float(k)) for k in range(2, most + 1))])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import between, non_negative, whole
 from gaugedp.accountant.loss import UNIT, Array
 from gaugedp.accountant.rounding import up
@@ -71,7 +72,7 @@ def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
     if spherical_delta(shift, dimension, 0.0) <= delta:
         return 0.0
     above = shift * (1 + 2.0**-50)
-    return _bisect(0.0, above, lambda epsilon: spherical_delta(shift, dimension, epsilon) > delta)[1]
+    return bisected(0.0, above, lambda at: spherical_delta(shift, dimension, at) > delta, relative=_NARROW)[1]
 
 
 def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
@@ -83,7 +84,7 @@ def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
     while high < MOST_SHIFT and spherical_delta(high, dimension, epsilon) <= delta:
         low, high = high, 2 * high
     high = min(high, MOST_SHIFT)
-    shift = _bisect(low, high, lambda shift: spherical_delta(shift, dimension, epsilon) <= delta)[0]
+    shift, _ = bisected(low, high, lambda at: spherical_delta(at, dimension, epsilon) <= delta, relative=_NARROW)
     check_noise(shift, dimension)
     return shift
 
@@ -178,11 +179,3 @@ def log_error(last: float, panels: int, rate: float, shift: float, dimension: in
     errors = scipy.special.logsumexp(largest + (2 - 2 * len(_NODES)) * np.log(radius), axis=1)
     errors -= np.log1p(-(radius[:, 0] ** -2.0))
     return float(errors.min()) + math.log(64 / 15 * half)
-
-
-def _bisect(low: float, high: float, is_low: Callable[[float], bool]) -> tuple[float, float]:
-    """Return numbers around the place where `is_low` changes from True to False, 2^−44 apart."""
-    while high - low > _NARROW * high:
-        middle = low + (high - low) / 2
-        low, high = (middle, high) if is_low(middle) else (low, middle)
-    return low, high

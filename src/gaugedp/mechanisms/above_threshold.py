@@ -74,13 +74,13 @@ class AboveThreshold(Selection):
         What is left out of the sum has a probability below 10⁻¹⁵. On a fine lattice it is a sum over every n-th value,
         so that there are some 2²² numbers.
         """
-        away = self._threshold_in_steps - self.in_steps(scores).astype(float)
+        distances = self._threshold_in_steps - self.in_steps(scores).astype(float)
         reach = math.ceil(36 * float(self.threshold_scale)) + 1
-        stride = max(1, 2 * reach * len(away) // _MOST_NUMBERS)
+        stride = max(1, 2 * reach * len(distances) // _MOST_NUMBERS)
         noise = stride * np.arange(-(reach // stride), reach // stride + 1)
         weights = np.exp(-np.abs(noise) / float(self.threshold_scale))
         weights /= weights.sum()
-        above = _at_least(np.add.outer(noise, away), float(self.score_scale))
+        above = _at_least(np.add.outer(noise, distances), float(self.score_scale))
         before = np.hstack([np.ones((len(noise), 1)), np.cumprod(1 - above, axis=1)])
         return weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
 

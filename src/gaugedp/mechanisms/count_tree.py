@@ -130,10 +130,10 @@ def _ranks(quantile: Fraction, left: np.ndarray, right: np.ndarray) -> np.ndarra
     return (quantile.denominator - quantile.numerator) * left - quantile.numerator * right
 
 
-def _first(holds: np.ndarray) -> int:
+def _first(is_met: np.ndarray) -> int:
     """Return the first place that holds, or the number of places."""
-    places = np.flatnonzero(holds)
-    return int(places[0]) if len(places) else len(holds)
+    places = np.flatnonzero(is_met)
+    return int(places[0]) if len(places) else len(is_met)
 
 
 def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import between
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
@@ -128,9 +129,8 @@ def _reach(d: int, level: float) -> float:
 
     P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the upper incomplete gamma function over Γ.
     """
-    low, high = 0.0, float(scipy.special.gammaincinv(d + 1, level))
-    while high - low > 1e-12 * high:
-        y = (low + high) / 2
-        beyond = scipy.special.gammaincc(d + 1, y) - y / d * scipy.special.gammaincc(d, y)
-        low, high = (low, y) if beyond <= 1 - level else (y, high)
-    return high
+
+    def is_passed(y: float) -> bool:
+        return scipy.special.gammaincc(d + 1, y) - y / d * scipy.special.gammaincc(d, y) > 1 - level
+
+    return bisected(0.0, float(scipy.special.gammaincinv(d + 1, level)), is_passed, relative=1e-12)[1]

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
@@ -73,13 +74,14 @@ def bounded_range(guarantee: Guarantee) -> float:
 
 def _with_delta(epsilon: float, delta: float) -> float:
     """Bisect the range whose profile at ε is δ."""
+
+    def keeps(width: float) -> bool:
+        return ExponentialLoss(width).exact_delta(epsilon) <= delta
+
     low, high = epsilon, epsilon + 1.0
-    while ExponentialLoss(high).exact_delta(epsilon) <= delta and high < 1e6:
+    while keeps(high) and high < 1e6:
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        is_enough = ExponentialLoss(middle).exact_delta(epsilon) <= delta
-        low, high = (middle, high) if is_enough else (low, middle)
+    low, _ = bisected(low, high, keeps, relative=1e-12)
     if low > 0:
         return low
     raise InvalidRequest("No exponential mechanism keeps so small a guarantee.", "Give a larger epsilon or delta.")

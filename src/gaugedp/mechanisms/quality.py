@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -134,9 +135,9 @@ class Quality:
         return np.where(np.isnan(scores), low, np.clip(scores, low, high))
 
 
-def _is_bounded(bounds: object) -> bool:
+def _is_bounded(bounds: Any) -> bool:
     try:
-        low, high = map(float, bounds)  # type: ignore[call-overload]
+        low, high = map(float, bounds)
     except (TypeError, ValueError):
         return False
     return math.isfinite(low) and math.isfinite(high)

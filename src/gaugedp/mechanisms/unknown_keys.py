@@ -1,6 +1,7 @@
 """Which keys of a table may be shown, where nobody knows beforehand which there are."""
 
 import math
+from bisect import bisect
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,10 +67,7 @@ class KeySelection(Calibrated):
         low, high = 0, 1
         while self.chances(np.array([high]))[0] < chance:
             low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.chances(np.array([middle]))[0] < chance else (low, middle)
-        return high
+        return bisect(range(high), False, low + 1, high, key=lambda count: self.chances(np.array([count]))[0] >= chance)
 
     def draw(self, counts: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` independent outputs for the counts (k,), one a row: noisy counts, at least 1, or 0 if hidden.

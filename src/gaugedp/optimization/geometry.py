@@ -4,58 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from gaugedp._validate import positive, whole
 from gaugedp.bodies.lp import dual_exponent
 from gaugedp.errors import InvalidRequest
-
-
-class NormedSet(Protocol):
-    """A convex set of points of norm at most `radius`, and r, 1-strongly convex in that norm on it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of a point."""
-
-    @property
-    def ambient_dim(self) -> int:
-        """How many numbers a point has."""
-
-    @property
-    def n_free(self) -> int:
-        """The set's dimension."""
-
-    @property
-    def radius(self) -> float:
-        """The largest norm of a point."""
-
-    @property
-    def range(self) -> float:
-        """Θ = max r − min r."""
-
-    @property
-    def convexity(self) -> float:
-        """The constant of strong convexity of r in ‖·‖₂."""
-
-    @property
-    def length(self) -> float:
-        """At least ‖x‖₂ of any point."""
-
-    @property
-    def row_reach(self) -> float:
-        """The largest ‖a‖₂ of a row of dual norm 1."""
-
-    def dual_norm(self, points: np.ndarray) -> np.ndarray:
-        """Return the dual norm of rows, shape (k,)."""
-
-    def regulariser(self, points: np.ndarray) -> np.ndarray:
-        """Return r(x), shape (k,)."""
-
-    def gradient(self, points: np.ndarray) -> np.ndarray:
-        """Return ∇r(x), shape (k, d)."""
 
 
 @dataclass(frozen=True)
@@ -282,6 +237,10 @@ class Simplex:
         """Return argmin r(x) − ⟨slope, x⟩: the softmax, shape (k, d)."""
         weights = np.exp(slopes - slopes.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
+
+
+# a convex set of points of norm at most `radius` and ℓ₂ norm at most `length`, and r, 1-strongly convex in that norm
+NormedSet = Geometry | Simplex
 
 
 def duality(values: np.ndarray, exponent: float) -> np.ndarray:

@@ -1,47 +1,22 @@
 """The sets that the Gibbs sampler walks on, each with what draws its regulariser."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
+from gaugedp._bisection import bisected
 from gaugedp.bodies import Body, LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
-from gaugedp.optimization.geometry import Geometry, NormedSet, Simplex
+from gaugedp.optimization.geometry import Geometry, Simplex
 from gaugedp.optimization.posterior import Posterior
 from gaugedp.samplers.entropic import EntropicOracle
 from gaugedp.samplers.proximal import ProximalSampler
 from gaugedp.samplers.separable import SeparableOracle
 from gaugedp.samplers.spectral import SpectralOracle
-from gaugedp.samplers.split import Oracle, SplitSampler
+from gaugedp.samplers.split import SplitSampler
 
 _BOLDNESS = 4.0  # η times the trace of the losses' Hessian at most: fewer steps, of e^{c/2} trials or so at the worst
 _HEAVIER = 1.1  # the weight of a matrix's regulariser over the least: bounds 5 % larger at most, and far fewer steps
-
-
-class Walk(Protocol):
-    """𝒳, and how the law with the exponent losses + `strength`·r on it is drawn."""
-
-    @property
-    def geometry(self) -> NormedSet:
-        """The norm, its ball, and r."""
-
-    @property
-    def start(self) -> np.ndarray:
-        """A point of 𝒳, shape (d,), from which no other is further than the geometry's `length`."""
-
-    @property
-    def has_corners(self) -> bool:
-        """Whether 𝒳 is another set than the least Euclidean ball around it."""
-
-    def step(self, losses: float, strength: float) -> float:
-        """Return η, by public numbers; `losses` is the trace of the losses' Hessian, or what a kink allows."""
-
-    def oracle(self, strength: float) -> Oracle:
-        """Return what draws r and a Gaussian on 𝒳."""
-
-    def sampler(self, posterior: Posterior, step: float) -> ProximalSampler | SplitSampler:
-        """Return what draws the law of the posterior on 𝒳."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +28,12 @@ class LpWalk:
 
     @property
     def start(self) -> np.ndarray:
-        """See Walk."""
+        """A point of 𝒳, shape (d,), from which no other is further than the geometry's `length`."""
         return np.zeros(self.geometry.ambient_dim)
 
     @property
     def has_corners(self) -> bool:
-        """See Walk."""
+        """Whether 𝒳 is another set than the least Euclidean ball around it."""
         return self.in_ball and self.geometry.p != 2
 
     @property
@@ -72,7 +47,7 @@ class LpWalk:
         return self.geometry.exponent == self.ball.p == 2
 
     def step(self, losses: float, strength: float) -> float:
-        """See Walk: about 1/trace of the Hessian."""
+        """Return η, about 1/trace of the Hessian of all; `losses` is that of the losses, or what a kink allows."""
         if self._is_euclidean:
             return 1 / (losses + strength * self.geometry.convexity)
         if len(self.geometry.shape) == 1:
@@ -81,14 +56,14 @@ class LpWalk:
         return 1 / max(losses / _BOLDNESS + usual, max(steepest, _wall_slope(self.ball)) ** 2 / 6)
 
     def oracle(self, strength: float) -> SeparableOracle | SpectralOracle:
-        """See Walk."""
+        """Return what draws r and a Gaussian on 𝒳."""
         weight, exponent = strength * self.geometry.weight, self.geometry.exponent
         if len(self.geometry.shape) == 1:
             return SeparableOracle(weight, exponent, self.ball)
         return SpectralOracle(weight, exponent, strength * self.geometry.convexity, self.ball)
 
     def sampler(self, posterior: Posterior, step: float) -> ProximalSampler | SplitSampler:
-        """See Walk."""
+        """Return what draws the law of the posterior on 𝒳."""
         if self._is_euclidean:
             convexity = posterior.strength * self.geometry.convexity
             return ProximalSampler(posterior, convexity, step, self.geometry.length, self.ball)
@@ -105,20 +80,23 @@ class SimplexWalk:
 
     @property
     def start(self) -> np.ndarray:
-        """See Walk: the centre."""
+        """The centre, shape (d,)."""
         return np.full(self.geometry.d, 1 / self.geometry.d)
 
     def step(self, losses: float, strength: float) -> float:
-        """See Walk."""
+        """Return η, as `LpWalk` does."""
         return _BOLDNESS / (losses + strength * self.geometry.convexity)
 
     def oracle(self, strength: float) -> EntropicOracle:
-        """See Walk."""
+        """Return what draws r and a Gaussian on 𝒳."""
         return EntropicOracle(strength)
 
     def sampler(self, posterior: Posterior, step: float) -> SplitSampler:
-        """See Walk."""
+        """Return what draws the law of the posterior on 𝒳."""
         return _split(self, posterior, step)
+
+
+Walk = LpWalk | SimplexWalk  # 𝒳, and how the law with the exponent losses + `strength`·r on it is drawn
 
 
 def _split(walk: Walk, posterior: Posterior, step: float) -> SplitSampler:
@@ -150,14 +128,9 @@ def _swift(geometry: Geometry) -> Geometry:
     """Return matrices with the largest q, where none is given, whose weight is within `_HEAVIER` of the least."""
     if len(geometry.shape) == 1 or geometry.q is not None or geometry.exponent == 2:
         return geometry
-    least, most = geometry.exponent, 2.0
-    for _ in range(40):
-        middle = (least + most) / 2
-        if replace(geometry, q=middle).weight <= _HEAVIER * geometry.weight:
-            least = middle
-        else:
-            most = middle
-    return replace(geometry, q=least)
+    heaviest = _HEAVIER * geometry.weight
+    largest, _ = bisected(geometry.exponent, 2.0, lambda q: replace(geometry, q=q).weight <= heaviest, apart=2.0**-40)
+    return replace(geometry, q=largest)
 
 
 def _usual_slope(geometry: Geometry, strength: float) -> float:

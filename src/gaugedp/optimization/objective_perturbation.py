@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
+from gaugedp._bisection import bisected
 from gaugedp._validate import between, positive
 from gaugedp.accountant.rounding import up
 from gaugedp.bodies import LpBall
@@ -297,7 +298,4 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):
         raise InvalidRequest("No noise keeps this guarantee.", "Give a larger epsilon or delta.")
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if keeps(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    return math.exp(bisected(low, high, lambda log: not keeps(math.exp(log)), apart=1e-6)[1])

@@ -1,7 +1,6 @@
 """Where matrices of small nuclear norm live: linear minimisation, nearest points, and coordinates for noise."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,68 +32,8 @@ class Vertex:
         return np.multiply.outer(self.weight * self.left, self.right)
 
 
-class Region(ABC):
-    """A convex set of matrices of nuclear norm at most `radius`, in a space whose noise has `n_coordinates` numbers."""
-
-    radius: float
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    @abstractmethod
-    def n_coordinates(self) -> int:
-        """The dimension of the space."""
-
-    @property
-    @abstractmethod
-    def edge(self) -> float:
-        """At least the mean of the largest singular value (eigenvalue) of a standard normal point of the space."""
-
-    @property
-    @abstractmethod
-    def middle(self) -> np.ndarray:
-        """The mean of extreme points in uniform directions, but for 0."""
-
-    @abstractmethod
-    def vertex(self, slope: Any) -> Vertex:
-        """Return the extreme point X with the least ⟨slope, X⟩; `slope` is an array, or implicit (see `lowest`)."""
-
-    @abstractmethod
-    def projection(self, matrix: np.ndarray) -> np.ndarray:
-        """Return the nearest point in the Frobenius norm."""
-
-    @property
-    @abstractmethod
-    def n_directions(self) -> int:
-        """p: how many numbers a point of the sphere for `square` has."""
-
-    @property
-    @abstractmethod
-    def spread(self) -> float:
-        """By how much xᵀ·square(A)·x/radius differs at most between unit x, A a design of norm at most 1."""
-
-    @abstractmethod
-    def square(self, slope: np.ndarray) -> np.ndarray:
-        """Return the symmetric (p, p) S with ⟨slope, at(x)⟩ = radius·xᵀSx; ‖S‖ is at most the Frobenius norm of it."""
-
-    @abstractmethod
-    def at(self, place: np.ndarray) -> np.ndarray:
-        """Return the point of the region for a unit vector x; some x is an extreme point with the least value."""
-
-    @abstractmethod
-    def coordinates(self, matrix: np.ndarray) -> np.ndarray:
-        """Return `n_coordinates` numbers whose ℓ₂ norm is the Frobenius norm."""
-
-    @abstractmethod
-    def matrix_of(self, coords: np.ndarray) -> np.ndarray:
-        """Return the matrix that `coordinates` read."""
-
-
 @dataclass(frozen=True)
-class Spectraplex(Region):
+class Spectraplex:
     """{X symmetric (d, d), X ⪰ 0, tr X ≤ radius}.
 
     Theorem. Its extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
@@ -121,12 +60,12 @@ class Spectraplex(Region):
 
     @property
     def edge(self) -> float:
-        """√(2d): deviations are 1 on the diagonal and 1/√2 beside it."""
+        """√(2d): at least the mean of the largest eigenvalue of noise with deviations 1 on the diagonal, else 1/√2."""
         return math.sqrt(2 * self.n_columns)
 
     @property
     def middle(self) -> np.ndarray:
-        """radius·I/d."""
+        """radius·I/d: the mean of extreme points in uniform directions, but for 0."""
         return self.radius / self.n_columns * np.eye(self.n_columns)
 
     def vertex(self, slope: Any) -> Vertex:
@@ -146,7 +85,7 @@ class Spectraplex(Region):
         """d + 1: the last coordinate stands for the extreme point 0."""
         return self.n_columns + 1
 
-    spread = 1.0  # for A = zzᵀ scores are in [0, 1]
+    spread = 1.0  # of xᵀ·square(A)·x/radius over unit x: for A = zzᵀ it is in [0, 1]
 
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the matrix with a row and a column of 0 more."""
@@ -166,7 +105,7 @@ class Spectraplex(Region):
 
 
 @dataclass(frozen=True)
-class NuclearBall(Region):
+class NuclearBall:
     """{X (m, k) : the singular values add up to at most radius}.
 
     Theorem. Its extreme points are radius·uvᵀ with unit u and v, so min ⟨A, X⟩ = −radius·σ_max(A), and the dilation
@@ -192,7 +131,7 @@ class NuclearBall(Region):
 
     @property
     def edge(self) -> float:
-        """√m + √k."""
+        """√m + √k: at least the mean of the largest singular value of standard normal noise."""
         return math.sqrt(self.shape_of[0]) + math.sqrt(self.shape_of[1])
 
     @property
@@ -220,7 +159,7 @@ class NuclearBall(Region):
         """m + k."""
         return sum(self.shape_of)
 
-    spread = 2.0  # the dilation of A has eigenvalues ±σ_i
+    spread = 2.0  # of xᵀ·square(A)·x/radius over unit x: the dilation of A has eigenvalues ±σ_i
 
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the dilation, written out."""
@@ -241,6 +180,12 @@ class NuclearBall(Region):
     def matrix_of(self, coords: np.ndarray) -> np.ndarray:
         """Return the matrix."""
         return coords.reshape(self.shape_of)
+
+
+# A convex set of matrices of nuclear norm at most `radius`, in a space whose noise has `n_coordinates` numbers, read
+# by `coordinates` so that their ℓ₂ norm is the Frobenius norm. `vertex` has the least ⟨slope, X⟩. For unit vectors x
+# of `n_directions` numbers ⟨slope, at(x)⟩ = radius·xᵀSx, S = `square(slope)`, and some x is such a vertex.
+Region = Spectraplex | NuclearBall
 
 
 def lowest(symmetric: Any) -> tuple[float, np.ndarray]:

@@ -1,6 +1,5 @@
 """Designs A and targets y for losses of ⟨A, X⟩: predictions and sums of gradients that are exact."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,66 +17,30 @@ _POINT_BITS = 28  # of X, so that zᵀXz is exact; 40 for ⟨A, X⟩
 Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and targets, row by row, in [−1, 1]
 
 
-class Designs(ABC):
-    """n matrices A of Frobenius norm at most 1, and the region of X, of radius 1.
-
-    `rows` become whole multiples of 2^−12, cut towards 0, so that no norm grows. `span` = (low, high) holds ⟨A, X⟩.
-    """
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """Rows that become whole multiples of 2^−12, cut towards 0, so that no norm grows."""
 
     rows: np.ndarray
-    region: Region
-    span: tuple[float, float]
-    products_at_least: float  # a bound below ⟨A, A′⟩ of two designs
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", cut(self.rows))
 
-    @property
-    def prediction_range(self) -> float:
-        """By how much ⟨A, X⟩ can differ between two points of the region."""
-        return self.span[1] - self.span[0]
-
-    @abstractmethod
-    def predictions(self, point: np.ndarray) -> np.ndarray:
-        """Return ⟨A, X⟩ for X rounded to a lattice, shape (n,): each exact, whatever the other rows are."""
-
-    @abstractmethod
-    def total(self, slopes: np.ndarray) -> np.ndarray:
-        """Return Σ slope·A, slopes in [−1, 1], rounded to whole multiples: exact in any order of the rows.
-
-        One row adds a matrix of Frobenius norm at most 1.
-        """
-
-    @abstractmethod
-    def traces(self) -> np.ndarray:
-        """Return tr A, at least ‖A‖_F, for designs that have one, shape (n,)."""
-
-    @abstractmethod
-    def vectors(self, part: slice) -> np.ndarray:
-        """Return the coordinates (m, p) of the designs of a part of the rows, whole multiples, of ℓ₂ norm at most 1."""
-
-    @abstractmethod
-    def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """Return ⟨A, X⟩ in floats for a few rows."""
-
-    @abstractmethod
-    def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return Σ weight·A in floats for a few rows."""
-
 
 @dataclass(frozen=True, eq=False)
-class RankOne(Designs):
+class RankOne(_Cut):
     """A = zzᵀ for rows z (n, d), ‖z‖₂ ≤ 1, on the spectraplex: ⟨A, X⟩ = zᵀXz is in [0, 1], and ‖A‖_F = ‖z‖₂²."""
 
     rows: np.ndarray
 
     @property
-    def region(self) -> Region:  # type: ignore[override]
+    def region(self) -> Region:
         """The spectraplex."""
         return Spectraplex(self.rows.shape[1])
 
     span = 0.0, 1.0
-    products_at_least = 0.0
+    prediction_range = 1.0  # by how much ⟨A, X⟩ can differ between two points of the region
+    products_at_least = 0.0  # a bound below ⟨A, A′⟩ of two designs
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
@@ -112,7 +75,7 @@ class RankOne(Designs):
 
 
 @dataclass(frozen=True, eq=False)
-class Full(Designs):
+class Full(_Cut):
     """Matrices A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1, on the nuclear ball: |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`.
 
     `widest` is a public bound on ‖A‖_op before entries are cut, 1 where none is known but ‖A‖_op ≤ ‖A‖_F.
@@ -121,17 +84,22 @@ class Full(Designs):
     rows: np.ndarray
     shape: tuple[int, int]
     widest: float = 1.0
-    products_at_least = -1.0
+    products_at_least = -1.0  # a bound below ⟨A, A′⟩ of two designs
 
     @property
-    def region(self) -> Region:  # type: ignore[override]
+    def region(self) -> Region:
         """The nuclear ball."""
         return NuclearBall(self.shape)
 
     @property
-    def span(self) -> tuple[float, float]:  # type: ignore[override]
-        """−widest and widest."""
+    def span(self) -> tuple[float, float]:
+        """−widest and widest: it holds ⟨A, X⟩."""
         return -self.widest, self.widest
+
+    @property
+    def prediction_range(self) -> float:
+        """By how much ⟨A, X⟩ can differ between two points of the region."""
+        return 2 * self.widest
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""
@@ -159,6 +127,12 @@ class Full(Designs):
     def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weight·A."""
         return (weights @ self.rows[places]).reshape(self.shape)
+
+
+# n matrices A of Frobenius norm at most 1, and the region of X, of radius 1. `predictions` are exact, whatever the
+# other rows are, and so is `total`, in any order of the rows, to which a row adds at most 1 in the Frobenius norm.
+# `vectors` are coordinates (m, p) of ℓ₂ norm at most 1. `predict` and `combine` take a few rows, in floats.
+Designs = RankOne | Full
 
 
 class CountedSlope:

@@ -1,7 +1,6 @@
 """How one pass over the rows finds its extreme points: private oracles for running gradients D_0, D_1, …"""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,19 +46,8 @@ class Running:
         return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * _UP
 
 
-class Oracle(ABC):
-    """Extreme points V_t of a region, or points of it, where ⟨D_t, V⟩ is low; `guarantee` is of all steps together."""
-
-    running: Running
-    guarantee: Guarantee
-
-    @abstractmethod
-    def start(self, rng: Entropy) -> Choose:
-        """Return what is to be called with D_0, D_1, … in order."""
-
-
 @dataclass(frozen=True, eq=False)
-class NoisyGradients(Oracle):
+class NoisyGradients:
     """V_t minimises ⟨D_t + noise, V⟩: Analyze-Gauss at every step, its noise correlated over the steps.
 
     Theorem. μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ, (c_0, c_1) the columns of `stream`, Δ_0 and Δ those of `running`.
@@ -77,7 +65,7 @@ class NoisyGradients(Oracle):
         return max(sensitivity * column for sensitivity, column in pairs) / self.guarantee.mu * (1 + 2.0**-40)
 
     def start(self, rng: Entropy) -> Choose:
-        """Return what finds the vertices."""
+        """Return what finds the vertices of D_0, D_1, … in order."""
         region = self.running.region
         noise = self.stream.noise(region.n_coordinates, rng)
         return lambda slope: region.vertex(self.released(slope, next(noise))).matrix
@@ -89,7 +77,7 @@ class NoisyGradients(Oracle):
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyProducts(Oracle):
+class NoisyProducts:
     """Oja's method along the pass: x ← normalise(x − pace·(S_t·x + noise)), one product a step, V_t the point of x.
 
     S_t is the quadratic form of D_t on the sphere (`Region.square`). x remembers 1/pace steps and averages their noise.
@@ -119,7 +107,7 @@ class NoisyProducts(Oracle):
         return max(self.least, min(allowed, 1 / max(float(np.linalg.norm(product)), 1e-300)))
 
     def start(self, rng: Entropy) -> Choose:
-        """Return what follows the lowest direction."""
+        """Return what follows the lowest direction, called with D_0, D_1, … in order."""
         region, size = self.running.region, self.running.region.n_directions
         noise = Independent(self.running.n_steps, self.running.decay).noise(size, rng)
         place, depth = unit(normals(size, rng)), 0.0
@@ -139,7 +127,7 @@ class NoisyProducts(Oracle):
 
 
 @dataclass(frozen=True, eq=False)
-class SphereDraws(Oracle):
+class SphereDraws:
     """x_t drawn from the sphere with density ∝ e^{−β·xᵀS_t·x} at every step, V_t the point of x_t.
 
     Theorem. With W = `spread`·decay^{t−s}·Δ the width of what a row moves the scores by, step t has (β·W)-bounded
@@ -159,7 +147,7 @@ class SphereDraws(Oracle):
         return math.sqrt(8 * self.guarantee.rho) / (spread * self.running.total(2)) * down
 
     def start(self, rng: Entropy) -> Choose:
-        """Return what draws."""
+        """Return what draws a point for each of D_0, D_1, …"""
         region = self.running.region
 
         def drawn(slope: np.ndarray) -> np.ndarray:
@@ -167,6 +155,10 @@ class SphereDraws(Oracle):
             return region.at(unit(np.rint(place / _LATTICE) * _LATTICE))
 
         return drawn
+
+
+# points V_t of a region, often extreme ones, where ⟨D_t, V⟩ is low; `start` returns what is called with D_0, D_1, …
+Oracle = NoisyGradients | NoisyProducts | SphereDraws
 
 
 def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:

@@ -19,9 +19,9 @@ from gaugedp.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.publication.publication import Publication
 from gaugedp.queries.outline import Outline
-from gaugedp.tidy.columns import NUMBERS
 from gaugedp.tidy.spreadsheet import check_installed as check_sheets
 from gaugedp.tidy.spreadsheet import write_sheet
+from gaugedp.tidy.tabular import NUMBERS
 
 MANIFEST = "manifest.json"
 _PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
@@ -153,7 +153,7 @@ def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
 
 
 def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
-    from gaugedp.tables.duckdb.parquet import write_parquet
+    from gaugedp.tables.duckdb.engine import write_parquet
 
     kinds = {name: float if name in NUMBERS else object for name in columns}
     write_parquet(path, [{name: np.array(column, dtype=kinds[name]) for name, column in columns.items()}])

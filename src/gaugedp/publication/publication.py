@@ -1,5 +1,6 @@
 """A publication: its tables, what each may cost, and the one question that all of them are."""
 
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -123,12 +124,11 @@ class Publication:
                 f"With all of the guarantee {table.title!r} is within ± {readable(reached)}; {half_width:g} is wanted.",
                 "Give a larger epsilon, or widen within.",
             )
-        low, high = 0, _FINEST
-        while high - low > 1:
-            middle = (low + high) // 2
-            is_enough = _widest(question, unit, share_of(self.guarantee, Fraction(middle, _FINEST))) <= half_width
-            low, high = (low, middle) if is_enough else (middle, high)
-        return Fraction(high, _FINEST)
+
+        def is_enough(parts: int) -> bool:
+            return _widest(question, unit, share_of(self.guarantee, Fraction(parts, _FINEST))) <= half_width
+
+        return Fraction(bisect(range(_FINEST), False, 1, key=is_enough), _FINEST)
 
 
 def _widest(question: Query, unit: PrivacyUnit, guarantee: Guarantee) -> float:

@@ -53,9 +53,9 @@ class CellMap(ABC):
         return [(Fraction(1), self.n_released)]
 
     @property
-    @abstractmethod
     def n_released(self) -> int:
-        """The number of answers."""
+        """The number of answers; a row for each cell, where no map says otherwise."""
+        return self.n_cells
 
     @abstractmethod
     def apply(self, cells: np.ndarray) -> np.ndarray:
@@ -88,11 +88,6 @@ class Identity(CellMap):
 
     n_cells: int
 
-    @property
-    def n_released(self) -> int:
-        """A row for each cell."""
-        return self.n_cells
-
     def apply(self, cells: np.ndarray) -> np.ndarray:
         """Return the cells."""
         return cells
@@ -121,11 +116,6 @@ class Prefix(CellMap):
 
     form: ClassVar[str] = PREFIX
     n_cells: int
-
-    @property
-    def n_released(self) -> int:
-        """A row for each cell."""
-        return self.n_cells
 
     def apply(self, cells: np.ndarray) -> np.ndarray:
         """Return the running sums."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -217,11 +218,11 @@ def quantiles(
     return Quantiles(domain, column, exact, names, float(level))
 
 
-def _share(share: object) -> Fraction:
+def _share(share: Any) -> Fraction:
     finite(quantile=share)
-    if not 0 < share < 1:  # type: ignore[operator]
+    if not 0 < share < 1:
         raise InvalidRequest(f"The quantile {share} is not between 0 and 1.", "Give one between them, such as 0.5.")
-    exact = decimal(share) if isinstance(share, Fraction | int) else decimal(float(share))  # type: ignore[arg-type]
+    exact = decimal(share) if isinstance(share, Fraction | int) else decimal(float(share))
     if exact.denominator > 10**_DECIMALS:
         raise InvalidRequest(
             f"The quantile {float(exact):.12g} is too fine.", f"Give it with at most {_DECIMALS} decimals."

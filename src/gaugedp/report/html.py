@@ -1,10 +1,10 @@
 """The report: one page that needs no network, and no script but the explorer's, from a release alone."""
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaugedp._names import in_quotes
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report import explorer_page, words
@@ -251,23 +251,23 @@ def _python(facts: Mapping[str, Any]) -> str:
     """Return the lines that ask the same; a matrix and a caller's own mechanism cannot be written down here."""
     unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
     with_matrix = "matrix(" in facts["query"]
-    question = _quoted(facts["query"])
+    question = in_quotes(facts["query"])
     arguments = [f"{name}={value}" for name, value in _parameters(from_dict(facts["asked"])).items()]
     guarantee = ", ".join(arguments) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
     steps = facts.get("processing", {}).get("steps")
     lines = [
         "import gaugedp as gd",
         "",
-        f"domain = gd.Domain.load({_quoted(_domain_file(facts))})",
+        f"domain = gd.Domain.load({in_quotes(_domain_file(facts))})",
         "query = gd.workload(matrix, domain)" if with_matrix else f"query = gd.query(domain, {question})",
         f"unit = gd.PrivacyUnit({unit})",
-        f'table = gd.Table.scan("TABLE", domain=domain, unit=unit, name={_quoted(facts["table"])})',
+        f'table = gd.Table.scan("TABLE", domain=domain, unit=unit, name={in_quotes(facts["table"])})',
         f'ledger = gd.Ledger.open("LEDGER"{_budget(facts)})',
         "answer = gd.release(",
         "    query,",
         "    table,",
         "    ledger=ledger,",
-        *([f"    key={_quoted(_key(facts))},"] if _key(facts) else []),
+        *([f"    key={in_quotes(_key(facts))},"] if _key(facts) else []),
         *([f"    processing={tuple(steps)!r},"] if steps else []),
         f"    {guarantee}",
         ")",
@@ -284,10 +284,6 @@ def _parameters(guarantee: Guarantee) -> dict[str, str]:
     """Return the numbers that a person gives, as they are written."""
     numbers = {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
     return {name: repr(value).removesuffix(".0") for name, value in numbers.items()}
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _code(text: str) -> Html:

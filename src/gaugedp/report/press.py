@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING
 
 from gaugedp.report import figures
-from gaugedp.report.answers import chart
+from gaugedp.report.answers import chart, finding
 from gaugedp.report.html import warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, escape, heading, join, listing, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
-from gaugedp.report.tables import finding
 from gaugedp.report.terms import Term, read_terms
 
 if TYPE_CHECKING:

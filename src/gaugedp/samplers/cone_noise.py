@@ -11,7 +11,7 @@ from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket
 from gaugedp.samplers.combined import combined_ends, whole_numbers
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
-from gaugedp.samplers.shares import Shares
+from gaugedp.samplers.swept_noise import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
 _MOST_NUMBERS = 2**24

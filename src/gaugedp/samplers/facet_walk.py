@@ -121,12 +121,12 @@ def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
         row = chains.inverse[every, ridge]
         along = row @ chains.columns
         leaving = chains.basis[every, ridge]
-        away = -along
-        away[every[:, None], chains.basis] = 0.0
-        away[every, leaving] = -chains.signs[every, ridge]  # the negative of the leaving column may enter
-        gap = _distances(away, chains.products)
+        direction = -along
+        direction[every[:, None], chains.basis] = 0.0
+        direction[every, leaving] = -chains.signs[every, ridge]  # the negative of the leaving column may enter
+        gap = _distances(direction, chains.products)
         entering = gap.argmin(axis=1)
-        size = away[every, entering]
+        size = direction[every, entering]
         is_accepted = coin < np.abs(size)
         sign = np.sign(size)
         column = (chains.inverse @ (chains.columns.T[entering] * sign[:, None])[:, :, None])[:, :, 0]

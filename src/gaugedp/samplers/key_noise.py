@@ -4,7 +4,6 @@ docs/theory/unknown_keys.md has the theorems and their proofs.
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,31 +23,8 @@ _LARGEST = 50  # a larger ε is taken as this one, which keeps more than it
 _GUARD_BITS, _SPARE_BITS = 192, 64
 
 
-class KeyNoise(ABC):
-    """Noise N on the integers: a key of count n ≥ 1 is shown where n + N ≥ `cut`, and then n + N with it."""
-
-    cut: int
-
-    @abstractmethod
-    def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent draws of N, shape (size,), dtype int64, exactly."""
-
-    @abstractmethod
-    def chances(self, counts: np.ndarray) -> np.ndarray:
-        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, which is no key of the table."""
-
-    @property
-    @abstractmethod
-    def shift(self) -> int:
-        """E N, rounded."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Return the law in words, with its scale."""
-
-
 @dataclass(frozen=True)
-class OptimalNoise(KeyNoise):
+class OptimalNoise:
     """N = −J with P(J < n) = π(n), the largest chances such that one person more or less is (ε, δ) for a key.
 
     π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam
@@ -79,21 +55,21 @@ class OptimalNoise(KeyNoise):
         return tuple(chances)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """See KeyNoise."""
+        """Return `size` independent draws of N, shape (size,), dtype int64, exactly."""
         return -self._table.draw(size, rng)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
-        """See KeyNoise."""
+        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, which is no key of the table."""
         return np.asarray(self._floats[np.minimum(counts, len(self._floats) - 1)])
 
     @cached_property
     def shift(self) -> int:
-        """See KeyNoise: −E J = −Σ_n (1 − π(n)), n ≥ 1."""
+        """E N, rounded: −E J = −Σ_n (1 − π(n)), n ≥ 1."""
         unit = 1 << self.n_bits
         return -round(Fraction(sum(unit - chance for chance in self.in_units[1:]), unit))
 
     def describe(self) -> str:
-        """See KeyNoise."""
+        """Return the law in words, with its scale."""
         return f"truncated geometric noise, epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.6g} a key"
 
     @cached_property
@@ -119,30 +95,34 @@ class OptimalNoise(KeyNoise):
 
 
 @dataclass(frozen=True)
-class GaussianNoise(KeyNoise):
+class GaussianNoise:
     """N is a normal variable of standard deviation `std`, rounded to the nearest integer."""
 
     std: Fraction
     cut: int
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """See KeyNoise."""
+        """Return `size` independent draws of N, shape (size,), dtype int64, exactly."""
         return rounded_gaussian(size, self.std, rng)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
-        """See KeyNoise: P(N ≥ cut − n) = Φ((n − cut + 1/2)/std)."""
+        """Return P(N ≥ cut − n) = Φ((n − cut + 1/2)/std) for counts n ≥ 0; 0 for n = 0."""
         numbers = np.asarray(counts, dtype=float)
         shown = scipy.special.ndtr((numbers - self.cut + 0.5) / float(self.std))
         return np.where(numbers > 0, shown, 0.0)
 
     @property
     def shift(self) -> int:
-        """See KeyNoise."""
+        """E N."""
         return 0
 
     def describe(self) -> str:
-        """See KeyNoise."""
+        """Return the law in words, with its scale."""
         return f"rounded Gaussian noise of deviation {float(self.std):.6g}, shown from {self.cut} on"
+
+
+# noise N on the integers: a key of count n ≥ 1 is shown where n + N ≥ `cut`, and then n + N with it
+KeyNoise = OptimalNoise | GaussianNoise
 
 
 def n_chances(epsilon: float, delta: float) -> float:

@@ -1,7 +1,10 @@
 """Noise of balls and ellipsoids that is drawn from their radius, as a function of real numbers."""
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +14,235 @@ from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.schatten import SchattenBall
-from gaugedp.samplers.box_noise import BoxNoise
+from gaugedp.samplers.box_noise import MANTISSA, BoxNoise, minus_log, minus_log_bracket
 from gaugedp.samplers.combined import Alone, Combined
-from gaugedp.samplers.lp_noise import MOST_P, LpNoise
+from gaugedp.samplers.integer_exp import Bracket, exp_negative
+from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.near_inverse import cross_gauge, round_gauge
-from gaugedp.samplers.reals import Law
-from gaugedp.samplers.variables import Laplace, Spherical
+from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+from gaugedp.samplers.variables import Laplace, Spherical, first_bits
 
+MOST_P = 64.0
+_NUMBERS = 3  # of a trial
+_LEAST = -690.0  # of exponents
+_LOOSE = 0.25  # of a share: |e^s − 1| and |log(1 ± s)| are at most 1.2·s
+_SLOPE = 1.2 * (1 + 2.0**-30)
+_LOG_2 = 0.6931471805599453
+_LOG_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10  # the first of 32 bits, so that its product with k is exact
+_EXP = [1 / math.factorial(k) for k in range(14)]
 _MOST_WRITTEN = 1024  # rows of a matrix, each a sum that is written out
+
+
+class Tried(NamedTuple):
+    """Signed x, x^p and t − x^p of some trials, each (m, k), and which are taken and known to be so or not."""
+
+    point: np.ndarray
+    power: np.ndarray
+    rest: np.ndarray
+    is_taken: np.ndarray
+    is_known: np.ndarray
+
+
+class Off(NamedTuple):
+    """By how much log x, p·log x and t of any of these trials may be off."""
+
+    point: float
+    power: float
+    size: float
+
+
+class Point(NamedTuple):
+    """The sign of x, and brackets of log |x|, t and |x|^p; the last one is (0, 0) where a trial is not taken."""
+
+    sign: int
+    logarithm: Bracket
+    size: Bracket
+    power: Bracket
+
+
+_UNKNOWN = Off(math.inf, math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class LpNoise(Law):
+    """(T − N)·x/N^{1/p} for 1 < p ≤ 64, x the points of d trials that are taken, N = Σ|x_i|^p and T the sum of their t.
+
+    A trial is made of three numbers: t = −log(U·min(1, p·Q)), and x = ±W·(p − 1 + t)/p, the first bit of a number the
+    sign and the rest W. It is taken where |x|^p ≤ t. Coordinate i is that of trial i; where it is not taken, of the
+    next one beyond d that is. There are more trials than numbers at the start, if need be.
+    """
+
+    d: int
+    p: float
+
+    @property
+    def n_reals(self) -> int:
+        """Those of so many trials that about one draw in 10^4 needs more."""
+        return _NUMBERS * (self.d + 2 + math.ceil(self.d / 7 + 1.2 * math.sqrt(self.d)))
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the draws, with the bound of the largest coordinate for all."""
+        values, shares = self._drawn(reals.words, n_bits)
+        return values, ((np.abs(values).max(axis=1) + 2.0**-500) * shares)[:, None]
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same bounds as shares of the coordinates."""
+        values, shares = self._drawn(reals.words, n_bits)
+        return values, (np.abs(values) + 2.0**-500) * shares[:, None]
+
+    def _drawn(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the draws and by which share of itself each coordinate may be off, (m,), infinite if not known."""
+        kept, off = self._kept(words, n_bits)
+        total, power = kept.rest.sum(axis=1), kept.power.sum(axis=1)
+        is_known = kept.is_known.all(axis=1) & kept.is_taken.all(axis=1) & (np.minimum(total, power) > 2.0**-500)
+        total, power = np.where(is_known, total, 1.0), np.where(is_known, power, 1.0)
+        logarithm = minus_log(power) / self.p
+        share = _SLOPE * (_SLOPE * off.power * power + self.d * off.size) / total
+        share += off.point + off.power / self.p + UNIT * (7 * np.abs(logarithm) + 2 * self.d + 16)
+        is_known &= share < _LOOSE
+        factor = np.where(is_known, total * exponential(logarithm), 0.0)
+        return kept.point * factor[:, None], np.where(is_known, _SLOPE * share, np.inf)
+
+    def _kept(self, words: np.ndarray, n_bits: int) -> tuple[Tried, Off]:
+        """Return the trials of the coordinates: a trial beyond d is that of the first one whose own is not taken."""
+        width = _NUMBERS * self.d
+        kept, off = self._tried(words[:, :width], n_bits)
+        rows, places = np.nonzero(~kept.is_taken)
+        missing = np.bincount(rows, minlength=len(words))
+        ends = np.cumsum(missing)
+        for start, end in pairwise((width, width + _NUMBERS * math.ceil(self.d / 8), words.shape[1])):
+            left = np.flatnonzero((missing > 0) & kept.is_known.all(axis=1))
+            if not len(left):
+                break
+            again, others = self._tried(words[left, start:end], n_bits)
+            off = Off(*map(max, off, others))
+            before = np.cumsum(again.is_taken, axis=1) - again.is_taken
+            is_used = before < missing[left, None]
+            kept.is_known[left[(is_used & ~again.is_known).any(axis=1)]] = False
+            filled, trials = np.nonzero(is_used & again.is_taken)
+            at = (left[filled], places[(ends - missing)[left[filled]] + before[filled, trials]])
+            for all_of_them, new in zip(kept, again, strict=True):
+                all_of_them[at] = new[filled, trials]
+            missing[left] -= np.bincount(filled, minlength=len(left))
+        return kept, off
+
+    def _tried(self, words: np.ndarray, n_bits: int) -> tuple[Tried, Off]:
+        """Return trials from the words (m, 3·k)."""
+        unit = 2.0**-n_bits
+        first, second, third = (first_bits(words[:, place::_NUMBERS], n_bits) for place in range(_NUMBERS))
+        third = third & np.uint64(2 ** (n_bits - 1) - 1)
+        size = minus_log(first * unit * np.minimum(second * (unit * self.p), 1.0))
+        np.maximum(size, 0.0, out=size)
+        width = size + (self.p - 1)
+        point = third * (2 * unit / self.p)
+        point *= width
+        logarithm = minus_log(point)
+        logarithm *= -self.p
+        off = self._off([first, second, third], size, width, logarithm)
+        power = exponential(logarithm)
+        rest = size - power
+        point = np.copysign(point, words[:, _NUMBERS - 1 :: _NUMBERS].view(np.int64))
+        is_known = np.abs(rest) > power * (_SLOPE * off.power) + off.size
+        return Tried(point, power, rest, rest > 0, is_known), off
+
+    def _off(self, parts: list[np.ndarray], size: np.ndarray, width: np.ndarray, logarithm: np.ndarray) -> Off:
+        """By lemmas 2 and 4, with bits that are not known; shares above 1/4 are not looked at."""
+        least = min(int(part.min()) for part in parts)
+        if not least:
+            return _UNKNOWN
+        size_off = UNIT * (4 * float(size.max()) + 9) + 2 / least
+        point = _SLOPE * size_off / float(width.min()) + 6 * UNIT + 1 / least
+        steepest = max(float(logarithm.max()), -float(logarithm.min()))
+        power = self.p * point + UNIT * (5 * steepest + 4 * self.p + 4)
+        return Off(point, power, size_off) if power < _LOOSE else _UNKNOWN
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the products of the outer ends: x/N^{1/p} is e to the power log x − log N/p, which is below 0."""
+        while (kept := self._points(reals, draw, n_bits)) is None or not (power := _sum(of.power for of in kept))[0]:
+            n_bits += WORD
+        low, high = _minus(_sum(of.size for of in kept), power)
+        least, most = (Fraction(end) / Fraction(self.p) for end in _log(power, n_bits))
+        points = []
+        for sign, logarithm, *_ in (kept[place] for place in places):
+            ends = _minus_exp((least - logarithm[1], most - logarithm[0]), n_bits)
+            signed = sorted((sign * max(0, low) * ends[0], sign * high * ends[1]))
+            points.append((Fraction(signed[0], 4**n_bits), Fraction(signed[1], 4**n_bits)))
+        return points
+
+    def _points(self, reals: Reals, draw: int, n_bits: int) -> list[Point] | None:
+        """Return the trials of the coordinates, or None where more bits decide."""
+        points, further = [], count(self.d)
+        for place in range(self.d):
+            point = self._trial(reals, draw, place, n_bits)
+            while point is not None and not point.power[1]:
+                point = self._trial(reals, draw, next(further), n_bits)
+            if point is None:
+                return None
+            points.append(point)
+        return points
+
+    def _trial(self, reals: Reals, draw: int, place: int, n_bits: int) -> Point | None:
+        """Return one trial; None where more bits decide."""
+        first, second, third = (reals.bits(draw, _NUMBERS * place + i, n_bits) for i in range(_NUMBERS))
+        part, is_negative = third & (1 << n_bits - 1) - 1, third >> n_bits - 1
+        if not (first and second and part):
+            return None
+        above, below = self.p.as_integer_ratio()
+        first_bracket, second_bracket = minus_log_bracket([first], n_bits), minus_log_bracket([second], n_bits)
+        ratio = _minus(log_bracket(above, n_bits), log_bracket(below, n_bits))
+        size = (
+            first_bracket[0] + max(0, second_bracket[0] - ratio[1]),
+            first_bracket[1] + max(0, second_bracket[1] - ratio[0]),
+        )
+        low, high = ((part + i) * ((above - below << n_bits) + below * size[i]) for i in (0, 1))
+        x = low // (above << n_bits - 1), -(-high // (above << n_bits - 1))
+        if not (x[0] and size[0]):
+            return None
+        logarithm, whole = _log(x, n_bits), _log(size, n_bits)
+        gap = whole[0] + -above * logarithm[1] // below, whole[1] - above * logarithm[0] // below
+        if gap[0] < 0 <= gap[1]:
+            return None
+        share = (0, 0) if gap[0] < 0 else _minus_exp((Fraction(gap[0]), Fraction(gap[1])), n_bits)
+        power = size[0] * share[0] >> n_bits, -(-size[1] * share[1] >> n_bits)
+        return Point(-1 if is_negative else 1, logarithm, size, power)
+
+
+def exponential(x: np.ndarray) -> np.ndarray:
+    """Return y with |log y − x| ≤ 4·2^−53 for floats x from −690 to 690; 2^−900 or less for others below.
+
+    x = k·log 2 + r and e^r by 14 terms; the proof is that of lemma 4 in docs/theory/reals.md.
+    """
+    x = np.clip(x, _LEAST, -_LEAST)
+    exponent = np.rint(x * (1 / _LOG_2))
+    rest = x - exponent * _LOG_2_PARTS[0]
+    rest -= exponent * _LOG_2_PARTS[1]
+    total = np.full_like(rest, _EXP[-1])
+    for factor in _EXP[-2::-1]:
+        total *= rest
+        total += factor
+    total.view(np.int64)[...] += exponent.astype(np.int64) << MANTISSA
+    return total
+
+
+def _log(ends: Bracket, n_bits: int) -> Bracket:
+    """Bracket 2^n_bits·log x from a bracket of 2^n_bits·x whose ends are above 0."""
+    return _minus(logs_bracket(*ends, n_bits), log_bracket(1 << n_bits, n_bits))
+
+
+def _minus(first: Bracket, second: Bracket) -> Bracket:
+    return first[0] - second[1], first[1] - second[0]
+
+
+def _minus_exp(ends: Ends, n_bits: int) -> Bracket:
+    """Bracket 2^n_bits·e^−x from ends of 2^n_bits·x, x ≥ 0."""
+    low, high = (max(end, Fraction(0)) / 2**n_bits for end in ends)
+    return exp_negative(high, n_bits)[0], exp_negative(low, n_bits)[1]
+
+
+def _sum(brackets: Iterable[Bracket]) -> Bracket:
+    low, high = zip(*brackets, strict=True)
+    return sum(low), sum(high)
 
 
 class Known(NamedTuple):

@@ -1,10 +1,12 @@
 """Noise of the hull of a box and its negative, at any dimension, as a function of real numbers with proved bounds."""
 
 import math
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -12,7 +14,6 @@ from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
-from gaugedp.samplers.shares import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
 _MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors
@@ -117,12 +118,12 @@ class SweptNoise(Law):
         return np.array(list(self._volumes))
 
     @cached_property
-    def _parts(self) -> Shares:
+    def _parts(self) -> "Shares":
         unit = math.lcm(*(size.denominator for size in self._volumes.values()))
         return Shares([int(size * unit) for size in self._volumes.values()])
 
     @cached_property
-    def _turns(self) -> Shares:
+    def _turns(self) -> "Shares":
         """How many exponentials make up Q, from 1 to r, and then the same again for the sign −."""
         rank = self._rank
         return Shares([2 ** (rank - k) if self.shrinking[1] else 1 for k in range(1, rank + 1)] * 2)
@@ -182,3 +183,35 @@ def _times(factor: Fraction, ends: Bracket | Ends) -> Ends:
 
 def _plus(first: Ends, second: Ends) -> Ends:
     return first[0] + second[0], first[1] + second[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Place i has the probability sizes[i]/Σ sizes, whole numbers above 0: V·Σ sizes lies between two partial sums."""
+
+    sizes: Sequence[int]
+
+    def picked(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places that numbers lie in, and where that is known from these first `n_bits` ≤ 64 bits."""
+        if n_bits not in self._thresholds:
+            total = self._ends[-1]
+            scaled = [end << n_bits for end in self._ends[:-1]]
+            outside = np.array([-(-end // total) - 1 for end in scaled], dtype=np.uint64)
+            self._thresholds[n_bits] = outside, np.array([end // total for end in scaled], dtype=np.uint64)
+        outside, reached = self._thresholds[n_bits]  # the last word that begins before an end, the first beyond it
+        index = np.searchsorted(outside, words, side="left")
+        return index, index == np.searchsorted(reached, words, side="right")
+
+    def index(self, word: int, n_bits: int) -> int | None:
+        """Return the place of one number, or None where more bits decide."""
+        total = self._ends[-1]
+        index = bisect_right(self._ends, word * total >> n_bits)
+        return index if (word + 1) * total <= self._ends[index] << n_bits else None
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(self.sizes))
+
+    @cached_property
+    def _thresholds(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        return {}

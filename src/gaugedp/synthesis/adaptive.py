@@ -24,9 +24,8 @@ from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload
 from gaugedp.release_facts import check_fits, public_facts
 from gaugedp.releasing import Held, check_kinds
-from gaugedp.synthesis.candidates import Candidate, candidates_of
 from gaugedp.synthesis.released import Variables, levels_of
-from gaugedp.synthesis.rounds import Measured, Rounds
+from gaugedp.synthesis.rounds import Candidate, Measured, Rounds, candidates_of
 from gaugedp.tables.aggregate import Rows
 from gaugedp.trees import nesting
 

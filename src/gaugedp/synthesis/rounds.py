@@ -5,29 +5,103 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.shares import share_of
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.exponential import Exponential
 from gaugedp.mechanisms.gaussian import Gaussian
+from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
-from gaugedp.releasing import Held
-from gaugedp.synthesis.candidates import Candidate, most_moved
+from gaugedp.queries.linear import Workload
+from gaugedp.releasing import Guess, Held
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope
 from gaugedp.synthesis.most_entropy import refitted, total
-from gaugedp.synthesis.released import Variables
+from gaugedp.synthesis.released import Variables, counts_cells
 
+_SIXTEENTHS = 16
+_MOST = 2.0**40  # of a count that is guessed: noise may be louder
 MOST_CELLS = 1_000_000  # of a model when all is spent: some seconds a round
 _ROUNDS = 3  # an attribute, at the first price
 _CHOICE = Fraction(1, 10)  # of a round's price
 _FASTER = 4  # times the price when a table told less than its noise: half the noise
 _STEPS = 30  # of a fit: it starts where the last one ended, and the rows are fitted to the end
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A table of counts of `names`: where its answers lie among those of all, and how often it is asked for.
+
+    `weight` counts the attributes that it shares with each table that was asked for. One unit moves its counts by at
+    most `reach` in ℓ₁ and by `radius` in ℓ₂.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    place: slice
+    weight: int
+    reach: float
+    radius: float
+
+    @property
+    def size(self) -> int:
+        """The number of its cells."""
+        return math.prod(self.shape)
+
+    def noise_size(self, rho: float) -> float:
+        """Return the expected ℓ₁ norm of normal noise for ρ-zCDP, to leading order."""
+        return self.size * self.radius / math.sqrt(math.pi * rho)
+
+    def guess(self, counts: np.ndarray, rho: float) -> Guess:
+        """Return what the look compares with: expected counts, and what noise for ρ would put them off by."""
+        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_MOST, _MOST)).astype(np.int64)
+        return Guess(self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _MOST)), self.weight)
+
+
+def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Candidate, ...]]:
+    """Return the question for all candidates, those of one attribute first, and these.
+
+    Refused: a question with terms that are no tables of counts, and one without attributes.
+    """
+    scopes = _wanted(query)
+    sets = dict[frozenset[str], tuple[str, ...]]()
+    for size in range(1, max(map(len, scopes)) + 1):
+        for names in (part for term in scopes for part in combinations(term, size)):
+            sets.setdefault(frozenset(names), names)
+    everything = marginals(query.domain, *sets.values())
+    candidates, start = list[Candidate](), 0
+    for names, outline in zip(sets.values(), everything.outlines, strict=True):
+        body = marginals(query.domain, names).sensitivity(unit)
+        weight = sum(len(set(names) & set(term)) for term in scopes)
+        place = slice(start, start + outline.size)
+        candidates.append(Candidate(names, outline.shape, place, weight, body.radius(1), body.radius(2)))
+        start += outline.size
+    return everything, tuple(candidates)
+
+
+def _wanted(query: Query) -> list[tuple[str, ...]]:
+    """Return the attributes of each table that is asked for."""
+    if query.linear is not None and query.linear.importance:
+        raise InvalidRequest("The terms of the question have an importance.", "Leave it out: tables are chosen.")
+    others = [outline.text for outline in query.outlines if not counts_cells(outline)]
+    if others:
+        raise InvalidRequest(f"{others[0]} is no table of counts.", "Ask for tables alone, such as SEX*AGE; SEX*EDU.")
+    scopes = [outline.names for outline in query.outlines if outline.names]
+    if not scopes:
+        raise InvalidRequest("The question has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
+    return scopes
+
+
+def most_moved(candidates: Sequence[Candidate]) -> float:
+    """Return by how much one unit moves any score of `Held.worst`, at most."""
+    return max(_SIXTEENTHS * candidate.weight * candidate.reach for candidate in candidates)
 
 
 @dataclass(frozen=True, eq=False)

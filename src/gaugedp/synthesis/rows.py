@@ -1,5 +1,6 @@
 """`synthesize`: rows that keep released tables of counts, made from these alone."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +17,12 @@ from gaugedp.attributes import OTHER
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.queries.outline import Axis
 from gaugedp.samplers.continuous import uniforms
-from gaugedp.synthesis.draws import drawn
+from gaugedp.synthesis.junction_tree import JunctionTree, summed
 from gaugedp.synthesis.most_entropy import fitted, total
 from gaugedp.synthesis.released import Released, Variables, check_size, count_terms
 from gaugedp.tables.frames import make_frame
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
@@ -82,7 +85,7 @@ class SyntheticRows:
 
     def save_parquet(self, path: str | Path) -> None:
         """Write the rows to a Parquet file; a number that is missing is NaN."""
-        from gaugedp.tables.duckdb.parquet import write_parquet
+        from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, [self.columns])
@@ -156,3 +159,48 @@ def _in_bins(borders: np.ndarray, cells: np.ndarray, rng: Entropy) -> np.ndarray
     width = np.append(np.diff(borders), np.nan)[cells]
     numbers = np.minimum(low + width * uniforms(len(cells), rng), np.nextafter(low + width, low))
     return whole_where_all_are(np.floor(numbers)) if (borders % 1 == 0).all() else numbers
+
+
+def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: Entropy) -> np.ndarray:
+    """Return the cell of each variable in each row, shape (n_rows, n_variables), from the tables of the cliques.
+
+    A variable is drawn given those of its clique that were drawn before it: by the junction tree it depends on no
+    others. Within each group of rows that agree on these, a cell gets its expected number of rows, rounded down or up.
+    """
+    cells = np.zeros((n_rows, len(tree.sizes)), dtype=np.int64)
+    drawn_axes = set[int]()
+    for place in (0, *(edge.child for edge in tree.edges)):
+        clique = tree.cliques[place]
+        for name in clique:
+            if name not in drawn_axes:
+                before = tuple(other for other in clique if other in drawn_axes)
+                table = summed(tables[place], clique, tuple(sorted((*before, name))))
+                law = np.moveaxis(table, sum(other < name for other in before), -1).reshape(-1, tree.sizes[name])
+                cells[:, name] = given(law, _groups(cells, before, tree.sizes), rng)
+                drawn_axes.add(name)
+    return cells
+
+
+def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
+    """Return the number of each row's combination of cells, in the order of a table over the variables."""
+    groups = np.zeros(len(cells), dtype=np.int64)
+    for name in names:
+        groups = groups * sizes[name] + cells[:, name]
+    return groups
+
+
+def given(law: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return a cell for each row from the line of its group, by systematic sampling in each group, in random order.
+
+    The starts of the groups' grids are golden steps apart: each is uniform, and neighbours stray to opposite sides.
+    """
+    there, sizes = np.unique(groups, return_counts=True)
+    sums = np.cumsum(law[there], axis=1)
+    shares = np.divide(sums, sums[:, -1:], out=np.ones_like(sums), where=sums[:, -1:] > 0)
+    starts = (uniforms(1, rng) + _GOLDEN * np.arange(len(there))) % 1
+    ends = np.ceil(sizes[:, None] * shares - starts[:, None]).astype(np.int64)
+    counts = np.diff(ends, axis=1, prepend=0)
+    cells = np.empty(len(groups), dtype=np.int64)
+    order = np.lexsort((rng.words(len(groups)), groups))
+    cells[order] = np.repeat(np.tile(np.arange(law.shape[1]), len(there)), counts.ravel())
+    return cells

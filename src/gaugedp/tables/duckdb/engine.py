@@ -37,6 +37,7 @@ from gaugedp.tables.refusals import (
 
 if TYPE_CHECKING:
     import duckdb
+from collections.abc import Iterable
 
 KINDS = {
     "timestamp with time zone": Kind.INSTANT,
@@ -70,6 +71,7 @@ SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batc
 BATCH, FETCHED = 2**17, 2**14  # rows
 Attach = Callable[["duckdb.DuckDBPyConnection"], object]
 T = TypeVar("T")
+Block = Mapping[str, np.ndarray]
 
 
 class _InProcess(Engine, ABC):
@@ -304,3 +306,25 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures 
     import duckdb
 
     return or_refuse(work, refusal, (duckdb.Error, *failures))
+
+
+def write_parquet(path: str | Path, blocks: Iterable[Block]) -> None:
+    """Write blocks of lines, in order; texts are arrays of objects. Raises OSError where the file cannot be written."""
+    import duckdb
+
+    with own_database() as database:
+        for number, block in enumerate(blocks):
+            database.register("block", dict(block))
+            lines = f"SELECT {', '.join(map(_typed, block, block.values()))} FROM block"
+            database.execute(f"INSERT INTO lines {lines}" if number else f"CREATE TABLE lines AS {lines}")
+        try:
+            database.table("lines").write_parquet(str(path))
+        except duckdb.IOException:
+            raise OSError(None, "the file cannot be written") from None
+        except duckdb.Error:
+            raise GaugedpError("The file could not be made.", "Write a .csv file.", "The answer stays.") from None
+
+
+def _typed(name: str, column: np.ndarray) -> str:
+    """Return a column for SQL; one of texts, of which a block may have none."""
+    return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if column.dtype == object else quoted(name)

@@ -137,8 +137,8 @@ def _round(node: Sql) -> Sql:
     value = node.this
     whole = exp.func("TRUNC", value)
     fraction = exp.func("ABS", exp.paren(value.copy()) - whole.copy())
-    away = exp.Case().when(fraction >= _double("0.5"), exp.Sign(this=value.copy())).else_(exp.convert(0))
-    return exp.paren(whole.copy() + away)
+    outward = exp.Case().when(fraction >= _double("0.5"), exp.Sign(this=value.copy())).else_(exp.convert(0))
+    return exp.paren(whole.copy() + outward)
 
 
 def _try_integer(node: Sql) -> Sql:
