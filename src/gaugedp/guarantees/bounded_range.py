@@ -91,7 +91,7 @@ def _above(loss: float) -> float:
 def _growth(x: float, gap: float) -> float:
     """Return l(x + gap) − l(x), gap > 0: a sum of parts that are at most 10 times as large, each within 16 roundings.
 
-    Where x + gap is below 2 it is the log1p of a ratio of series: Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
+    With last = x + gap below 2 it is log1p of Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
     """
     last = x + gap
     if last >= 2:
