@@ -43,7 +43,7 @@ def test_all_choices_together_keep_what_is_asked_and_use_it(steps: int, asked) -
 
 def walked(loss: Loss, data: tuple[np.ndarray, np.ndarray], radius: float, vertices: np.ndarray) -> Walk:
     """A walk for a loss: by its sums of residuals where it has such, as Huber's, else by a pass for each step."""
-    walk = start((*data, np.empty(data[0].shape)), loss, radius, len(vertices))
+    walk = start(*data, (loss, radius), len(vertices))
     for vertex in vertices:
         walk.go(vertex)
     return walk
@@ -96,7 +96,7 @@ def test_sums_of_residuals_are_those_of_the_rows(d: int) -> None:
 
 
 def test_steps_stay_in_the_ball_and_on_the_grid() -> None:
-    walk, rng = start((np.zeros((1, 3)), np.zeros(1), np.zeros((1, 3))), Logistic(), 1.0, 500), np.random.default_rng(1)
+    walk, rng = start(np.zeros((1, 3)), np.zeros(1), (Logistic(), 1.0), 500), np.random.default_rng(1)
     shares = np.zeros(3)
     for t in range(500):
         vertex = int(rng.integers(6))

@@ -20,7 +20,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
-from gaugedp.optimization.row_blocks import in_threads
+from gaugedp.optimization.row_blocks import Rows
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
@@ -37,11 +37,31 @@ class _Steps:
     def guarantee(self) -> Guarantee:
         return self.calibration.guarantee
 
-    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
+    def solve(self, rows: Rows, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         selection = self.calibration.selection
         facts = {"steps": self.calibration.steps, "noise": selection.describe()}
-        weights = frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng, overwrites=True)
+        weights = frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng)
         return weights, selection.exactness, facts
+
+
+@dataclass(frozen=True, eq=False)
+class _Features:
+    """Rows (n, d) in the cube, a constant last where there is one, times the roots of their weights: made when read."""
+
+    rows: np.ndarray
+    reading: Reading
+    has_constant: bool
+    weights: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), self.reading.width + self.has_constant
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        cube = self.reading.in_cube(self.rows[part])
+        if self.has_constant:
+            cube = np.hstack([cube, np.ones((len(cube), 1))])
+        return weighed(cube, self.weights[part])
 
 
 @dataclass(eq=False, repr=False)
@@ -84,15 +104,8 @@ class Lasso(LinearRegressor):
         n_columns = reading.width + self.fit_intercept
         plan = self._plan(len(rows), n_columns, requested)
         reservation = self._pay(plan.guarantee, requested, rows.shape)
-        features = np.empty((len(rows), n_columns))
-
-        def fill(parts: list[slice]) -> None:
-            for part in parts:
-                features[part, : reading.width] = reading.in_cube(rows[part])
-
-        in_threads(fill, rows)
-        features[:, reading.width :] = 1.0
-        features, goal = weighed(features, weights_of_rows), weighed(into_box(target, *range_), weights_of_rows)
+        features = _Features(rows, reading, self.fit_intercept, weights_of_rows)
+        goal = weighed(into_box(target, *range_), weights_of_rows)
         with after_paying(reservation):
             weights, exactness, facts = plan.solve(features, goal, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)

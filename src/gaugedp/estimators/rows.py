@@ -179,8 +179,12 @@ def as_read(rows: np.ndarray, box: Box | None = None) -> np.ndarray:
 
 def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return the rows `as_read` in the box, scaled to [−1, 1]."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    return np.clip((as_read(rows, (low, high)) - middle) / half, -1, 1)
+    with np.errstate(over="ignore"):
+        scaled = np.subtract(rows, (low + high) / 2)
+        scaled /= (high - low) / 2
+    np.clip(scaled, -1, 1, out=scaled)
+    scaled[np.isnan(scaled)] = 0.0
+    return scaled
 
 
 def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:

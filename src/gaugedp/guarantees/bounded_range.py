@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 
 from gaugedp._validate import decimal, positive, whole
@@ -14,8 +13,8 @@ from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
 
 _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
-_EXACT_ENOUGH, _TERMS = 2.0**-44, 13  # of the curve, for floats to do; of a series, for x below 2
-_DIGITS = 30  # that stay, beside those that a small ε and an order near 1 cancel
+_ROUNDING = 2.0**-44  # of the curve, far above what its floats lose
+_FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # of a series: enough for x below 2
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -37,21 +36,17 @@ class ExponentialLoss(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the largest over t in [0, ε] of the divergence of the pair with the losses t and t − ε.
 
-        With l(x) = log(sinh(x)/x) it is (a·l(aε/2) − (a − 1)·l((a − 1)ε/2) − l(ε/2))/(a − 1), a = `order`
-        (docs/theory/accountant.md); at order 1 the limit l(ε/2) + (ε/2)·coth(ε/2) − 1.
+        With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c
+        (docs/theory/accountant.md); at order 1 the limit l(h) + h·coth(h) − 1.
         """
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
-        if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
+        if math.isinf(parabola) or loss < _SMALL or order > 1 / _SMALL:
             return min(largest, parabola)
-        order = max(order, 1 + 1e-15)
-        value, error = _curve_in_floats(order, loss)
-        if error <= _EXACT_ENOUGH * value:
-            return min(largest, parabola, up(value + error))
-        with localcontext(Context(prec=_digits(order, loss), Emin=-(10**9), Emax=10**9)):
-            exact = _curve(Decimal(order), Decimal(loss))
-        return min(largest, parabola, up(float(exact)))
+        more, half = max(order - 1, 1e-15), loss / 2
+        curve = _growth(more * half, half) + _growth(half, more * half) / more
+        return min(largest, parabola, up(curve, _ROUNDING))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the pair with the profile of all mechanisms of range ε."""
@@ -93,45 +88,19 @@ def _above(loss: float) -> float:
     return above(decimal(loss))
 
 
-def _digits(order: float, loss: float) -> int:
-    """Return what to reckon with: the result is a·h²/2 about, a = `order`, h = ε/2, and its terms are near 1 or a·h.
+def _growth(x: float, gap: float) -> float:
+    """Return l(x + gap) − l(x), gap > 0: a sum of parts that are at most 10 times as large, each within 16 roundings.
 
-    1 − e^{−2x} loses the digits of x, of which (a − 1)·h is the least; the sum those of (a − 1)·h².
+    With last = x + gap below 2 it is log1p of Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
     """
-    small = 3 * math.log10(min(1.0, loss / 2)) + 2 * math.log10(min(1.0, order - 1))
-    return _DIGITS + math.ceil(math.log10(max(1.0, order * loss)) - small)
-
-
-def _curve(order: Decimal, loss: Decimal) -> Decimal:
-    half = loss / 2
-    top = order * _log_sinhc(order * half) - (order - 1) * _log_sinhc((order - 1) * half) - _log_sinhc(half)
-    return top / (order - 1)
-
-
-def _curve_in_floats(order: float, loss: float) -> tuple[float, float]:
-    """Return the same with a bound on its error: each of three terms is within 8 units in the last place, or within 16.
-
-    The second is (a − 1)·(l(x) − l(y)), x = a·h, where y = (a − 1)·h is above 2: a·l(x) and (a − 1)·l(y) cancel there.
-    """
-    half, more = loss / 2, order - 1
-    first, second, third = _log_sinhc_in_floats(order * half), more * half, _log_sinhc_in_floats(half)
-    if second < 2:
-        parts, units = (order * first, -more * _log_sinhc_in_floats(second), -third), 8
-    else:
-        rest = math.log1p(math.exp(-2 * second) * math.expm1(-loss) / math.expm1(-2 * second))
-        parts, units = (first, more * (half - math.log1p(1 / more) + rest), -third), 16
-    return math.fsum(parts) / more, units * 2.0**-53 * math.fsum(map(abs, parts)) / more
-
-
-def _log_sinhc_in_floats(x: float) -> float:
-    """Return log(sinh(x)/x): below 2 by the series, whose terms are above 0."""
-    if x >= 2:
-        return x + math.log(-math.expm1(-2 * x) / (2 * x))
-    square, series = x * x, 1.0
-    for k in range(_TERMS, 1, -1):
-        series = 1 + series * square / (2 * k * (2 * k + 1))
-    return math.log1p(series * square / 6)
-
-
-def _log_sinhc(x: Decimal) -> Decimal:
-    return x + ((1 - (-2 * x).exp()) / (2 * x)).ln() if x else Decimal(0)
+    last = x + gap
+    if last >= 2:
+        if x < 1:
+            return last + math.log(-math.expm1(-2 * last) / (2 * last)) - _growth(0.0, x)
+        return gap + math.log1p(math.exp(-2 * x) * math.expm1(-2 * gap) / math.expm1(-2 * x)) - math.log1p(gap / x)
+    square, difference = x * x, gap * (x + last)
+    grown, power, top, bottom = 0.0, 1.0, 0.0, 1.0
+    for factorial in _FACTORIALS:
+        grown, power = last * last * grown + difference * power, square * power
+        top, bottom = top + grown / factorial, bottom + power / factorial
+    return math.log1p(top / bottom)

@@ -113,15 +113,15 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
 
     @cache
     def excess(log: float) -> float:
-        return float(make(math.exp(log)).epsilon(delta)) - epsilon
+        return _log_ratio(make(math.exp(log)).epsilon(delta), epsilon)  # nearly a line, which few steps follow
 
     low = high = 0.0
     while excess(low) > 0:
-        low -= 2
+        low, high = low - 2, low
         if low < -100:
             raise InvalidRequest("No noise keeps this guarantee.", "Give a larger epsilon or delta.")
     while excess(high) <= 0:
-        high += 2
+        low, high = high, high + 2
         if high > 100:
             raise InvalidRequest("Any noise keeps this guarantee.", "Give a smaller epsilon or delta.")
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_COARSE / 4))
@@ -178,8 +178,8 @@ def _least(
     return Noise(noise, count * make(noise), slack)
 
 
-def _log_ratio(delta: float, target: float) -> float:
-    return max(-60.0, min(60.0, math.log(delta / target))) if delta > 0 else -60.0
+def _log_ratio(cost: float, target: float) -> float:
+    return max(-60.0, min(60.0, math.log(cost / target))) if cost > 0 else -60.0
 
 
 def _around(excess: Callable[[float], float], start: float, lowest: float, highest: float) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
-from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, summed
+from gaugedp.optimization.row_blocks import READ_ONCE, Rows, in_threads, summed
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
@@ -89,25 +89,22 @@ class FrankWolfe:
 
 
 def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomness
-    features: np.ndarray,
+    features: Rows,
     targets: np.ndarray,
     loss: Loss,
     radius: float,
     calibration: FrankWolfe,
     rng: Entropy | None = None,
     progress: Progress = silent,
-    overwrites: bool = False,
 ) -> np.ndarray:
     """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
     rounded to multiples of 2^−12 and clipped, one that is not a number counts as 0; the sums of products are exact.
-    `overwrites` says that features are floats that may be written over, which saves their memory.
     """
     stream = system_rng() if rng is None else rng
-    data = features, targets, features if overwrites else np.empty(features.shape)
-    walk = start(data, loss, radius, calibration.steps)
+    walk = start(features, targets, (loss, radius), calibration.steps)
     for t in range(calibration.steps):
         scores = walk.slopes()
         walk.go(int(calibration.selection.sample(np.concatenate([-scores, scores]), stream)))
@@ -183,10 +180,8 @@ class ClippedResiduals(Walk):
     def __init__(self, grid: np.ndarray, targets: np.ndarray, ratio: float, n_steps: int) -> None:
         super().__init__(grid, n_steps)
         self.targets, self.ratio = np.rint(np.clip(targets, -1 - ratio, 1 + ratio) * 2.0**_BITS), ratio
-        self._of_targets, self._of_weights = (
-            self._sums(self.targets, np.arange(len(grid))),
-            np.zeros(len(self.weights), object),
-        )
+        self._of_weights = np.zeros(len(self.weights), object)
+        self._of_targets = summed(lambda part: (self.targets[part] @ grid[part]).astype(np.int64), grid).astype(object)
         self._moments = dict(enumerate(grid.T @ grid)) if len(self.weights) <= min(_DENSE * n_steps, _WIDEST) else {}
 
     def slopes(self) -> np.ndarray:
@@ -213,19 +208,17 @@ class ClippedResiduals(Walk):
         return total.astype(object)
 
 
-def start(data: tuple[np.ndarray, np.ndarray, np.ndarray], loss: Loss, radius: float, n_steps: int) -> Walk:
-    """Return the start; which kind, public numbers say. A row without a target counts as 0.
-
-    `data` is features, targets, and where features in whole steps are written, which may be the features themselves.
-    """
-    (features, targets, grid), known = data, ~np.isnan(data[1])
+def start(features: Rows, targets: np.ndarray, problem: tuple[Loss, float], n_steps: int) -> Walk:
+    """Return the start for a loss and a radius; which kind, public numbers say. A row without a target counts as 0."""
+    (loss, radius), known, grid = problem, ~np.isnan(targets), np.empty(features.shape)
 
     def fill(parts: list[slice]) -> None:
         for part in parts:
-            numbers = np.where(np.isfinite(features[part]), features[part], 0.0)
-            np.rint(np.clip(numbers, -1, 1, out=numbers) * 2.0**_BITS, out=grid[part])
+            block = features[part]
+            np.multiply(np.clip(np.where(np.isfinite(block), block, 0.0), -1, 1), 2.0**_BITS, out=grid[part])
+            np.rint(grid[part], out=grid[part])
 
-    in_threads(fill, features)
+    in_threads(fill, grid)
     grid[~known] = 0.0
     goal = np.clip(np.where(known, targets, 0.0), -_FARTHEST, _FARTHEST)  # so that no product overflows
     scale = loss.lipschitz / loss.smoothness

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,17 @@ PRODUCTS = 2**18  # numbers: with fewer, products with matrices lose time; with 
 READ_ONCE = 2**17  # numbers that serve for predictions and gradients, read once
 _CACHED = 2**15  # numbers: a few temporary arrays of that size stay in the cache of a processor
 _MOST_THREADS, _A_THREAD = 4, 2**20  # and numbers that are worth one
+
+
+class Rows(Protocol):
+    """Rows (n, d), a slice of them at a time: an array, or what makes them when they are read."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d)."""
+
+    def __getitem__(self, part: slice, /) -> np.ndarray:
+        """Return the rows of a slice."""
 
 
 def slices(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[slice]:
