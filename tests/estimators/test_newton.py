@@ -69,7 +69,7 @@ def test_the_parts_spend_what_is_asked(asked) -> None:
         assert 0.999 < float(method.guarantee.epsilon(0, "basic")) <= 1
     else:
         assert 0.999 < method.guarantee.epsilon(1e-6) <= 1
-    assert sum(count for stage in method.stages for _, count in stage.parts) == 4 + 3 * 2 + 5
+    assert sum(count for stage in method.stages for _, count in stage.parts) == 5 + 4 * 2 + 5
 
 
 def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
