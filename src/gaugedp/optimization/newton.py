@@ -22,7 +22,7 @@ _WAY = (
     0.005,
     0.025,
 )  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
-_END = (5, 0.2)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
+_END = (5, 0.15)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
 _FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
 _SCORE = 3.5  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
 _WEIGHT_BITS = 30  # of weights over the radius, so that scores are exact, whatever the order of additions
