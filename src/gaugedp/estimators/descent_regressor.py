@@ -113,7 +113,7 @@ class PoissonRegressor(DescentRegressor):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predicted means, shape (n,)."""
-        return np.exp(np.minimum(super().predict(X), _MOST))
+        return means(super().predict(X))
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         super()._check(size, range_, guarantee)
@@ -135,10 +135,14 @@ class PoissonRegressor(DescentRegressor):
         return 1.0
 
     def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
-        means = np.exp(np.minimum(self._start + predictions, _MOST))
-        return (means / self._half - (target + 1)) / 2
+        return (means(self._start + predictions) / self._half - (target + 1)) / 2
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         super()._show(reading, slopes, constant, (-1.0, 1.0))
         del target
         self.intercept_ += self._start
+
+
+def means(log_means: np.ndarray) -> np.ndarray:
+    """Return predicted counts: exp, of numbers cut at a public one, each by itself."""
+    return np.exp(np.minimum(log_means, _MOST))
