@@ -9,10 +9,11 @@ import numpy as np
 
 from gaugedp._validate import between, moderate
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.weights import weighed
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
+from gaugedp.optimization.matrix_moments import MOST_COORDINATES, MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall
 from gaugedp.optimization.trace_designs import Full, cut
 
@@ -26,7 +27,12 @@ class MomentRegressor(CubeRegressor):
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del range_
         self._check_penalty()
-        self._method(size, guarantee, replaced=True)  # refuses where moments are too many
+        if size > MOST_COORDINATES:
+            raise InvalidRequest(
+                f"There are {size:,} coefficients, and second moments of at most {MOST_COORDINATES:,} are released.",
+                "Choose fewer columns, or another model.",
+            )
+        self._method(size, guarantee, replaced=True)  # refuses a guarantee that no noise can keep
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         size, method = problem.size, self._method(problem.size, guarantee, problem.replaced)
