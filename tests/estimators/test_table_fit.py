@@ -254,6 +254,7 @@ def test_losses_by_hand():
     number = design("sex", "pay", by_class=False)
     assert losses(number, np.array([[5.0], [-99.0], [99.0]]), np.array([10.0, 10.0, 0.0])).tolist() == [0.5, 1, 1]
     assert losses(number, np.array([[5.0]]), np.array([99.0])).tolist() == [1], "a target outside its bounds, too"
+    assert losses(number, np.array([[math.nan]]), np.array([5.0])).tolist() == [1], "and what is no number"
 
 
 def test_a_score_without_noise_is_the_mean_and_no_rows_have_none():
