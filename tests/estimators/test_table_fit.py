@@ -17,7 +17,7 @@ from gaugedp.estimators import table_fit
 from gaugedp.estimators.held_out import Score, held_out, losses, scores
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.estimators.table_fit import TableFit, group_size, row_share
+from gaugedp.estimators.table_fit import TableFit, row_share
 from gaugedp.estimators.table_models import MODELS, ModelKind
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.tables.table import Table
@@ -208,7 +208,7 @@ def test_the_share_of_a_row_adds_up_to_what_was_asked(size, epsilon, beside):
     ],
 )
 def test_a_unit_is_a_group_of_rows(unit, size):
-    assert group_size(unit) == size
+    assert unit.most_changes == size
     planned = TableFit.plan(design("sex", "pay", False), "linear", unit, gd.ApproxDP(1.0, 1e-6), 2.0)
     assert planned.guarantee == gd.ApproxDP(2.0, 1e-6)
     given = planned._estimator()

@@ -26,8 +26,6 @@ _MOST = 30.0  # of a log-mean: e^30 is beyond all counts
 class DescentRegressor(CubeRegressor):
     """A loss of one prediction and one target with slopes in [−1, 1], minimised by gradients of all rows with noise."""
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     radius: float | None = None
 
@@ -74,8 +72,6 @@ class HuberRegressor(DescentRegressor):
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
     """
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     width: float = 0.1
 

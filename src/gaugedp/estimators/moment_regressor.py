@@ -9,11 +9,10 @@ import numpy as np
 
 from gaugedp._validate import between, moderate
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.weights import weighed
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.matrix_moments import MOST_COORDINATES, MatrixMoments, MomentScale
+from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall
 from gaugedp.optimization.trace_designs import Full, cut
 
@@ -27,12 +26,7 @@ class MomentRegressor(CubeRegressor):
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del range_
         self._check_penalty()
-        if size > MOST_COORDINATES:
-            raise InvalidRequest(
-                f"There are {size:,} coefficients, and second moments of at most {MOST_COORDINATES:,} are released.",
-                "Choose fewer columns, or another model.",
-            )
-        self._method(size, guarantee, replaced=True)  # refuses a guarantee that no noise can keep
+        self._method(size, guarantee, replaced=True)  # refuses where moments are too many
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         size, method = problem.size, self._method(problem.size, guarantee, problem.replaced)
@@ -69,8 +63,6 @@ class Ridge(MomentRegressor):
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
     """
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     alpha: float = 1.0
 
@@ -96,8 +88,6 @@ class ElasticNet(MomentRegressor):
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
     """
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     alpha: float = 0.01
     l1_ratio: float = 0.5

@@ -14,7 +14,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.matrix_completion import MatrixCompletion
-from gaugedp.estimators.table_fit import Look, group_size, row_share
+from gaugedp.estimators.table_fit import Look, row_share
 from gaugedp.estimators.table_rows import check_known, check_target
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
@@ -122,7 +122,7 @@ class RatingsFit:
 
     @property
     def _group(self) -> int:
-        return group_size(self.unit) if self.unit.column is None else _STEPS_OF_A_CELL
+        return self.unit.most_changes if self.unit.column is None else _STEPS_OF_A_CELL
 
     def _estimator(self) -> MatrixCompletion:
         share = row_share(self.requested, self._group, epsilon_and_delta(self.requested)[0])

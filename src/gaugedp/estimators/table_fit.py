@@ -60,7 +60,7 @@ class TableFit:
         norm: str | None = None,
     ) -> "TableFit":
         """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
-        scored, kind = None if score is None else Score(score, group_size(unit)), kind_of(model, norm)
+        scored, kind = None if score is None else Score(score, unit.most_changes), kind_of(model, norm)
         if reference is not None and not kind.by_sums:
             raise InvalidRequest("Reference levels are for linear models in the norm l2.", "Leave them out.")
         if radius is not None and not kind.has_radius:
@@ -81,7 +81,7 @@ class TableFit:
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
         """The guarantee of the parts one by one, which has a cost in some ledgers where `guarantee` has none."""
-        fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(group_size(self.unit))
+        fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(self.unit.most_changes)
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
     def request(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class TableFit:
         return kind_of(self.model, self.norm)
 
     def _estimator(self) -> Any:
-        share = row_share(self.requested, group_size(self.unit), _epsilon(self.guarantee))
+        share = row_share(self.requested, self.unit.most_changes, _epsilon(self.guarantee))
         parameters = {"epsilon": _epsilon(share), "delta": _delta(share), "neighbours": "add_remove"}
         estimator = self._kind.estimator(**parameters, **self._public)
         if self._kind.by_sums:
@@ -204,11 +204,6 @@ class TableFit:
             return describe("accuracy", (1 - mean, 1 - high, 1 - low), self.score.guarantee)
         width = self.design.bounds[1] - self.design.bounds[0]
         return describe("mean absolute error", (mean * width, low * width, high * width), self.score.guarantee)
-
-
-def group_size(unit: PrivacyUnit) -> int:
-    """Return how many times a row is added or removed, at most, between neighbouring tables."""
-    return unit.most_changes
 
 
 def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
