@@ -37,9 +37,7 @@ _SHOWN = 60
     metavar="NAME",
     help="logistic, svc, linear, ridge, elastic-net, lasso, huber, poisson or ratings.",
 )
-@click.option(
-    "--target", required=True, metavar="NAME", help="An attribute, for logistic and svc; else a bounded column."
-)
+@click.option("--target", required=True, metavar="NAME", help="An attribute (logistic, svc), else a bounded column.")
 @click.option(
     "--features",
     required=True,

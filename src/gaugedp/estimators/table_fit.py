@@ -100,15 +100,7 @@ class TableFit:
     def prepare(self, rng: Entropy) -> Look:
         """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON."""
         prepared = None if self.score is None else self.score.prepare(rng)
-
-        def look(table: Table) -> dict[str, Any]:
-            try:
-                return self._look(table, rng, prepared)
-            except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
-                failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
-            raise failure
-
-        return look
+        return guarded(lambda table: self._look(table, rng, prepared))
 
     def _look(self, table: Table, rng: Entropy, prepared: PreparedScore | None) -> dict[str, Any]:
         if is_elsewhere(table) and prepared is None and self._kind.by_sums:
@@ -204,6 +196,19 @@ class TableFit:
             return describe("accuracy", (1 - mean, 1 - high, 1 - low), self.score.guarantee)
         width = self.design.bounds[1] - self.design.bounds[0]
         return describe("mean absolute error", (mean * width, low * width, high * width), self.score.guarantee)
+
+
+def guarded(fit: Look) -> Look:
+    """Return the same, whose errors are told without their words, which may quote rows."""
+
+    def look(table: Table) -> dict[str, Any]:
+        try:
+            return fit(table)
+        except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
+            failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
+        raise failure
+
+    return look
 
 
 def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
