@@ -291,7 +291,7 @@ def test_a_budget_without_a_cost_is_refused_before_a_ledger_is_made(desk: Desk) 
         (("is also the domain file",), {"out": "domain.toml"}),
         (("ledger in memory",), {"ledger": ":memory:"}),
         (("norm is 'l3'",), {"norm": "l3"}),
-        (("norm l1 is for linear",), {"norm": "l1", "reference": "SEX=1"}),
+        (("Reference levels are for linear",), {"norm": "l1", "reference": "SEX=1"}),
     ],
     ids=str,
 )

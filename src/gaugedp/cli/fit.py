@@ -31,8 +31,13 @@ _SHOWN = 60
 @click.command()
 @click.argument("table")
 @click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
-@click.option("--model", required=True, metavar="NAME", help="logistic, svc, linear or ratings.")
-@click.option("--target", required=True, metavar="NAME", help="An attribute; for linear and ratings, a bounded column.")
+@click.option(
+    "--model",
+    required=True,
+    metavar="NAME",
+    help="logistic, svc, linear, ridge, elastic-net, lasso, huber, poisson or ratings.",
+)
+@click.option("--target", required=True, metavar="NAME", help="An attribute (logistic, svc), else a bounded column.")
 @click.option(
     "--features",
     required=True,
@@ -42,7 +47,7 @@ _SHOWN = 60
 @click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
 @click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
-@click.option("--norm", default="l2", metavar="NORM", help="Of the coefficients: l2, or l1 for linear, many columns.")
+@click.option("--norm", metavar="NORM", help="Of the coefficients: l2, or l1 for linear, which makes it lasso.")
 @click.option(
     "--reference",
     metavar="LEVELS",
@@ -67,7 +72,7 @@ def fit(
     epsilon: str,
     delta: str | None,
     radius: str | None,
-    norm: str,
+    norm: str | None,
     reference: str | None,
     score: str | None,
     payment: Payment,
@@ -99,9 +104,8 @@ def show(result: dict[str, Any], stored: Ledger | None = None, details: bool = F
     guarantee, several = from_dict(result["guarantee"]), isinstance(result["intercept"], dict)
     named = {"intercept": result["intercept"], **result["coefficients"]}
     rows = [{"feature": name, **(values if several else {"coefficient": values})} for name, values in named.items()]
-    about = (
-        "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else "as a number"
-    )
+    number = "as the logarithm of a number" if _is_log(result) else "as a number"
+    about = "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else number
     guaranteed = f"({rounded_up(guarantee)}, {result['exactness']})"
     show_table(rows, f"{result['model']} model of {result['target']}, {about} {guaranteed}", most=_SHOWN)
     if "intervals" in result:
@@ -151,12 +155,17 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None, details: 
 
 def _use_in_words(result: dict[str, Any]) -> str:
     then = " The class with the largest sum is predicted." if isinstance(result["intercept"], dict) else ""
+    then = " The exponential of the sum is predicted." if _is_log(result) else then
     return (
         "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
         "coefficient; numbers are clipped to their bounds, and a missing one is the domain's replacement, else the "
         f"middle of its bounds.{then} "
         "`gaugedp predict` does so for each line of a file, with the model that --out wrote."
     )
+
+
+def _is_log(result: dict[str, Any]) -> bool:
+    return bool(result["facts"].get("link") == "log")
 
 
 def _score_in_words(score: dict[str, Any] | None) -> str:
@@ -184,11 +193,12 @@ def _planned(
     unit: PrivacyUnit,
     names: tuple[str, str, str],
     guarantee: tuple[float | None, ...],
-    options: tuple[str | None, str],
+    options: tuple[str | None, str | None],
 ) -> "TableFit | RatingsFit":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
     from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
-    from gaugedp.estimators.table_fit import TableFit, is_classifier
+    from gaugedp.estimators.table_fit import TableFit
+    from gaugedp.estimators.table_models import kind_of
     from gaugedp.estimators.table_rows import TableDesign
 
     model, target, features = names
@@ -196,10 +206,10 @@ def _planned(
     reference, norm = options
     columns = [plain(name) for name in parts(features, ",") if name]
     if model == "ratings":
-        if score is not None or radius is not None or reference is not None or norm != "l2":
+        if score is not None or radius is not None or reference is not None or norm is not None:
             raise InvalidRequest("Ratings take no --score, --radius, --norm or --reference.", "Leave them out.")
         return RatingsFit.plan(RatingsDesign.of(domain, columns, plain(target)), unit, guarantee_asked(*budget))
-    design = TableDesign.of(domain, columns, plain(target), is_classifier(model))
+    design = TableDesign.of(domain, columns, plain(target), kind_of(model, norm).by_class)
     return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference, norm=norm)
 
 

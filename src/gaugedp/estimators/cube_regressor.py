@@ -45,6 +45,9 @@ class CubeRegressor(LinearRegressor):
     Where rows are added or removed, a tenth of ε goes to their number.
     """
 
+    epsilon: float = 1.0
+    delta: float = 0.0
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CubeRegressor":
         """Fit to rows X (n, d) and target y (n,)."""
         if learns_bounds(self):
@@ -72,7 +75,7 @@ class CubeRegressor(LinearRegressor):
         )
         weights, exactness = self._solved(problem, together, rng)
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
-        self._publish(self._values, guarantee, exactness, self._facts(), reservation)
+        self._publish(self._values, guarantee, exactness, {}, reservation)
         return self
 
     @abstractmethod
@@ -82,7 +85,3 @@ class CubeRegressor(LinearRegressor):
     @abstractmethod
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the coefficients (k,) of points of the cube, and the exactness."""
-
-    def _facts(self) -> dict[str, Any]:
-        """What a fit publishes beside its values."""
-        return {}

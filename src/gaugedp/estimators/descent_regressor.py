@@ -26,8 +26,6 @@ _MOST = 30.0  # of a log-mean: e^30 is beyond all counts
 class DescentRegressor(CubeRegressor):
     """A loss of one prediction and one target with slopes in [−1, 1], minimised by gradients of all rows with noise."""
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     radius: float | None = None
 
@@ -74,8 +72,6 @@ class HuberRegressor(DescentRegressor):
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
     """
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     width: float = 0.1
 
@@ -113,7 +109,7 @@ class PoissonRegressor(DescentRegressor):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predicted means, shape (n,)."""
-        return np.exp(np.minimum(super().predict(X), _MOST))
+        return means(super().predict(X))
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         super()._check(size, range_, guarantee)
@@ -135,10 +131,14 @@ class PoissonRegressor(DescentRegressor):
         return 1.0
 
     def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
-        means = np.exp(np.minimum(self._start + predictions, _MOST))
-        return (means / self._half - (target + 1)) / 2
+        return (means(self._start + predictions) / self._half - (target + 1)) / 2
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         super()._show(reading, slopes, constant, (-1.0, 1.0))
         del target
         self.intercept_ += self._start
+
+
+def means(log_means: np.ndarray) -> np.ndarray:
+    """Return predicted counts: exp, of numbers cut at a public one, each by itself."""
+    return np.exp(np.minimum(log_means, _MOST))

@@ -83,8 +83,9 @@ def losses(design: TableDesign, outputs: np.ndarray, target: np.ndarray) -> np.n
         predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)
         return (predicted != target).astype(float)
     low, high = design.bounds
-    gap: np.ndarray = np.abs(np.clip(outputs[:, 0], low, high) - target) / (high - low)
-    return np.clip(gap, 0, 1)
+    gap = np.abs(np.clip(outputs[:, 0], low, high) - target) / (high - low)
+    lost: np.ndarray = np.fmin(gap, 1.0)  # of what is no number, too
+    return lost
 
 
 def scores(rows: np.ndarray, coefficients: np.ndarray, intercepts: np.ndarray) -> np.ndarray:

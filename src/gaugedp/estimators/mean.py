@@ -18,7 +18,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
-from gaugedp.estimators.table_fit import group_size, row_share
+from gaugedp.estimators.table_fit import row_share
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.entries import Reservation, Stored
@@ -89,7 +89,7 @@ class Mean(PrivateEstimator):
         """
         requested = self._requested()
         reading = self._table_reading(table, columns)
-        size = group_size(table.unit)
+        size = table.unit.most_changes
         ball = LpBall(len(columns), math.inf, 1.0)
         count = NoisyRowCount(row_share(requested, size, float(self.epsilon)), "add_remove")
         pay = partial(self._pay_for_table, requested=requested, table=table, columns=columns)

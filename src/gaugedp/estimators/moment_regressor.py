@@ -63,8 +63,6 @@ class Ridge(MomentRegressor):
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
     """
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     alpha: float = 1.0
 
@@ -90,8 +88,6 @@ class ElasticNet(MomentRegressor):
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
     """
 
-    epsilon: float = 1.0
-    delta: float = 0.0
     _: KW_ONLY
     alpha: float = 0.01
     l1_ratio: float = 0.5

@@ -11,10 +11,10 @@ import numpy as np
 
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
-from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.matrix_completion import MatrixCompletion
-from gaugedp.estimators.table_fit import Look, group_size, row_share
+from gaugedp.estimators.table_fit import Look, guarded, row_share
 from gaugedp.estimators.table_rows import check_known, check_target
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
@@ -110,19 +110,12 @@ class RatingsFit:
 
     def prepare(self, rng: Entropy) -> Look:
         """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON."""
-
-        def look(table: Table) -> dict[str, Any]:
-            try:
-                return self._result(self._estimator().fit(*self.design.read(table, rng.bytes(16))))
-            except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
-                failure = GaugedpError("The model could not be fitted.", "Try a smaller one.", STAYS_SPENT)
-            raise failure
-
-        return look
+        fit = self._estimator().fit
+        return guarded(lambda table: self._result(fit(*self.design.read(table, rng.bytes(16)))))
 
     @property
     def _group(self) -> int:
-        return group_size(self.unit) if self.unit.column is None else _STEPS_OF_A_CELL
+        return self.unit.most_changes if self.unit.column is None else _STEPS_OF_A_CELL
 
     def _estimator(self) -> MatrixCompletion:
         share = row_share(self.requested, self._group, epsilon_and_delta(self.requested)[0])

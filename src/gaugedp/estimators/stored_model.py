@@ -13,7 +13,7 @@ from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators import ratings_fit, table_fit
 from gaugedp.estimators.ratings_fit import RatingsModel
-from gaugedp.estimators.table_fit import is_classifier
+from gaugedp.estimators.table_models import ModelKind, kind_of
 from gaugedp.estimators.table_rows import TableDesign
 
 
@@ -23,18 +23,19 @@ class TableModel:
 
     k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, its numbers clipped
     to their bounds; a missing one counts as what the domain says, else as the middle. Predicted is the second of two
-    classes where the sum is above 0, else the class of the largest sum, or the sum, clipped to the target's bounds.
+    classes where the sum is above 0, else the class of the largest sum, or the number that the sum, or exp of it where
+    the link is "log", is clipped to the target's bounds.
     """
 
     design: TableDesign
     coefficients: np.ndarray
     intercepts: np.ndarray
-    has_probabilities: bool = False
+    kind: ModelKind
 
     @classmethod
     def design_of(cls, document: Mapping[str, Any], domain: Domain) -> TableDesign:
         """Return the design that a document names, as the domain describes it now."""
-        by_class = is_classifier(document["model"])
+        by_class = kind_of(document["model"]).by_class
         return TableDesign.of(domain, document["facts"]["features"], document["target"], by_class)
 
     @classmethod
@@ -43,7 +44,7 @@ class TableModel:
         labels = design.classes if len(design.classes or ()) > 2 else None
         slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
         intercepts = np.array(_numbers(document["intercept"], labels))
-        return cls(design, np.array(slopes).T, intercepts, document["model"] == "logistic")
+        return cls(design, np.array(slopes).T, intercepts, kind_of(document["model"]))
 
     def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
@@ -66,10 +67,10 @@ class TableModel:
 
     def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the score of each class (n, classes), NaN for a line without a cell in an attribute."""
-        sums = self.sums(cells, steps)
+        sums, has_probabilities = self.sums(cells, steps), self.kind.link == "logit"
         if sums.shape[1] == 1:
-            sums = np.hstack([-sums, sums]) / (2 if self.has_probabilities else 1)
-        shares = softmax(sums, axis=1) if self.has_probabilities else sums
+            sums = np.hstack([-sums, sums]) / (2 if has_probabilities else 1)
+        shares = softmax(sums, axis=1) if has_probabilities else sums
         return np.where(np.all(cells >= 0, axis=1)[:, None], shares, np.nan)
 
     def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
@@ -86,7 +87,7 @@ class TableModel:
         """Return what is predicted for each line; None for one without a cell in an attribute."""
         sums, classes = self.sums(cells, steps), self.design.classes
         if classes is None:
-            predicted: list[Any] = np.clip(sums[:, 0], *self.design.bounds).tolist()
+            predicted: list[Any] = np.clip(self.kind.outputs(sums[:, 0]), *self.design.bounds).tolist()
         else:
             codes = sums[:, 0] > 0 if len(classes) == 2 else sums.argmax(axis=1)
             predicted = [classes[code] for code in codes.astype(int).tolist()]

@@ -16,7 +16,7 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.bound_search import BoundSearch
-from gaugedp.estimators.table_fit import group_size, row_share
+from gaugedp.estimators.table_fit import row_share
 from gaugedp.guarantees import Guarantee
 from gaugedp.tables.table import Table
 
@@ -50,13 +50,13 @@ class TableBounds:
 
     @cached_property
     def _search(self) -> BoundSearch:
-        size = group_size(self.unit)
+        size = self.unit.most_changes
         return BoundSearch.calibrate(1, row_share(self.guarantee, size, epsilon_and_delta(self.guarantee)[0]))
 
     @property
     def guarantee_of_parts(self) -> Guarantee:
         """The guarantee of the rounds one by one."""
-        return self._search.guarantee.group(group_size(self.unit))
+        return self._search.guarantee.group(self.unit.most_changes)
 
     def request(self) -> dict[str, Any]:
         """Return the request that a ledger records."""

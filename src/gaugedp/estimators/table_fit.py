@@ -9,33 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import one_of
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta
 from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
-from gaugedp.estimators.lasso import Lasso
-from gaugedp.estimators.logistic import LogisticRegression
-from gaugedp.estimators.regression import LinearRegression
-from gaugedp.estimators.svc import LinearSVC
+from gaugedp.estimators.table_models import ModelKind, kind_of
 from gaugedp.estimators.table_rows import RULES, TableDesign
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.tables.table import Table, is_elsewhere
 
 Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
-MODELS: dict[str, Any] = {"logistic": LogisticRegression, "svc": LinearSVC, "linear": LinearRegression}
-NORMS = ("l2", "l1")
 _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
 _BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above what was asked, rounded up
-
-
-def is_classifier(model: str) -> bool:
-    """Return whether the target of the model is an attribute; refuse a name that is not in `MODELS`."""
-    one_of(tuple(MODELS), model=model)
-    return model != "linear"
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,7 @@ class TableFit:
     privacy raises to the requested one. With a score, rows are split at random, independently of their values, into a
     training and a held-out part. A row is in one part only (parallel composition): epsilon is the larger of the two.
 
-    norm : "l2"; or "l1" for "linear": the coefficients are those of `Lasso`, for features that lie in [−1, 1].
+    model : a name in `MODELS`. norm : "l2"; or "l1", of "lasso" and, if asked for, of "linear", which it makes a lasso.
     """
 
     design: TableDesign
@@ -69,16 +57,17 @@ class TableFit:
         radius: float | None = None,
         *,
         reference: str | None = None,
-        norm: str = "l2",
+        norm: str | None = None,
     ) -> "TableFit":
         """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
-        scored = None if score is None else Score(score, group_size(unit))
-        one_of(NORMS, norm=norm)
-        if norm == "l1" and (model != "linear" or reference is not None):
-            raise InvalidRequest("The norm l1 is for linear models without reference levels.", "Leave one of them out.")
-        if norm == "l1" and radius is None:
-            radius = Lasso.radius
-        fit = cls(design, model, unit, requested, scored, radius, reference, norm)
+        scored, kind = None if score is None else Score(score, unit.most_changes), kind_of(model, norm)
+        if reference is not None and not kind.by_sums:
+            raise InvalidRequest("Reference levels are for linear models in the norm l2.", "Leave them out.")
+        if radius is not None and not kind.has_radius:
+            raise InvalidRequest(f"The model {model} has no radius.", "Leave it out.")
+        if radius is None and kind.has_radius:
+            radius = kind.estimator.radius  # its default
+        fit = cls(design, model, unit, requested, scored, radius, reference, kind.norm)
         _ = fit._contrasts, fit.guarantee_of_parts
         return fit
 
@@ -92,7 +81,7 @@ class TableFit:
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
         """The guarantee of the parts one by one, which has a cost in some ledgers where `guarantee` has none."""
-        fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(group_size(self.unit))
+        fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(self.unit.most_changes)
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
     def request(self) -> dict[str, Any]:
@@ -111,18 +100,10 @@ class TableFit:
     def prepare(self, rng: Entropy) -> Look:
         """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON."""
         prepared = None if self.score is None else self.score.prepare(rng)
-
-        def look(table: Table) -> dict[str, Any]:
-            try:
-                return self._look(table, rng, prepared)
-            except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
-                failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
-            raise failure
-
-        return look
+        return guarded(lambda table: self._look(table, rng, prepared))
 
     def _look(self, table: Table, rng: Entropy, prepared: PreparedScore | None) -> dict[str, Any]:
-        if is_elsewhere(table) and prepared is None and self._estimator_class is LinearRegression:
+        if is_elsewhere(table) and prepared is None and self._kind.by_sums:
             return self._results(self._estimator().fit_table(self.design, table, rng.bytes(16)))
         rows, target = self.design.read(table, rng.bytes(16))
         apart = np.zeros(len(rows), dtype=bool) if prepared is None else held_out(len(rows), rng)
@@ -131,12 +112,13 @@ class TableFit:
         estimator.fit(np.vstack([rows[~apart], more_rows]), np.concatenate([target[~apart], more_target]))
         results, (coefficients, intercepts) = self._results(estimator), _fitted(estimator)
         if prepared is not None:
-            lost = losses(self.design, scores(rows[apart], coefficients, intercepts), target[apart])
+            outputs = self._kind.outputs(scores(rows[apart], coefficients, intercepts))
+            lost = losses(self.design, outputs, target[apart])
             results["score"] = self._scored(prepared.mean(lost))
         return results
 
     def _results(self, estimator: Any) -> dict[str, Any]:
-        law = getattr(estimator, "_best", None)
+        law = estimator._best if self._kind.by_sums else None
         intervals = {} if law is None else {"intervals": self._contrasts.facts(law)}
         return self._facts(estimator) | self._numbers(*_fitted(estimator)) | intervals
 
@@ -145,23 +127,22 @@ class TableFit:
         return Contrasts.read(self.design, self.reference)
 
     @property
-    def _estimator_class(self) -> Any:
-        return Lasso if self.norm == "l1" else MODELS[self.model]
+    def _kind(self) -> ModelKind:
+        return kind_of(self.model, self.norm)
 
     def _estimator(self) -> Any:
-        share = row_share(self.requested, group_size(self.unit), _epsilon(self.guarantee))
+        share = row_share(self.requested, self.unit.most_changes, _epsilon(self.guarantee))
         parameters = {"epsilon": _epsilon(share), "delta": _delta(share), "neighbours": "add_remove"}
-        estimator = self._estimator_class(**parameters, **self._public)
-        if self._estimator_class is LinearRegression:
+        estimator = self._kind.estimator(**parameters, **self._public)
+        if self._kind.by_sums:
             estimator._possible = self.design.possible_rows()
         return estimator
 
     @property
     def _public(self) -> dict[str, Any]:
         """What the estimator is told about rows, target and coefficients."""
-        if self.norm == "l1":
-            return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, "radius": self.radius}
-        public = {"row_norm": self.design.row_norm, "radius": self.radius}
+        rows = {"bounds": (-1.0, 1.0)} if self._kind.in_cube else {"row_norm": self.design.row_norm}
+        public = {**rows, "radius": self.radius} if self._kind.has_radius else rows
         if self.design.by_class:
             return {**public, "classes": list(range(len(self.design.classes or ())))}
         return {**public, "target_bounds": self.design.bounds}
@@ -201,6 +182,7 @@ class TableFit:
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),
                 "radius": self.radius,
                 "norm": self.norm,
+                "link": self._kind.link,
                 "features": list(self.design.features),
                 "design": self.design.digest(),
                 **{name: fact for name, fact in estimator.release_.facts.items() if name not in _SAID},
@@ -216,9 +198,17 @@ class TableFit:
         return describe("mean absolute error", (mean * width, low * width, high * width), self.score.guarantee)
 
 
-def group_size(unit: PrivacyUnit) -> int:
-    """Return how many times a row is added or removed, at most, between neighbouring tables."""
-    return unit.most_changes
+def guarded(fit: Look) -> Look:
+    """Return the same, whose errors are told without their words, which may quote rows."""
+
+    def look(table: Table) -> dict[str, Any]:
+        try:
+            return fit(table)
+        except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
+            failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
+        raise failure
+
+    return look
 
 
 def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:

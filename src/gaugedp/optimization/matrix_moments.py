@@ -140,8 +140,8 @@ class MatrixMoments:
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(
-                f"Matrices have {p:,} free entries, and moments of at most {MOST_COORDINATES:,} are released.",
-                'Choose solver="descent".',
+                f"There are {p:,} coefficients, and moments of at most {MOST_COORDINATES:,} are released.",
+                "Choose fewer, or a fit by descent.",
             )
         n_of_h = p * (p + 1) // 2
         if isinstance(guarantee, GaussianDP):
