@@ -16,12 +16,7 @@ from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of,
 from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import coordinates, square_of
 
-_WAY = (
-    4,
-    2,
-    0.005,
-    0.025,
-)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
+_WAY = (4, 2, 0.01, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
 _END = (5, 0.15)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
 _FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
 _SCORE = 3.5  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
