@@ -35,7 +35,13 @@ PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup -rs
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test thorough long wheel newer mutants oldest bench docs changelog lock lint format pictures browser spark clean
+WORLDS       ?= 10000
+COMPOSITIONS ?= 20000
+ifndef SEED
+SEED := $(shell date +%s)
+endif
+
+.PHONY: help demo test thorough long laws wheel newer mutants oldest bench docs changelog lock lint format pictures browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -59,6 +65,11 @@ thorough: $(VENV)/project ## the long tests, the servers, the browser, the oldes
 
 long: $(VENV)/project ## the tests that make test leaves out
 	$(PYTEST) -m thorough
+
+laws: $(VENV)/project ## general laws on random inputs; WORLDS=10000 COMPOSITIONS=20000 SEED=7 say how many, and which
+	@echo "Seed $(SEED): $(COMPOSITIONS) compositions, $(WORLDS) worlds."
+	GAUGEDP_LAWS_SEED=$(SEED) GAUGEDP_LAWS_COMPOSITIONS=$(COMPOSITIONS) GAUGEDP_LAWS_WORLDS=$(WORLDS) \
+		$(PYTEST) tests/laws
 
 wheel: $(VENV)/project ## build the sdist and the wheel, and release with the wheel in an empty environment
 	@rm -rf dist $(VENV)-wheel && $(RUN) -m hatchling build && $(NEW) $(VENV)-wheel
