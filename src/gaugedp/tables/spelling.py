@@ -1,7 +1,9 @@
 """The categories that values of a kind can match: decided by the type of a column and the domain alone."""
 
 import re
+import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 
 from gaugedp._validate import decimal
@@ -59,9 +61,11 @@ def category_numbers(categories: Sequence[str], whole: bool) -> dict[Fraction, i
     """Return the codes of the categories that a number can match; the first of two spellings of one number wins."""
     numbers: dict[Fraction, int] = {}
     for code, text in enumerate(categories):
-        if not re.fullmatch(DECIMAL_NUMBER, text) or abs(float(text)) > 2.0**63:
+        if not re.fullmatch(DECIMAL_NUMBER, text) or abs(float(text)) > (2.0**63 if whole else sys.float_info.max):
             continue
-        number = Fraction(text) if whole else decimal(float(text))
-        if abs(number) < 2**63 and (number.denominator == 1 or not whole):
-            numbers.setdefault(number, code)
+        exact = Decimal(text)  # a fraction of "1e-999999999" would fill the memory
+        if not whole:
+            numbers.setdefault(decimal(float(text)), code)
+        elif exact == exact.to_integral_value() and -(2**63) <= exact < 2**63:
+            numbers.setdefault(Fraction(int(exact)), code)
     return numbers

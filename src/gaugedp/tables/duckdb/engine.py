@@ -162,9 +162,7 @@ def open_source(
 
 def file_types(file: File) -> list[tuple[str, Any]]:
     """Return the columns of a Parquet file, in order, with their types: DuckDB would rename those of one name."""
-    types = _or_refuse(lambda: _types(lambda connection: _view(connection, _parquet(file))), unreadable())
-    names = _or_refuse(lambda: _parquet_names(file), unreadable())
-    return _or_refuse(lambda: list(zip(names, types.values(), strict=True)), unreadable())
+    return _or_refuse(lambda: list(zip(_parquet_names(file), _parquet_types(file), strict=True)), unreadable())
 
 
 def _parquet_names(file: File) -> list[str]:
@@ -223,8 +221,10 @@ def _open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[
     empty = _or_refuse(lambda: frames.without_rows(frame), unreadable(), failures)
     check_names(frames.column_names(empty), needed)
     columns: dict[str, Column] = {}
-    for name in needed:
-        columns |= _columns(_or_refuse(partial(_frame_types, empty, name), unusable(name), failures))
+    with own_database() as connection:
+        for name in needed:
+            types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
+            columns |= _columns(types)
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
         rows = _or_refuse(lambda: frames.selected(frame, needed, truths), unfinished(), failures)
@@ -250,15 +250,15 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     return bool(builtin & macros)
 
 
-def _types(attach: Attach) -> dict[str, Any]:
+def _parquet_types(file: File) -> list[Any]:
     with own_database() as connection:
-        attach(connection)
-        relation = connection.view(SOURCE)
-        return dict(zip(relation.columns, relation.types, strict=True))
+        _view(connection, _parquet(file))
+        return list(connection.view(SOURCE).types)
 
 
-def _frame_types(empty: Any, name: str) -> dict[str, Any]:
-    return _types(lambda connection: connection.register(SOURCE, frames.selected(empty, [name], {})))
+def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
+    connection.register(SOURCE, frames.selected(empty, [name], {}))
+    return dict(zip([name], connection.view(SOURCE).types, strict=True))
 
 
 def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
