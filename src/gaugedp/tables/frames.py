@@ -102,7 +102,8 @@ def _plain(series: Any, truths: Mapping[str, str]) -> Any:
     if _holds_objects(series.dtype):
         if pandas.api.types.infer_dtype(series, skipna=True) != "string":  # 1 and True are equal, their texts are not
             return pandas.Series([text_of(value, truths) for value in series], dtype=object)
-        return _texts(*pandas.factorize(series, sort=True), truths)  # the same enum for the same texts in any order
+        codes, texts = pandas.factorize(series, sort=True)  # the same enum for the same texts in any order
+        return _texts(codes, texts, truths)
     if series.dtype.kind == "c":  # one complex number makes all others complex
         return pandas.Series(numbers(series.to_numpy()))
     return series
