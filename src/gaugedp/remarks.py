@@ -102,7 +102,8 @@ def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: s
 def _about_other(name: str, attribute: Attribute, sure: np.ndarray) -> Iterator[str]:
     """Say where only the count of what fits no cell is above 0."""
     if attribute.outside == OTHER and sure[-1] and not sure[:-1].any():
-        why = _COMPARE if isinstance(attribute, Categories) else f"Check that the values are {attribute.values_are}."
+        units = f"Check their units, and that all are {attribute.values_are}."
+        why = _COMPARE if isinstance(attribute, Categories) else units
         yield f"All counts of {name} but those of other may be 0, by simultaneous intervals. {why}"
 
 
