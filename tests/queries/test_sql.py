@@ -3,7 +3,9 @@
 import pytest
 
 import gaugedp as gd
+from gaugedp.errors import InvalidRequest
 from gaugedp.queries.sql import sql_text
+from gaugedp.tables.select import read_select
 
 DOMAIN = gd.Domain.of(
     REGION=["n", "s"], SEX=["m", "f"], Age=gd.bounded(0, 99), PINCP=gd.bounded(0, 100_000), **{"a*b": ["u", "v"]}
