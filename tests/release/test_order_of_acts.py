@@ -16,7 +16,6 @@ import pytest
 import gaugedp as gd
 from gaugedp.cli.stage import stage
 from gaugedp.errors import LedgerRefused
-from gaugedp.guarantees import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.selection import PreparedChoice, Selection
 from gaugedp.mechanisms.unknown_keys import KeySelection
