@@ -124,6 +124,11 @@ def too_far(first: Replay, second: Replay) -> list[str]:
     return sentences
 
 
+def shares_moved(first: Replay, second: Replay) -> list[float]:
+    """Return by how much of what it hides each release saw the tables differ."""
+    return [_moved(one, other) for one, other in zip(first.entries, second.entries, strict=True)]
+
+
 def loss_of(first: Replay, second: Replay) -> float:
     """Return the largest privacy loss between the two tables of pure releases that followed payment."""
     pairs = zip(first.entries, second.entries, strict=True)
@@ -135,9 +140,10 @@ def _moved(one: Entry, other: Entry) -> float:
     if isinstance(one.mechanism, OF_ROWS):
         longest = float(np.linalg.norm(np.vstack([one.exact, other.exact]), axis=1).max(initial=0.0))
         return max(_rows_apart(one.exact, other.exact), longest if longest > UNIT else 0.0)
-    body = one.mechanism.body
-    assert isinstance(body, LpBall)
-    return float(np.linalg.norm((one.exact - other.exact).ravel(), body.p)) / body.size
+    body, shift = one.mechanism.body, (one.exact - other.exact).ravel()
+    if isinstance(body, LpBall):
+        return float(np.linalg.norm(shift, body.p)) / body.size
+    return float(np.linalg.norm(shift)) / body.radius(2)  # of Gaussian noise, which hides a ball
 
 
 def _rows_apart(one: np.ndarray, other: np.ndarray) -> float:
