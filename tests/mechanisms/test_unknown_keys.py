@@ -175,7 +175,9 @@ def test_what_shows_no_key_is_refused(asked: gd.guarantees.Guarantee, words: str
 
 
 @pytest.mark.parametrize("n_changed", [2, 3, 5, 20, 300])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (0.5, 1e-6), (1.0, 1e-3), (4.0, 1e-6), (1.0, 0.05)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (4.0, 1e-6), (1.0, 0.05), (0.01, 0.05), (0.001, 0.001)]
+)
 def test_no_mixture_of_new_keys_and_old_ones_costs_more_than_is_asked(
     n_changed: int, epsilon: float, delta: float
 ) -> None:
