@@ -12,7 +12,8 @@ from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import PCA, Lasso, LinearRegression, LinearSVC, LogisticRegression
-from gaugedp.estimators.rows import read_bounds, read_table, read_target
+from gaugedp.estimators.row_scaling import sums_of
+from gaugedp.estimators.rows import SUM_BITS, into_ball, read_bounds, read_table, read_target
 
 # -- bounds --------------------------------------------------------------------------------------------
 
@@ -264,3 +265,12 @@ def test_a_lazy_frame_is_refused() -> None:
     lazy = pytest.importorskip("polars").LazyFrame({"a": [1.0, 2.0]})
     with pytest.raises(InvalidRequest, match=r"X is a lazy frame. Give its rows: X.collect\(\)."):
         read_table(lazy)
+
+
+def test_sums_of_unit_rows_are_whole_steps() -> None:
+    """Sums of 2^30 rows are then exact in floats; those of squares, too."""
+    units = into_ball(np.random.default_rng(1).normal(size=(50, 7)), 2, 1.0)
+    sums = sums_of([units[:20], units[20:]]) * 2.0**SUM_BITS
+    assert (sums == np.rint(sums)).all()
+    assert sums[:-1] == pytest.approx(units.sum(axis=0) * 2.0**SUM_BITS, abs=50)
+    assert sums[-1] == pytest.approx((units**2).sum() * 2.0**SUM_BITS, abs=1000)
