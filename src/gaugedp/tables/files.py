@@ -4,9 +4,11 @@ import csv
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, BinaryIO
 
 from gaugedp._postgres import is_no_path
 from gaugedp.errors import UnreadableTable
@@ -54,6 +56,12 @@ class File:
         """What stands between two fields."""
         return "\t" if self.format == "TSV" else ","
 
+    @contextmanager
+    def open(self) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
+        """Open the file, to be read to its end: as it is stored, and its content, unpacked."""
+        with self.path.open("rb") as stored:
+            yield stored, gzip.open(stored) if self.is_packed else stored
+
     def header(self) -> list[str]:
         """Return the names in the first line of a text file; nothing else is looked at."""
         line = self._first_line()
@@ -76,8 +84,8 @@ class File:
 
     def _first_line(self) -> str | None:
         try:
-            with gzip.open(self.path) if self.is_packed else self.path.open("rb") as file:
-                start = file.read(MAX_HEADER)
+            with self.open() as (_, content):
+                start = content.read(MAX_HEADER)
         except (OSError, EOFError, zlib.error):
             return None
         try:
