@@ -19,10 +19,11 @@ LONGEST_LINE = 2_000_000  # bytes with the line end, of a record that the engine
 EMPTY = "empty"
 SHORT = "with fewer fields than the header"
 NOT_UTF8 = "with bytes that are not UTF-8"
-LONG = f"of {LONGEST_LINE:,} bytes or more"
+LONG = f"of more than {LONGEST_LINE:,} bytes"
 AFTER_QUOTE = "after an unclosed quote"
-EXTRA = "with more fields than the header, which are ignored"
-BEHIND_QUOTE = "with text after a closing quote, which is misread"
+AFTER_OTHERS = "after other unclosed quotes"
+EXTRA = "with more fields than the header"
+BEHIND_QUOTE = "with text after a closing quote"
 OTHER = "for a reason of the engine's own"
 INSIDE = "from inside the quoted fields of a line"
 _START, _SPACE, _PLAIN, _QUOTED, _CLOSED, _BROKEN = range(6)  # where in a field a reader is
@@ -43,8 +44,13 @@ class Cause:
     def __str__(self) -> str:
         if not self.first:
             return f"{self.lines:,} {self.reason}"
-        place = " at" if self.lines == 1 or self.reason == AFTER_QUOTE else ", the first at"
-        return f"{self.lines:,} {self.reason}{place} line {self.first:,}"
+        place = f"line {self.first:,}"
+        is_exact = self.lines == 1 or self.reason == AFTER_QUOTE
+        return (
+            f"{self.lines:,} {self.reason} at {place}"
+            if is_exact
+            else f"{self.lines:,} {self.reason} (first at {place})"
+        )
 
 
 @dataclass(frozen=True)
@@ -78,11 +84,13 @@ class LineCount:
 
     def sentences(self) -> list[str]:
         """Return what is said of lines that are not rows, and of rows that differ from a strict reader's."""
-        lost, otherwise = "; ".join(map(str, self.lost)), "; ".join(map(str, self.read_otherwise))
-        of_all = f"{self.n_lines:,} line{'s' * (self.n_lines != 1)}"
-        one, more = f"{of_all}; lines that are not rows: {lost}.", f"{of_all}, {self.n_lost:,} of them are not rows: {lost}."
-        said = [(one if self.n_lost == 1 else more) if lost else "", f"Rows that are read otherwise than by a strict reader: {otherwise}." if otherwise else ""]
-        return [sentence for sentence in said if sentence]
+        said = []
+        if lost := ", ".join(map(str, self.lost)):
+            are_lost = "lines that are not rows" if self.n_lost == 1 else f"{self.n_lost:,} of them are not rows"
+            said.append(f"{self.n_lines:,} line{'s' * (self.n_lines != 1)}, {are_lost}: {lost}.")
+        if otherwise := ", ".join(map(str, self.read_otherwise)):
+            said.append(f"Rows that a strict reader reads otherwise: {otherwise}.")
+        return said
 
 
 def count_lines(file: File, on_progress: Progress = silent) -> LineCount:
@@ -123,7 +131,8 @@ class _Causes:
         self.counts.setdefault(reason, [0, first])[0] += lines
 
     def all(self) -> tuple[Cause, ...]:
-        return tuple(Cause(reason, *count) for reason, count in self.counts.items())
+        causes = [Cause(reason, *count) for reason, count in self.counts.items()]
+        return tuple(sorted(causes, key=lambda cause: -cause.lines))
 
 
 class _Tally:
@@ -240,7 +249,7 @@ class _Tally:
                 self.lost.add(reason, by_itself, first)
                 lost -= by_itself
         if lost > 0:
-            self.lost.add(AFTER_QUOTE, lost, self.start)
+            self.lost.add(AFTER_OTHERS if AFTER_QUOTE in self.lost.counts else AFTER_QUOTE, lost, self.start)
         elif lost < 0:
             self.otherwise.add(INSIDE, -lost, self.start)
         self.n_lines += self.lines
