@@ -4,9 +4,9 @@ The strict reader is Python's csv module. Where it refuses a record, the record'
 reading goes on with the next. The rows of `check` are those of a release; they are also the strict reader's where it
 refuses nothing and no quote follows a space, which opens a quoted field for the engine alone.
 
-Left out are bytes that are not UTF-8 behind a closing quote, files without a last line end whose last quote is open (the
-engine takes the last byte for the quote), and a \\r by itself in files whose header ends in \\r\\n (the engine drops the
-letter after it) or that have one column. There too, the rows of `check` are those of a release.
+Left out are bytes that are not UTF-8 behind a closing quote; files without a last line end whose last quote is open, as
+the engine takes the last byte for the quote; and a carriage return by itself in files of one column, and in those whose
+header ends in two letters, where the engine drops the letter after it. There too, `check` counts the rows of a release.
 """
 
 import csv

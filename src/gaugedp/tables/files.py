@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, cast
 
 from gaugedp._postgres import is_no_path
 from gaugedp.errors import UnreadableTable
@@ -57,10 +57,10 @@ class File:
         return "\t" if self.format == "TSV" else ","
 
     @contextmanager
-    def open(self) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
-        """Open the file, to be read to its end: as it is stored, and its content, unpacked."""
-        with self.path.open("rb") as stored:
-            yield stored, gzip.open(stored) if self.is_packed else stored
+    def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Open the file as it is stored, and its content, unpacked."""
+        with self.path.open("rb") as stored, gzip.GzipFile(fileobj=stored) as unpacked:
+            yield stored, cast(IO[bytes], unpacked) if self.is_packed else stored
 
     def header(self) -> list[str]:
         """Return the names in the first line of a text file; nothing else is looked at."""
