@@ -300,7 +300,7 @@ def check_writable(path: str | None, kind: str) -> None:
     if path is None:
         return
     try:
-        fit = _is_writable(Path(path).resolve())
+        fit = _is_writable(Path(path))
     except OSError:  # such as a name that is too long
         fit = False
     if not fit:
@@ -311,6 +311,7 @@ def check_writable(path: str | None, kind: str) -> None:
 def _is_writable(place: Path) -> bool:
     if place.exists() and not place.is_file():  # a pipe or a device is written as it is, a folder not at all
         return not place.is_dir() and os.access(place, os.W_OK)
+    place = place.resolve()
     return (
         place.parent.is_dir()
         and os.access(place.parent, os.W_OK | os.X_OK)
