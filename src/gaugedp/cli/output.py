@@ -129,9 +129,10 @@ def write_beside(path: Path, write: Callable[[Path], object]) -> None:
 
 def _standard_stream(path: Path) -> BinaryIO | None:
     """Return standard output or error, where `path` is a name of it: a file behind it would be written twice."""
-    streams = {"/dev/stdout": "stdout", "/dev/fd/1": "stdout", "/dev/stderr": "stderr", "/dev/fd/2": "stderr"}
-    name = streams.get(os.path.abspath(path))
-    return click.get_binary_stream(name) if name in ("stdout", "stderr") else None
+    place = os.path.abspath(path)
+    if place in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        return sys.stdout.buffer
+    return sys.stderr.buffer if place in ("/dev/stderr", "/dev/fd/2", "/proc/self/fd/2") else None
 
 
 def _pass_on(path: Path, stream: BinaryIO | None, write: Callable[[Path], object]) -> None:
