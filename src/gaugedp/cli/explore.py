@@ -8,7 +8,7 @@ import click
 
 from gaugedp._numbers import exact
 from gaugedp.answer import Release, check_released
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options, read_text
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -76,7 +76,7 @@ def _write(
         else:
             results.append(save_report(release, question, path, seconds, progress))
 
-    write_beside(out, write)
+    save(str(out), write)
     if progress.share < 1:
         click.echo(f"The time was up. {_reached(results[0])} A larger --seconds gives finer curves.", err=True)
     return results[0]

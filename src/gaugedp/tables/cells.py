@@ -100,11 +100,16 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpr
 
 def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
     """The condition that there is a value and it is no code for an unknown one; `value` as `read_steps` reads it."""
+    is_there = exp.not_(value.is_(exp.null()))
+    return exp.and_(is_there, exp.not_(is_code(bounded, column, value))) if bounded.unknown else is_there
+
+
+def is_code(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
+    """The condition that a value is a code for an unknown one; `value` as `read_steps` reads it."""
     is_whole = column.kind is Kind.INTEGER and bounded.step == 1
     codes = [code for code in bounded.unknown if not is_whole or (code.denominator == 1 and abs(code) < 2**63)]
-    is_there = exp.not_(value.is_(exp.null()))
     literals = [exp.convert(int(code)) if is_whole else _float(code) for code in codes]
-    return exp.and_(is_there, exp.not_(value.isin(*literals))) if codes else is_there
+    return value.copy().isin(*literals) if codes else exp.false()
 
 
 def in_units(steps: Sql, step: Fraction) -> Sql:

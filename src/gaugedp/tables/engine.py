@@ -8,6 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from gaugedp.tables.files import File
+
 Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
 Of: TypeAlias = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # int64 columns of some rows to a sum over them, int64
 T = TypeVar("T")
@@ -74,6 +76,7 @@ class Engine(ABC):
     columns: Mapping[str, Column]
     sql_products: int
     in_process: bool = False
+    text_file: File | None = None  # that the rows are the lines of
     gives_texts: bool = True  # whether texts can come back, whatever bytes they are
 
     @abstractmethod

@@ -93,6 +93,7 @@ class DuckDBEngine(_InProcess):
     columns: Mapping[str, Column]
     _attach: Attach = field(repr=False)
     rules: tuple[str, ...] = ()
+    text_file: File | None = None
 
     def limited(self, memory_bytes: int) -> "DuckDBEngine":
         """See Engine."""
@@ -184,7 +185,7 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     check_names(header, needed, in_text=True)
     columns = {name: Column(name, Kind.TEXT, "text", has_enums=True) for name in needed}
     text = _text_file(file, header, needed)
-    return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text), (BROKEN_LINES,))
+    return DuckDBEngine(f"a {file.format} file", columns, partial(_view, rows=text), (BROKEN_LINES,), file)
 
 
 def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
