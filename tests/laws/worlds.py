@@ -20,7 +20,7 @@ import gaugedp as gd
 from gaugedp._names import in_quotes, written, written_in_list
 from gaugedp.attributes import Attribute, BoundedColumn
 from gaugedp.errors import GaugedpError
-from gaugedp.queries import text
+from gaugedp.queries import outline, text
 from tests.tables import sources
 
 Generator = np.random.Generator
@@ -344,3 +344,29 @@ def _texts_of(domain: gd.Domain, rng: Generator, word: str) -> Iterator[str]:
             yield f"{word}({written_in_list(str(column))}, {', '.join(shares)}){end}"
     for inside in (crossed, written(names[0])):
         yield from (f"{word}({inside}){end}" for end in (by, ""))
+
+
+# -- what no text asks for -------------------------------------------------------------------------------
+
+
+def matrix(domain: gd.Domain, rng: Generator) -> Any:
+    """Return a query of one to four random linear combinations of the cells of the joint table."""
+    numbers = rng.integers(-3, 4, (int(rng.integers(1, 5)), domain.n_cells()))
+    numbers[0, 0] = numbers[0, 0] or 1
+    return gd.workload(numbers.astype(float), domain)
+
+
+def figure(rng: Generator, kind: str) -> tuple[gd.Domain, str, str]:
+    """Return a domain, a query, and a figure of a kind in FIGURES that follows from its release."""
+    n_cells, width = int(rng.integers(2, 5)), float(rng.choice([0.5, 10]))
+    facts = {"A": gd.bins(0, n_cells * width, width), "B": gd.categories(["x", "y", "z"][: int(rng.integers(1, 4))])}
+    domain = gd.Domain.of(**facts, V=gd.bounded(1, int(rng.integers(2, 200))))
+    by = " by B" if rng.random() < 0.5 else ""
+    if kind in FIGURES_OF_MEANS:
+        crossed = "A*B" if by else "A"
+        return domain, f"mean(V) by {crossed}", f"{FIGURES_OF_MEANS[kind]}(mean(V) by {crossed})"
+    return domain, "B*A" if by else "A", f"{kind}(A{', 0.3, 0.8' * (kind == outline.LORENZ)}){by}"
+
+
+FIGURES_OF_MEANS = {named: word for word, named in outline.OF_MEANS.items()}
+FIGURES = (*FIGURES_OF_MEANS, outline.GINI, outline.LORENZ)  # that a release gives, and a query does not
