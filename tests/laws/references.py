@@ -34,7 +34,7 @@ def constrained(rows: np.ndarray, target: np.ndarray, radius: float, intercept: 
         slopes = full.T @ gaps / n
         return float((gaps**2).mean() / 2), np.append(slopes, -slopes)
 
-    ball = {"type": "ineq", "fun": lambda parts: radius - parts.sum(), "jac": lambda parts: -np.ones(2 * k)}
+    ball = {"type": "ineq", "fun": lambda parts: radius - parts.sum(), "jac": lambda _: -np.ones(2 * k)}
     found = scipy.optimize.minimize(
         loss, np.zeros(2 * k), jac=True, bounds=[(0, None)] * (2 * k), constraints=ball, method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 500},
