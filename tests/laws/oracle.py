@@ -232,7 +232,10 @@ def tolerance(world: World, term: str) -> float:
 
 
 def quantile_faults(world: World, table: pd.DataFrame, term: str, values: np.ndarray) -> Iterator[str]:
-    """Yield the quantiles that are none: too many rows lie below or above."""
+    """Yield the quantiles that are none: too many rows lie below or above, by a row or more.
+
+    Ranks are released in whole rows, so that less than a row is not seen.
+    """
     word, inside, by = _call(term)
     column, fact = plain(inside[0]), world.domain.columns[plain(inside[0])]
     shares = [0.5] if word == "median" else sorted(float(share) for share in inside[1:] if "=" not in share)
@@ -243,5 +246,5 @@ def quantile_faults(world: World, table: pd.DataFrame, term: str, values: np.nda
         own, answer, step = rows[f"value of {column}"].to_numpy(), values.reshape(shape)[place], float(fact.step)
         below, above = (own < answer - step / 2).sum(), (own > answer + step / 2).sum()
         share = shares[place[-1]]
-        if below > share * len(own) + 1e-9 or above > (1 - share) * len(own) + 1e-9:
+        if below >= share * len(own) + 1 or above >= (1 - share) * len(own) + 1:
             yield f"{share} at {place}: {answer}, {below} below and {above} above of {len(own)}"
