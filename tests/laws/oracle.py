@@ -232,9 +232,9 @@ def tolerance(world: World, term: str) -> float:
 
 
 def quantile_faults(world: World, table: pd.DataFrame, term: str, values: np.ndarray) -> Iterator[str]:
-    """Yield the quantiles that are none: too many rows lie below or above, by a row or more.
+    """Yield the quantiles that are none: too many rows lie below or above, by two rows or more.
 
-    Ranks are released in whole rows, so that less than a row is not seen.
+    Ranks are compared in whole rows, and ends of intervals are aimed a row off, so that less is not seen.
     """
     word, inside, by = _call(term)
     column, fact = plain(inside[0]), world.domain.columns[plain(inside[0])]
@@ -246,5 +246,5 @@ def quantile_faults(world: World, table: pd.DataFrame, term: str, values: np.nda
         own, answer, step = rows[f"value of {column}"].to_numpy(), values.reshape(shape)[place], float(fact.step)
         below, above = (own < answer - step / 2).sum(), (own > answer + step / 2).sum()
         share = shares[place[-1]]
-        if below >= share * len(own) + 1 or above >= (1 - share) * len(own) + 1:
+        if below >= share * len(own) + 2 or above >= (1 - share) * len(own) + 2:
             yield f"{share} at {place}: {answer}, {below} below and {above} above of {len(own)}"
