@@ -204,7 +204,7 @@ MODELS = (
     Model("LinearSVC", ("balanced", "rare"), hinge, least_hinge),
     Model("GaussianNB", CLASSES, probabilities, _bayes),
     Model("Mean", ("columns", "columns with gaps"), attributes("mean_"), lambda data: _clipped(data).mean(axis=0)),
-    Model("SparseMean", ("sparse mean",), attributes("mean_"), _largest),
+    Model("SparseMean", ("sparse mean",), attributes("mean_"), _largest, pure=False),
     Model("StandardScaler", ("columns", "columns with gaps"), attributes("mean_", "var_"),
           _columns_of(preprocessing.StandardScaler(), "mean_", "var_")),
     Model("SimpleImputer", ("columns", "columns with gaps"), attributes("statistics_"),
