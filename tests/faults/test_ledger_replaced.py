@@ -86,6 +86,9 @@ def test_an_older_copy_is_refused_by_who_paid_since(tmp_path: Path) -> None:
             ask_it(ledger)
     assert not ledger.verify().ok
     assert folder_bytes(path) == before
+    paid(Ledger.open(path), 0.5, "on the older copy")  # its entry has the number of the one that is lost
+    with pytest.raises(LedgerRefused, match="altered by other hands"):
+        ask(ledger)
 
 
 def test_other_objects_and_a_copy_of_the_same_entries_go_on(tmp_path: Path) -> None:
