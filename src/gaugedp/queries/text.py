@@ -27,6 +27,7 @@ _MEASURES: dict[str, Callable[[Domain, str, tuple[str, ...] | None], Workload]] 
     "change": lambda domain, inside, by: builders.comparisons(domain, "change", plain(inside), by),
 }
 _QUANTILES = ("median", "quantiles")
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # every term but cells and products
 _RATES = "Write share(A) by B for the part of each cell, or ratio(A) by B for the counts of A over that of its first."
 _EXTREMES = "No noise hides the one row that it is: ask for quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
@@ -123,7 +124,7 @@ def _product_of_terms(domain: Domain, text: str) -> Workload:
 def _unknown(word: str) -> UnknownName:
     if word.lower() in _INSTEAD:
         return UnknownName(f"There is no question {word!r}.", _INSTEAD[word.lower()])
-    return UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
+    return UnknownName.among("question", word, WORDS)
 
 
 def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
