@@ -31,9 +31,9 @@ _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
 _ALONE = (
-    "The bars and intervals of this page are individual {level} confidence intervals: each contains its true answer with "
-    "probability at least {level}, over the noise, and of many some do not. To compare many answers, take the wider "
-    "simultaneous intervals (lower_all, upper_all) of the CSV file: all of them contain their true answers at once."
+    "The bars and intervals of this page are individual {level} confidence intervals: each contains its true answer "
+    "with probability at least {level}, over the noise, and of many some do not. To compare many answers, take the "
+    "wider simultaneous intervals (lower_all, upper_all) of the CSV file: all contain their true answers at once."
 )
 _ENDS = (
     "The bars and intervals of this page are simultaneous {level} confidence intervals: all contain their true "
