@@ -269,8 +269,8 @@ def test_the_script_writes_numbers_as_the_plan_does() -> None:
     values = [*ties, *np.nextafter(ties, np.inf), *np.exp(rng.uniform(-25, 30, 4000)), 0.0, 1e12, 999999999999.5]
     script = "console.log(JSON.stringify(JSON.parse(require('fs').readFileSync(0)).map(explorerWords.short)))"
     source = resource("explorer_words.js") + script
-    done = subprocess.run([node, "-e", source], input=json.dumps([*map(float, values)]), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    numbers = json.dumps([float(value) for value in values])
+    done = subprocess.run([node, "-e", source], input=numbers, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [short(float(value)) for value in values]
 
 
