@@ -3,7 +3,7 @@
 Stated are the expected error of a plan, and the widths of the intervals of each released value, single and
 simultaneous (for quantiles in rows). Exceptions, each with its reason:
 
-- Errors and widths that are estimated from draws are known to `EVEN`, as `choose` assumes, and to a step of the lattice.
+- Errors and widths that are estimated from draws are known to `EVEN`, as `choose` assumes, and to a lattice step.
 - An exact mechanism is taken up to `NEAR` times the least error. So the error of a plan may rise by that factor where
   the exact one becomes near; the least error of all candidates may not.
 - Noise is shaped to the whole query. Without a term, or with other steps, it is shaped again: the total error falls,
