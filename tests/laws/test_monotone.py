@@ -164,3 +164,13 @@ def test_a_change_for_the_better_makes_nothing_worse(cases: range) -> None:
                     f"case {case}: {change.__name__}: {made.query_text}, {made.unit}, {made.budget}: {found}"
                 )
                 break
+
+
+def test_an_error_in_rows_does_not_depend_on_the_step() -> None:
+    """Of a mean of one step alone, all released integers move by 1, and errors were taken to be in that step."""
+    fine, coarse = (gd.Domain.of(V=gd.bounded(9, 18, step), A=["x", "y"]) for step in (3, 9))
+    before, after = (
+        Stated.of(gd.query(domain, "mean(V); A"), gd.PrivacyUnit(), {"mu": 0.1}) for domain in (fine, coarse)
+    )
+    assert not list(faults(before, after, reshaped=True))
+    assert not list(faults(after, before, reshaped=True))

@@ -1,6 +1,6 @@
 """Law 10, nothing but noise: under enormous noise nothing that is published depends on the rows.
 
-Two tables with nothing in common, but the number of rows where that is public, are released or fitted with the same seed
+Two tables with nothing in common, but their number of rows where that is public, are released or fitted with one seed
 and the smallest epsilon that is allowed. Then everything that is published is compared: every attribute of a fit and
 its pickle, all numbers and facts of a release, its JSON, its page, and the ledger's lines. What is no number must be
 equal. A number may move by a small part, `SPARE`, of what it moves by with another seed, as the rows are that small
