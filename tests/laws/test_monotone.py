@@ -59,7 +59,7 @@ class Stated:
     def of(cls, query: Any, unit: gd.PrivacyUnit, budget: dict[str, float]) -> "Stated":
         plan = gd.plan(query, unit, **budget)
         both = np.stack([plan._widths(plan.mechanism, simultaneous=at_once) for at_once in (False, True)])
-        least = min(row["error"] for row in plan.table())
+        least = min(candidate.error for candidate in plan.candidates if candidate not in plan.beaten)
         widths, steps, place, released = {}, {}, 0, 0
         for (text, _), estimate in zip(query.labels.terms, query.estimates, strict=True):
             widths[text] = both[:, place : place + estimate.n_widths]
