@@ -112,7 +112,7 @@ class Plan:
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
         body, weights = self.query.sensitivity(self.unit), self.query.error_weights
-        scales = np.full(body.ambient_dim, 1 / float(self.query.step_runs[0][0])) if weights is None else weights
+        scales = np.full(body.ambient_dim, 1 / self.query.error_unit(self.mechanism)) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:

@@ -107,15 +107,19 @@ def world(
     budget: str | None = None,
     awkward: float = 0.1,
     rows: int | None = None,
+    most_cells: int = MOST_CELLS,
+    quick: bool = False,
 ) -> World:
     """Return a random world; see `World`.
 
     Its query has `n_terms` terms (1 to 4) of the kinds `words`, its budget is of the kind `budget`, a key of `BUDGETS`,
-    a share `awkward` of all cells is missing, out of domain or no value at all, and the table has so many `rows`.
+    a share `awkward` of all cells is missing, out of domain or no value at all, and the table has so many `rows`. The
+    query is about a joint table of at most `most_cells` cells. A `quick` world has no delta where the query has sums:
+    a plan for these takes seconds.
     """
     for _ in range(_MOST_TRIES):
         content, files, kinds, domain = _domain(rng)
-        if terms := _terms(domain, rng, words, n_terms or int(rng.choice([1, 1, 2, 3, 4]))):
+        if terms := _terms(domain, rng, words, n_terms or int(rng.choice([1, 1, 2, 3, 4])), most_cells):
             break
     else:
         raise AssertionError(f"No domain has a term of the kinds {words}: see _texts_of.")
@@ -126,7 +130,8 @@ def world(
         dict(zip(types, cells, strict=True)) for cells in zip(*(cells for _, cells in columns.values()), strict=True)
     ]
     name = budget or str(rng.choice(list(BUDGETS)))
-    return World(domain, content, files, table, types, terms, BUDGETS[name](rng), rng)
+    made = World(domain, content, files, table, types, terms, BUDGETS[name](rng), rng)
+    return replace(made, budget=_without_delta(made.budget)) if quick and made.query.columns else made
 
 
 # -- budgets ---------------------------------------------------------------------------------------------
@@ -142,6 +147,10 @@ BUDGETS: dict[str, Callable[[Generator], dict[str, float]]] = {
     "zcdp": lambda rng: {"rho": _between(rng, -5, 2)},
     "gaussian": lambda rng: {"mu": _between(rng, -3, 1.5)},
 }
+
+
+def _without_delta(budget: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in budget.items() if name != "delta"}
 
 
 def ample(budget: Mapping[str, float], times: float = 1e4) -> Any:
@@ -301,22 +310,24 @@ def _spoilt(rng: Generator, cells: list[Any], kind: type, awkward: float) -> lis
 # -- queries ---------------------------------------------------------------------------------------------
 
 
-def _terms(domain: gd.Domain, rng: Generator, words: Sequence[str], n_terms: int) -> tuple[str, ...]:
+def _terms(domain: gd.Domain, rng: Generator, words: Sequence[str], n_terms: int, most: int) -> tuple[str, ...]:
     """Return terms whose answers stand in one query; none where the domain has none of the kinds."""
     terms: list[str] = []
     for _ in range(4 * n_terms):
-        term = next((text for text in _texts_of(domain, rng, str(rng.choice(words))) if _is_read(domain, text)), None)
-        if term is not None and term not in terms and _is_read(domain, "; ".join([*terms, term])):
+        term = next(
+            (text for text in _texts_of(domain, rng, str(rng.choice(words))) if _is_read(domain, text, most)), None
+        )
+        if term is not None and term not in terms and _is_read(domain, "; ".join([*terms, term]), most):
             terms.append(term)
         if len(terms) == n_terms:
             break
     return tuple(terms)
 
 
-def _is_read(domain: gd.Domain, content: str) -> bool:
+def _is_read(domain: gd.Domain, content: str, most: int) -> bool:
     try:
         query = gd.query(domain, content)
-        return domain.n_cells(query.attributes) <= MOST_CELLS
+        return max(domain.n_cells(query.attributes), query.n_answers) <= most
     except GaugedpError:
         return False
 

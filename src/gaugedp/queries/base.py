@@ -157,8 +157,9 @@ class Query(ABC):
         return None if mechanism.in_rows else self.error_weights
 
     def error_unit(self, mechanism: Mechanism) -> float:
-        """Return what one unit of an error on these scales is worth."""
-        return float(self.step_runs[0][0]) if self.error_weights is None and not mechanism.in_rows else 1.0
+        """Return what one unit of an error on these scales is worth: a step where all is in one unit, else a row."""
+        is_in_steps = self.has_one_unit and self.error_weights is None and not mechanism.in_rows
+        return float(self.step_runs[0][0]) if is_in_steps else 1.0
 
     @property
     def linear(self) -> "Workload | None":

@@ -1,0 +1,194 @@
+"""Law 5, monotonicity: more budget, fewer terms, fewer quantiles or coarser steps never make what a plan states worse.
+
+Stated are the expected error of a plan, and the widths of the intervals of each released value, single and
+simultaneous (for quantiles in rows). Exceptions, each with its reason:
+
+- Errors and widths that are estimated from draws are known to `EVEN`, as `choose` assumes, and to a lattice step.
+- An exact mechanism is taken up to `NEAR` times the least error. So the error of a plan may rise by that factor where
+  the exact one becomes near; the least error of all candidates may not.
+- Noise is shaped to the whole query. Without a term, or with other steps, it is shaped again: the total error falls,
+  and a remaining value may get a little more noise than before. In the first 300 random worlds that was at most 11 %.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.attributes import BoundedColumn
+from gaugedp.mechanisms.choose import NEAR
+from tests.laws.kit import batches, generator
+from tests.laws.worlds import WORDS, World, world
+
+COVERS = {
+    "terms": set(WORDS),
+    "statistics": {
+        "count",
+        "sum",
+        "mean",
+        "share",
+        "quantile",
+        "standard deviation",
+        "difference",
+        "ratio",
+        "index",
+        "change",
+    },
+}
+EVEN = 1.003  # what draws tell an error to
+EXCHANGED = 1.25  # of one value's width, where noise is shaped again
+FACTORS = (1.001, 1.02, 1.3, 3.0, 30.0)  # of a larger budget
+TINY = 1e-9  # of rounding
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a plan states: errors, and by the terms' texts the widths (single and simultaneous) and the steps."""
+
+    error: float
+    least: float
+    unit: str
+    noise: str
+    widths: dict[str, np.ndarray]
+    steps: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, query: Any, unit: gd.PrivacyUnit, budget: dict[str, float]) -> "Stated":
+        plan = gd.plan(query, unit, **budget)
+        both = np.stack([plan._widths(plan.mechanism, simultaneous=at_once) for at_once in (False, True)])
+        least = min(candidate.error for candidate in plan.candidates if candidate not in plan.beaten)
+        widths, steps, place, released = {}, {}, 0, 0
+        for (text, _), estimate in zip(query.labels.terms, query.estimates, strict=True):
+            widths[text] = both[:, place : place + estimate.n_widths]
+            sizes = query.step_sizes[released : released + estimate.n_widths]
+            steps[text] = np.ones(estimate.n_widths) if estimate.ends else sizes
+            place, released = place + estimate.n_widths, released + estimate.n_released
+        return cls(plan.error, least, plan.unit_of_error, plan.mechanism.name, widths, steps)
+
+    def widest(self) -> "Stated":
+        """Return the widest widths of all terms alone, for queries whose terms have other texts."""
+        widths = np.max([both.max(axis=1) for both in self.widths.values()], axis=0)
+        return replace(self, widths={"widest": widths}, steps={"widest": np.zeros(2)})
+
+
+def faults(before: Stated, after: Stated, reshaped: bool) -> Iterator[str]:
+    """Yield what is worse after a change that may only make it better; the noise may be `reshaped` by it."""
+    if before.unit == after.unit:
+        if after.least > EVEN * before.least:
+            yield f"least error {before.least:.6g} -> {after.least:.6g}"
+        if after.error > NEAR * EVEN * before.error:
+            yield f"error {before.error:.6g} -> {after.error:.6g}"
+    is_other = reshaped or before.noise != after.noise
+    for text in after.widths.keys() & before.widths.keys():
+        room = (EXCHANGED if is_other else EVEN) * before.widths[text] + after.steps[text]
+        if (after.widths[text] > room + TINY).any():
+            yield f"widths of {text}: {before.widths[text].max():.6g} -> {after.widths[text].max():.6g}"
+
+
+def more_budget(made: World) -> tuple[Stated, Stated] | None:
+    factor = float(made.rng.choice(FACTORS))
+    more = {
+        name: min(0.3, value * factor) if name == "delta" else value * factor for name, value in made.budget.items()
+    }
+    return Stated.of(made.query, made.unit, made.budget), Stated.of(made.query, made.unit, more)
+
+
+def with_delta(made: World) -> tuple[Stated, Stated] | None:
+    if set(made.budget) != {"epsilon"} or made.query.columns:  # a plan of sums with delta takes seconds
+        return None
+    more = made.budget | {"delta": 1e-6}
+    return Stated.of(made.query, made.unit, made.budget), Stated.of(made.query, made.unit, more)
+
+
+def fewer_terms(made: World) -> tuple[Stated, Stated] | None:
+    if len(made.terms) == 1:
+        return None
+    kept = [term for term, stays in zip(made.terms, made.rng.permutation(len(made.terms)) > 0, strict=True) if stays]
+    few = replace(made, terms=tuple(kept))
+    return Stated.of(made.query, made.unit, made.budget), Stated.of(few.query, made.unit, made.budget)
+
+
+def fewer_quantiles(made: World) -> tuple[Stated, Stated] | None:
+    if not made.domain.columns:
+        return None
+    column, shares = (
+        next(iter(made.domain.columns)),
+        sorted({float(f"{x:.2g}") for x in made.rng.uniform(0.02, 0.98, 6)}),
+    )
+    few = shares[:1] + [share for share in shares[1:] if made.rng.random() < 0.5]
+    both = (gd.quantiles(made.domain, column, *which) for which in (shares, few))
+    budget = {name: value for name, value in made.budget.items() if name != "delta"}
+    before, after = (Stated.of(query, made.unit, budget).widest() for query in both)
+    return before, after
+
+
+def coarser_steps(made: World) -> tuple[Stated, Stated] | None:
+    names = [name for name in made.query.columns if coarser(made.domain.columns[name]) is not None]
+    if not names:
+        return None
+    columns = {name: coarser(fact) if name in names else fact for name, fact in made.domain.columns.items()}
+    query = gd.query(replace(made.domain, columns=columns), made.query_text)
+    return Stated.of(made.query, made.unit, made.budget), Stated.of(query, made.unit, made.budget)
+
+
+def coarser(fact: BoundedColumn) -> BoundedColumn | None:
+    """Return the same bounds in coarser steps, where there are some."""
+    ends = [fact.low, fact.high, *([] if fact.missing is None else [fact.missing])]
+    times = next((k for k in (10, 5, 3, 2) if all((end / (k * fact.step)).denominator == 1 for end in ends)), None)
+    return None if times is None else replace(fact, step=times * fact.step)
+
+
+def fewer_rows_a_person(made: World) -> tuple[Stated, Stated] | None:
+    unit = made.unit
+    if unit.max_rows == 1:
+        return None
+    few = replace(unit, max_rows=unit.max_rows - 1)
+    return Stated.of(made.query, unit, made.budget), Stated.of(made.query, few, made.budget)
+
+
+CHANGES = (more_budget, with_delta, fewer_terms, fewer_quantiles, coarser_steps, fewer_rows_a_person)
+KEPT = (more_budget,)  # changes that leave the query, the domain and the unit as they are
+
+
+@pytest.mark.parametrize("cases", batches("monotone"), ids=str)
+def test_a_change_for_the_better_makes_nothing_worse(cases: range) -> None:
+    for case in cases:
+        made = world(generator("monotone", case), rows=5, most_cells=8, quick=True)
+        for change in (CHANGES[i] for i in made.rng.permutation(len(CHANGES))):
+            if (pair := change(made)) is not None:
+                found = list(faults(*pair, reshaped=change not in KEPT))
+                assert not found, (
+                    f"case {case}: {change.__name__}: {made.query_text}, {made.unit}, {made.budget}: {found}"
+                )
+                break
+
+
+def test_an_error_in_rows_does_not_depend_on_the_step() -> None:
+    """Of a mean of one step alone, all released integers move by 1, and errors were taken to be in that step."""
+    fine, coarse = (gd.Domain.of(V=gd.bounded(9, 18, step), A=["x", "y"]) for step in (3, 9))
+    before, after = (
+        Stated.of(gd.query(domain, "mean(V); A"), gd.PrivacyUnit(), {"mu": 0.1}) for domain in (fine, coarse)
+    )
+    assert not list(faults(before, after, reshaped=True))
+    assert not list(faults(after, before, reshaped=True))
+
+
+@pytest.mark.xfail(strict=True, reason="issue 46: the intervals of three quantiles are longer than those of nine")
+def test_intervals_of_fewer_quantiles_hold_no_more_rows() -> None:
+    """1,000 rows in 500,001 steps at epsilon 1: what lies inside the released intervals, on average."""
+    rows = np.sort(np.random.default_rng(0).integers(0, 500_000, 1000))
+    few, many = (0.25, 0.5, 0.75), tuple(tenth / 10 for tenth in range(1, 10))
+    inside_few, inside_many = (_rows_inside(rows, shares) for shares in (few, many))
+    assert inside_few <= 1.15 * inside_many
+
+
+def _rows_inside(rows: np.ndarray, shares: tuple[float, ...]) -> float:
+    query = gd.quantiles(gd.Domain.of(V=gd.bounded(0, 500_000)), "V", *shares)
+    mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0).mechanism
+    counts, n = np.bincount(rows, minlength=500_001), len(shares)
+    released = [noise(counts) for noise in mechanism.pool(3, gd.research_rng(1))]
+    low, high = (np.array([one[k * n : (k + 1) * n] for one in released]) for k in (3, 4))
+    return float(((rows >= low[..., None]) & (rows <= high[..., None])).sum(axis=-1).mean())
