@@ -198,7 +198,7 @@ def _publication(place: Place) -> object:
 
 def _bad_output(place: Place) -> object:
     option = _pick(place, ["out", "report", "save"])
-    files = ["nowhere/x.csv", "x.pdf", "x.docx", ".", "domain.toml", "people.csv", "people.ledger"]
+    files = ["nowhere/x.csv", "x.pdf", "x.sas7bdat", "x.docx", ".", "domain.toml", "people.csv", "people.ledger"]
     chosen = {option: place.name(_pick(place, files))}
     return place.command("release", place.name("people.csv"), *place.options(**chosen))
 
