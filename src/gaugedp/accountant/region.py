@@ -158,7 +158,7 @@ class Region:
             z = np.stack([ratios, others, -ratios, -others])[..., None]
             powers = c * z
             terms = np.logaddexp(np.log(c) + _log_phi(powers), _log_phi(-z)) + (log_chances + 2 * np.log(np.abs(z)))
-            terms -= side * _ULPS * (8 + np.abs(log_chances) + np.maximum(powers, 0))
+            terms -= side * _ULPS * (8 + np.abs(log_chances) + np.abs(z) + np.maximum(powers, 0))
             logs = np.logaddexp(terms[::2], terms[1::2])
             over = logs - self._log_bounds[:, None] - side * _ULPS * (8 + self._sizes[:, None])
             far = (ratios - others)[:, None]
