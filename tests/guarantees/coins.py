@@ -74,7 +74,8 @@ def _excess(bounds: RenyiDP, epsilon: float, delta: float, odds: mpmath.mpf) -> 
     spare = 1 - mpmath.mpf(delta)
     above, not_p = (spare / (1 + mpmath.exp(-sign * odds)) for sign in (1, -1))
     p, q = delta + above, above * mpmath.exp(-mpmath.mpf(epsilon))
-    logs = [(mpmath.log(x), mpmath.log(y)) for x, y in ((p, q), (not_p, 1 - q))]
+    rest = not_p + above * -mpmath.expm1(-mpmath.mpf(epsilon)) + delta  # 1 − q
+    logs = [(mpmath.log(x), mpmath.log(y)) for x, y in ((p, q), (not_p, rest))]
     return max(
         _of_order(mpmath.mpf(a), mpmath.mpf(value), coins)
         for a, value in zip(bounds.orders, bounds.values, strict=True)
