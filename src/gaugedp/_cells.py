@@ -187,10 +187,14 @@ def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_nested(column: Any) -> bool:
-    """Return True if most entries of a list are lists themselves. Arrays and columns have a shape instead."""
+    """Return True if most entries of a list, and more than one, are lists themselves.
+
+    So no single entry decides it. Arrays and columns have a shape instead.
+    """
     if hasattr(column, "__array__") or not hasattr(column, "__iter__") or isinstance(column, str | bytes):
         return False
-    return shape_of_most(as_they_are(column)) != ()
+    is_row = [row_of(entry) is not None for entry in column]
+    return sum(is_row) > max(1, len(is_row) / 2)
 
 
 def row_of(entry: Any) -> Sequence[Any] | None:
