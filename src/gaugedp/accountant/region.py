@@ -9,7 +9,6 @@ convex: chords of its edge bound it from inside, and their extensions from outsi
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
