@@ -101,7 +101,8 @@ def read_cells(X: Any) -> np.ndarray:
     """Return a table as floats in its shape; what is no number is NaN, infinity may be in it.
 
     Refused, by the type of an array or a column alone: text and categories, dates and durations, and arrays of complex
-    numbers. Columns of Python objects are read cell by cell, as one cell may have made them so. The shape of a list is that of most entries (`shape_of_most`).
+    numbers. Columns of Python objects are read cell by cell, as one cell may have made them so. The shape of a list is
+    that of most entries (`shape_of_most`).
     """
     columns = columns_of(X)
     if columns is not None:
@@ -191,7 +192,7 @@ def is_nested(column: Any) -> bool:
 
     So no single entry decides it. Arrays and columns have a shape instead.
     """
-    if hasattr(column, "__array__") or not hasattr(column, "__iter__") or isinstance(column, str | bytes):
+    if hasattr(column, "__array__") or not isinstance(column, Sequence) or isinstance(column, str | bytes):
         return False
     is_row = [row_of(entry) is not None for entry in column]
     return sum(is_row) > max(1, len(is_row) / 2)

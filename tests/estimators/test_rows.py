@@ -282,7 +282,7 @@ def test_text_and_categories_are_refused_by_type() -> None:
 
 
 def test_a_list_of_lists_is_no_target() -> None:
-    for target in ([[1.0, 2.0]] * 3, [[1.0]] * 3, np.ones((3, 1))):
+    for target in ([[1.0, 2.0]] * 3, [(1.0, 2.0)] * 3, np.ones((3, 2))):
         with pytest.raises(InvalidRequest):
             read_target(target, 3)
     assert np.isnan(read_target([1.0, [2.0, 3.0], 4.0], 3)).tolist() == [False, True, False]
