@@ -127,7 +127,7 @@ class Region:
             of_small = (math.log(2) + self._log_bounds[0] - np.log1p(c) + odds) / 2
             exponents = np.logaddexp(0, self._log_bounds[0] + np.log(c) - np.log(p)[:, None])
             of_large = np.where(c > 0, np.log(exponents / c), math.inf)
-        return np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST)
+        return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST))
 
     def _around(self, p: Array, rest: Array, ratios: Array) -> tuple[Array, Array]:
         """Return log ratios around `ratios` that are surely inside and outside."""
@@ -234,7 +234,7 @@ class _Edge:
             lines = np.array([[high[:-1], rise * meet], [high[1:], fall * (meet - widths)]])
             tops = lines.sum(axis=1).max(axis=0) + _ULPS * np.abs(lines).sum(axis=(0, 1))
         tops = np.where(rise <= 0, high[:-1], np.where(fall >= 0, high[1:], tops))
-        return np.minimum(np.nan_to_num(tops, nan=1.0, posinf=1.0), 1.0)
+        return np.asarray(np.minimum(np.nan_to_num(tops, nan=1.0, posinf=1.0), 1.0))
 
     def _widths(self) -> Array:
         """Return the differences of p between 0, the points and 1."""
@@ -246,4 +246,4 @@ def _log_phi(u: Array) -> Array:
     """Return log((e^u − 1 − u)/u²)."""
     far = np.abs(u)
     direct = np.where(u > 0, u + np.log1p(-(1 + u) * np.exp(-far)), np.log(np.expm1(-far) + far)) - 2 * np.log(far)
-    return np.where(far < _NEAR, np.log(np.polyval(_SERIES, u)), direct)
+    return np.asarray(np.where(far < _NEAR, np.log(np.polyval(_SERIES, u)), direct))
