@@ -23,7 +23,6 @@ METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
 _AROUND = 20  # places on both sides of the best order at which a curve is read
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
-_FIRST = 1e-300  # an order minus 1 that stands for the order 1
 _NARROW = 1e-3  # relative width of a tight answer that leaves nothing to the others
 _FEW = 32  # different guarantees, up to which each may be asked by itself
 
@@ -203,8 +202,8 @@ def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Reg
     with np.errstate(all="ignore"):  # at huge orders, which say nothing where they overflow
         moments = [side.log_moment_up(orders) for side in (total, reverse)]
     if total.has_first_order:
-        orders = np.concatenate([[_FIRST], orders])
-        moments = [np.concatenate([[_FIRST * guarantee.renyi(1.0)], side]) for side in moments]
+        orders = np.concatenate([[0.0], orders])
+        moments = [np.concatenate([[guarantee.renyi(1.0)], side]) for side in moments]
     known = np.isfinite(moments).any(axis=0)
     return Region(orders[known], np.array(moments)[:, known], guarantee.renyi(math.inf))
 
