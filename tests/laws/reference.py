@@ -172,7 +172,8 @@ def bracket(parts: Sequence[tuple[Law, int]], epsilon: float) -> tuple[float, fl
         order = math.exp(log_order)
         return sum(n * look.log_moment(order) for look, n in looks) + log_kappa(order) - order * epsilon
 
-    best = minimize_scalar(log_bound, bounds=(-9, 9), method="bounded", options={"xatol": 0.02})
+    largest = sum(n * float(np.abs(look.loss).max()) for look, n in looks)  # nothing underflows
+    best = minimize_scalar(log_bound, bounds=(-9, math.log(300 / largest)), method="bounded", options={"xatol": 0.02})
     order, log_delta = math.exp(best.x), min(best.fun, 0.0)
     low, high = (one_end(parts, looks, way, order, log_delta, epsilon) for way in (lower, upper))
     return max(0.0, low * (1 - FLOATS)), min(1.0, high * (1 + FLOATS))
