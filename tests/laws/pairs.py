@@ -97,13 +97,13 @@ def spherical(width: float, dimension: int) -> Law:
         ends = -width * np.cos(angles)
         return Cells(integrals(angles, 1) / whole, integrals(angles, -1) / whole, ends[:-1], ends[1:])
 
-    return Law(-width * np.cos(np.linspace(0, math.pi, 2001)), cut)
+    return Law(-width * np.cos(np.linspace(0, math.pi, 1001)), cut)
 
 
 def normals(mine: Sequence[Any], theirs: Sequence[Any], std: float) -> Law:
     """Mixtures of (weight, centre): P of `mine`, Q of `theirs`, with a loss that grows along the line."""
     centres = [centre for _, centre in (*mine, *theirs)]
-    table = np.linspace(min(centres) - 38 * std, max(centres) + 38 * std, 4001)
+    table = np.linspace(min(centres) - 38 * std, max(centres) + 38 * std, 2001)
 
     def side(parts: Sequence[Any], x: Array) -> tuple[Array, Array]:
         logs = np.array([math.log(w) + (x - c / 2) * c / std**2 for w, c in parts])
@@ -124,7 +124,9 @@ def normals(mine: Sequence[Any], theirs: Sequence[Any], std: float) -> Law:
         x = guess = np.interp(edges, known, table)
         for _ in range(2):  # wherever the cells end, their probabilities and their ends are their own
             at, slope = loss(x)
-            x = guess + np.clip(x - guess + np.clip((edges - at) / slope, -1e9, 1e9), table[0] - table[1], table[1] - table[0])
+            x = guess + np.clip(
+                x - guess + np.clip((edges - at) / slope, -1e9, 1e9), table[0] - table[1], table[1] - table[0]
+            )
         x = np.concatenate([[-np.inf], np.maximum.accumulate(x), [np.inf]])
         ends = np.concatenate([[-np.inf], np.maximum.accumulate(loss(x[1:-1])[0]), [np.inf]])
         return Cells(masses(mine, x), masses(theirs, x), ends[:-1], ends[1:])

@@ -17,7 +17,8 @@ from scipy.optimize import minimize_scalar
 from tests.laws.pairs import Law, atoms
 
 Array = Any
-SIZE = 2**14  # places of a sum
+SIZE = 2**12  # places of a sum
+LEAST = -60.0  # log δ, below which nothing is told apart
 FOLDED = 45.0  # logarithm: so little of a tilted sum lies outside of the window
 FLOAT, FLOATS = 1e-13, 1e-8  # relative, for the rounding of losses, and of probabilities
 
@@ -37,8 +38,9 @@ class Grid(NamedTuple):
 
     def moved(self, step: float) -> float:
         """Return log M(c + `step`)/M(c) for the tilt c."""
-        powers = step * self.losses
-        return float(powers.max()) + math.log(float(self.weights @ np.exp(powers - powers.max())))
+        with np.errstate(divide="ignore"):
+            logs = step * self.losses + np.log(self.weights)
+        return float(logs.max()) + math.log(float(np.exp(logs - logs.max()).sum()))
 
 
 class Look(NamedTuple):
@@ -60,6 +62,12 @@ class Look(NamedTuple):
     def log_moment(self, order: float) -> float:
         logs = self.log_p + order * self.loss
         return float(logs.max()) + math.log(float(np.exp(logs - logs.max()).sum()))
+
+    def change(self, steps: Array, order: float) -> Array:
+        """Return log M(c + step)/M(c) for the tilt c = `order`."""
+        logs = np.multiply.outer(steps, self.loss) + (self.log_p + order * self.loss - self.log_moment(order))
+        top = logs.max(axis=1)
+        return top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
 
     def ends(self, count: int, order: float, log_delta: float) -> tuple[float, float]:
         """Return losses below which, tilted, and above which, as they are, next to nothing lies."""
@@ -151,13 +159,13 @@ class Window(NamedTuple):
 
     @classmethod
     def of(cls, looks: Sequence[tuple[Look, int]], order: float) -> "Window":
-        steps = order * np.geomspace(0.02, 50, 24)
-        at, below, above = (
-            np.array([sum(n * look.log_moment(float(c)) for look, n in looks) for c in orders])
-            for orders in ([order], order - steps, order + steps)
-        )
-        down, top = (at - below - FOLDED) / steps, (above - at + FOLDED) / steps
-        return cls(float(down.max()), float(top.min()), (-float(steps[down.argmax()]), float(steps[top.argmin()])))
+        steps = order * np.geomspace(0.03, 30, 12)
+        ends = [
+            (FOLDED + sum(n * look.change(sign * steps, order) for look, n in looks)) / (sign * steps)
+            for sign in (-1, 1)
+        ]
+        at = int(ends[0].argmax()), int(ends[1].argmin())
+        return cls(float(ends[0][at[0]]), float(ends[1][at[1]]), (-float(steps[at[0]]), float(steps[at[1]])))
 
 
 def log_kappa(order: float) -> float:
@@ -170,28 +178,30 @@ def bracket(parts: Sequence[tuple[Law, int]], epsilon: float) -> tuple[float, fl
 
     def log_bound(log_order: float) -> float:
         order = math.exp(log_order)
-        return sum(n * look.log_moment(order) for look, n in looks) + log_kappa(order) - order * epsilon
+        bound = sum(n * look.log_moment(order) for look, n in looks) + log_kappa(order) - order * epsilon
+        return max(bound, LEAST) + 1e-3 * log_order
 
-    largest = sum(n * float(np.abs(look.loss).max()) for look, n in looks)  # nothing underflows
-    best = minimize_scalar(log_bound, bounds=(-9, math.log(300 / largest)), method="bounded", options={"xatol": 0.02})
-    order, log_delta = math.exp(best.x), min(best.fun, 0.0)
-    low, high = (one_end(parts, looks, way, order, log_delta, epsilon) for way in (lower, upper))
+    best = minimize_scalar(log_bound, bounds=(-9, 9), method="bounded", options={"xatol": 0.1})
+    order, log_delta = math.exp(best.x), max(min(float(best.fun), 0.0), LEAST)
+    windows = [Window.of([look], order) for look in looks]
+    windows.append(Window.of(looks, order))
+    low, high = (one_end(parts, looks, windows, way, order, log_delta, epsilon) for way in (lower, upper))
     return max(0.0, low * (1 - FLOATS)), min(1.0, high * (1 + FLOATS))
 
 
-def one_end(parts: Any, looks: Any, way: Any, order: float, log_delta: float, epsilon: float) -> float:
+def one_end(parts: Any, looks: Any, windows: Any, way: Any, order: float, log_delta: float, epsilon: float) -> float:
     """Return a bound on δ: sums of equal parts first, each on a grid that suits it, and then all of them together."""
     laws, lost = [], 0.0
-    for (law, n), (look, _) in zip(parts, looks, strict=True):
+    for (law, n), (look, _), window in zip(parts, looks, windows, strict=False):
         whole = law
         if n > 1:
-            window, ends = Window.of([(look, n)], order), look.ends(n, order, log_delta)
+            ends = look.ends(n, order, log_delta)
             span = max((window.high - window.low) / SIZE, (ends[1] - ends[0]) / SIZE, 1e-12)
             anchor, span = (0.0, span) if law.span is None else (law.losses[0], law.span / max(1, law.span // span))
             total = Sum.of([(way(law, float(anchor), span, ends, order), n)], window)
             whole, lost = total.as_law(order), lost + total.lost + 1e-19 * len(total.grid.weights)
         laws.append((whole, Look.of(whole).ends(1, order, log_delta)))
-    window = Window.of(looks, order)
+    window = windows[-1]
     span = max((window.high - window.low) / SIZE, *((b - a) / SIZE / 2 for _, (a, b) in laws), 1e-12)
     total = Sum.of([(way(law, 0.0, span, ends, order), 1) for law, ends in laws], window)
     sign = 1 if way is upper else -1

@@ -33,6 +33,7 @@ _SHORT, _SHORTER = 2**15, 2**9  # nodes of a line, beyond which the losses of a 
 _HANDFUL = 16  # releases, up to which the sums are the quicker where no lower bound is asked for
 _STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
 _AROUND = np.linspace(-1, 1, 49)  # strides
+_UNKNOWN = Bracket(-math.inf, math.inf)
 _LITTLE = 2.0**-30  # relative, between two ε that tell a slope
 _LARGER, _DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
 _SPREAD = 1e-6  # of δ, with which padding may exceed what the lower end allows for
@@ -62,15 +63,18 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
-    best, largest = Certified(start, 0.0), math.inf
-    few = _few(total, order, start, math.log(delta))
+    few, best = _few(total, order, start, math.log(delta)), Certified(start, 0.0)
     if few is not None:
         best = solved(few, math.log(delta), start)
-        if best.low > _NARROW * best.high:
-            return best
+    return best if best.low > _NARROW * best.high else _by_lines(total, math.log(delta), order, best)
+
+
+def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> Certified:
+    """Return what is left of the bracket of ε after some contours, each at an order that the one before suggests."""
+    largest, start = math.inf, best.high
     for _ in range(_TRIES):
-        contour = _contour(total, order, start, math.log(delta))
-        bracket = _solved_line(contour, math.log(delta), start)
+        contour = _contour(total, order, start, log_delta)
+        bracket = _solved_line(contour, log_delta, start)
         best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
         if contour.padding and bracket.low > _NARROW * bracket.high:
             break
@@ -111,13 +115,13 @@ def tight_delta(
     if at_order < max(-700.0, log_of(least)):  # no float is below e^−700
         return _exponentials(Bracket(-math.inf, at_order))
     few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER, with_low)
-    first = few.log_delta(epsilon) if few else Bracket(-math.inf, math.inf)
+    first = few.log_delta(epsilon) if few else _UNKNOWN
     if few and (first.high - first.low < 1 - _NARROW or not with_low):
         return _exponentials(first)
     return _exponentials(_refined(total, order, epsilon, min(at_order, first.high, 0.0), first))
 
 
-def _refined(total: Total, order: float, epsilon: float, log_delta: float, best: Bracket) -> Bracket:
+def _refined(total: Total, order: float, epsilon: float, log_delta: float, best: Bracket = _UNKNOWN) -> Bracket:
     """Return what is left of the bracket after as many tries as a better guess of δ needs, or a better order."""
     for _ in range(_TRIES):
         contour = _contour(total, order, epsilon, log_delta)

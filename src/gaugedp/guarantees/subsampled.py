@@ -83,6 +83,11 @@ class SubsampledGaussian(Guarantee):
         return not self._is_faint
 
     @property
+    def pair_is_least(self) -> bool:  # type: ignore[override]
+        """The same: who is in the sample is seen in the pair of faint noise."""
+        return not self._is_faint
+
+    @property
     def _is_faint(self) -> bool:
         return self.noise_multiplier < _FAINT and self.rate < 1
 
