@@ -8,7 +8,7 @@ import gaugedp.guarantees as g
 from gaugedp.errors import InvalidRequest
 
 PADDED = 1e-3  # of δ, by which a line that had to be padded is above
-CASES = [(n, rate, std) for std in (0.049, 0.02, 0.005) for rate in (0.2, 1e-6, 0.9) for n in (1, 2, 10)]
+CASES = [(1, 0.9, 0.02), (2, 0.2, 0.049), (10, 1e-6, 0.02), (10, 0.2, 0.005), (2, 0.9, 0.005)]
 
 
 def mixture(n: int, rate: float, std: float, epsilon: float, mu: float = 0.0) -> mpf:

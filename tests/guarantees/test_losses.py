@@ -8,11 +8,11 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
 from mpmath import mpf
 
 from gaugedp.accountant.loss import PrivacyLoss
 from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
-from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss

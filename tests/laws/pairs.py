@@ -152,7 +152,9 @@ def sampled(law: Law, rate: float) -> Law:
         return np.logaddexp(math.log1p(-rate), math.log(rate) + loss)
 
     def cut(edges: Array) -> Cells:
-        p, q, low, high = law.cut(np.log1p(np.maximum(np.expm1(np.minimum(edges, 600)) / rate, -1 + 1e-300)))
+        with np.errstate(divide="ignore"):
+            back = np.log1p(np.maximum(np.expm1(np.minimum(edges, 600)) / rate, -1))
+        p, q, low, high = law.cut(back)
         return Cells((1 - rate) * q + rate * p, q, moved(low), moved(high))
 
     return Law(moved(law.losses), cut)

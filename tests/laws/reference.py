@@ -1,14 +1,14 @@
 """A second accountant, which shares nothing with the library: a lower and an upper bound on δ.
 
-The outcomes of each dominating pair (P, Q) are cut into cells of privacy losses. *Upper*: a cell is split between its
-ends, with its probability under P and Q kept, which can only raise the profile (Jensen). *Lower*: a cell is one outcome,
+The outcomes of each dominating pair (P, Q) are cut into cells of losses. *Upper*: a cell is split between its ends,
+with its probability under P and Q kept, which can only raise the profile (Jensen). *Lower*: a cell is one outcome,
 which is post-processing, and its loss is then lowered to the grid. Sums are computed by a Fourier transform of tilted
-probabilities. Whatever that loses or folds is bounded in the sum of the tilted probabilities, and counts against both
-ends: the integrand (1 − e^(−x))·e^(−cx) is at most κ(c).
+probabilities. What that loses or folds is bounded in the sum of these, and counts against both ends: the integrand
+(1 − e^(−x))·e^(−cx) is at most κ(c).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +44,6 @@ class Grid(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A few merged cells: losses, and log P."""
-
     loss: Array
     log_p: Array
     low: Array
@@ -184,28 +182,26 @@ def bracket(parts: Sequence[tuple[Law, int]], epsilon: float) -> tuple[float, fl
     best = minimize_scalar(log_bound, bounds=(-9, 9), method="bounded", options={"xatol": 0.1})
     order, log_delta = math.exp(best.x), max(min(float(best.fun), 0.0), LEAST)
     windows = [Window.of([look], order) for look in looks]
-    windows.append(Window.of(looks, order))
-    low, high = (one_end(parts, looks, windows, way, order, log_delta, epsilon) for way in (lower, upper))
-    return max(0.0, low * (1 - FLOATS)), min(1.0, high * (1 + FLOATS))
 
+    def one_end(way: Callable[..., Grid], sign: int) -> float:
+        """Return a bound on δ: sums of equal parts first, each on a grid that suits it, and then all of them."""
+        laws, lost = [], 0.0
+        for (law, n), (look, _), window in zip(parts, looks, windows, strict=True):
+            summed = law
+            if n > 1:
+                ends = look.ends(n, order, log_delta)
+                span = max((window.high - window.low) / SIZE, (ends[1] - ends[0]) / SIZE, 1e-12)
+                anchor, span = (0.0, span) if law.span is None else (law.losses[0], law.span / max(1, law.span // span))
+                total = Sum.of([(way(law, float(anchor), span, ends, order), n)], window)
+                summed, lost = total.as_law(order), lost + total.lost + 1e-19 * len(total.grid.weights)
+            laws.append((summed, Look.of(summed).ends(1, order, log_delta)))
+        window = Window.of(looks, order)
+        span = max((window.high - window.low) / SIZE, *((b - a) / SIZE / 2 for _, (a, b) in laws), 1e-12)
+        total = Sum.of([(way(law, 0.0, span, ends, order), 1) for law, ends in laws], window)
+        gaps = np.maximum(total.grid.losses - epsilon + sign * FLOAT * (1 + epsilon), 0.0)
+        finite_part = float((-np.expm1(-gaps) * np.exp(-order * gaps)) @ total.grid.weights)
+        finite_part += sign * math.exp(log_kappa(order)) * (lost + total.lost)
+        bound = total.grid.infinite + math.exp(min(total.grid.log_moment - order * epsilon, 600)) * finite_part
+        return min(1.0, max(0.0, bound * (1 + sign * FLOATS)))
 
-def one_end(parts: Any, looks: Any, windows: Any, way: Any, order: float, log_delta: float, epsilon: float) -> float:
-    """Return a bound on δ: sums of equal parts first, each on a grid that suits it, and then all of them together."""
-    laws, lost = [], 0.0
-    for (law, n), (look, _), window in zip(parts, looks, windows, strict=False):
-        whole = law
-        if n > 1:
-            ends = look.ends(n, order, log_delta)
-            span = max((window.high - window.low) / SIZE, (ends[1] - ends[0]) / SIZE, 1e-12)
-            anchor, span = (0.0, span) if law.span is None else (law.losses[0], law.span / max(1, law.span // span))
-            total = Sum.of([(way(law, float(anchor), span, ends, order), n)], window)
-            whole, lost = total.as_law(order), lost + total.lost + 1e-19 * len(total.grid.weights)
-        laws.append((whole, Look.of(whole).ends(1, order, log_delta)))
-    window = windows[-1]
-    span = max((window.high - window.low) / SIZE, *((b - a) / SIZE / 2 for _, (a, b) in laws), 1e-12)
-    total = Sum.of([(way(law, 0.0, span, ends, order), 1) for law, ends in laws], window)
-    sign = 1 if way is upper else -1
-    gaps = np.maximum(total.grid.losses - epsilon + sign * FLOAT * (1 + epsilon), 0.0)
-    finite_part = float((-np.expm1(-gaps) * np.exp(-order * gaps)) @ total.grid.weights)
-    finite_part += sign * math.exp(log_kappa(order)) * (lost + total.lost)
-    return total.grid.infinite + math.exp(min(total.grid.log_moment - order * epsilon, 600)) * finite_part
+    return one_end(lower, -1), one_end(upper, 1)
