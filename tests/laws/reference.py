@@ -24,8 +24,6 @@ FLOAT, FLOATS = 1e-13, 1e-8  # relative, for the rounding of losses, and of prob
 
 
 class Grid(NamedTuple):
-    """Weights under P, tilted, at anchor, anchor + span, …; with log M, and P of an infinite loss."""
-
     anchor: float
     span: float
     weights: Array
@@ -37,7 +35,6 @@ class Grid(NamedTuple):
         return self.anchor + self.span * np.arange(len(self.weights))
 
     def moved(self, step: float) -> float:
-        """Return log M(c + `step`)/M(c) for the tilt c."""
         with np.errstate(divide="ignore"):
             logs = step * self.losses + np.log(self.weights)
         return float(logs.max()) + math.log(float(np.exp(logs - logs.max()).sum()))
@@ -62,7 +59,6 @@ class Look(NamedTuple):
         return float(logs.max()) + math.log(float(np.exp(logs - logs.max()).sum()))
 
     def change(self, steps: Array, order: float) -> Array:
-        """Return log M(c + step)/M(c) for the tilt c = `order`."""
         logs = np.multiply.outer(steps, self.loss) + (self.log_p + order * self.loss - self.log_moment(order))
         top = logs.max(axis=1)
         return top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
@@ -119,8 +115,6 @@ def lower(law: Law, anchor: float, span: float, ends: tuple[float, float], order
 
 
 class Sum(NamedTuple):
-    """A sum of losses in a window: as a grid, with a bound on all that its tilted weights may miss or have too much."""
-
     grid: Grid
     lost: float
 
@@ -149,8 +143,6 @@ class Sum(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Where a tilted sum lies but for e^(−FOLDED), by Chernoff at two steps from the order."""
-
     low: float
     high: float
     steps: tuple[float, float]
@@ -194,6 +186,8 @@ def bracket(parts: Sequence[tuple[Law, int]], epsilon: float) -> tuple[float, fl
                 anchor, span = (0.0, span) if law.span is None else (law.losses[0], law.span / max(1, law.span // span))
                 total = Sum.of([(way(law, float(anchor), span, ends, order), n)], window)
                 summed, lost = total.as_law(order), lost + total.lost + 1e-19 * len(total.grid.weights)
+                if not summed.cut(np.zeros(1)).p[:-1].any():  # all is below the floats: nothing is shown
+                    return max(0.0, float(sign))
             laws.append((summed, Look.of(summed).ends(1, order, log_delta)))
         window = Window.of(looks, order)
         span = max((window.high - window.low) / SIZE, *((b - a) / SIZE / 2 for _, (a, b) in laws), 1e-12)
