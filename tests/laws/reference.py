@@ -103,7 +103,7 @@ def lower(law: Law, anchor: float, span: float, ends: tuple[float, float], order
     a, b = (math.floor((end - anchor) / span) for end in ends)
     cells = law.cut(anchor + span * (np.arange(a, b + 2) + 0.5))
     loss = cells.loss - anchor
-    kept = (cells.p > 0) & (loss >= a * span) & (loss < np.inf)
+    kept = (cells.p > 0) & (loss >= (a - 1) * span) & (loss < np.inf)
     infinite, p = float(cells.p[(loss == np.inf) & (cells.q == 0)].sum()), cells.p[kept]
     loss = loss[kept] - FLOAT * (span + abs(anchor) + np.abs(loss[kept]))
     sizes = np.exp(np.log(p) + order * (loss - loss.max()))
