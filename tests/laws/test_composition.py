@@ -208,10 +208,10 @@ def test_losses_that_coincide(whole: g.Guarantee, epsilon: float) -> None:
     check_delta(whole, list(whole.components()), epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4.3])
+@pytest.mark.parametrize("epsilon", [0.5, 1.3])
 def test_laplace_scales_that_coincide(epsilon: float) -> None:
-    """The largest losses are 1, 2.5 and 4: two of the second are as much as one of both others."""
-    whole = g.LaplaceLoss(1) + 2 * g.LaplaceLoss(0.4) + g.LaplaceLoss(0.25)
+    """The largest losses are 1/4, 5/8 and 1: two of the second are as much as one of both others."""
+    whole = 2 * g.LaplaceLoss(4) + 2 * g.LaplaceLoss(1.6) + 2 * g.LaplaceLoss(1)
     check_delta(whole, list(whole.components()), epsilon)
 
 
