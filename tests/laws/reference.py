@@ -18,8 +18,7 @@ from tests.laws.pairs import Law, atoms
 
 Array = Any
 SIZE = 2**12  # places of a sum
-LEAST = -60.0  # log δ, below which nothing is told apart
-FOLDED = 45.0  # logarithm: so little of a tilted sum lies outside of the window
+LEAST, FOLDED = -60.0, 45.0  # log δ that counts as 0; so little, as e^−45, of a tilted sum is outside of its window
 FLOAT, FLOATS = 1e-13, 1e-8  # relative, for the rounding of losses, and of probabilities
 
 
