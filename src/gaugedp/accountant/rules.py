@@ -81,7 +81,7 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
 def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     closed = guarantee.exact_epsilon(delta)
     if closed is not None:
-        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
+        return Bound(closed, "tight", _certified(guarantee, closed * (1 - 1e-9) - 1e-11))
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
@@ -92,7 +92,12 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     for total in totals[1:]:
         if not _is_enough(total, delta, bracket.high):
             bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta)))
-    return Bound(bracket.high, "tight", bracket.low)
+    return Bound(bracket.high, "tight", _certified(guarantee, bracket.low))
+
+
+def _certified(guarantee: Part, low: float) -> float:
+    """Return the lower end, or 0 where the pair of a part is larger than its mechanism's own: see `Bound`."""
+    return max(0.0, low) if all(part.pair_is_least for part, _ in guarantee.components()) else 0.0
 
 
 def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
@@ -133,7 +138,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
         least = 0.0 if total.impossible else best.low
         finite = tight_delta(total, epsilon, least=least) if epsilon < total.largest else Certified(0.0, 0.0)
         best = Certified(*map(max, best, _with_impossible(total, finite)))
-    return Bound(best.high, "tight", best.low)
+    return Bound(best.high, "tight", _certified(guarantee, best.low))
 
 
 def _with_impossible(total: Total, finite: Certified) -> Certified:
