@@ -191,12 +191,8 @@ def _without(desk: Desk, suffix: str, missing: str) -> str:
 @pytest.mark.parametrize("missing", ["SEX", "AGE", "PAY"])
 def test_a_missing_column(desk: Desk, missing: str, suffix: str) -> None:
     table = _without(desk, suffix, missing)
-    check_refused(
-        desk,
-        f"There is no column '{missing}', which the domain describes.",
-        "from Excel may have semicolons",
-        table=table,
-    )
+    advice = "from Excel may have semicolons" if suffix == "csv" else "Check the spelling."
+    check_refused(desk, f"There is no column '{missing}', which the domain describes.", advice, table=table)
 
 
 def test_a_missing_person_column(desk: Desk) -> None:
