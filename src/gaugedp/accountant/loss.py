@@ -58,6 +58,15 @@ class Lattice(NamedTuple):
     times: int
 
 
+def common_span(spans: Iterable[Fraction]) -> Fraction:
+    """Return the largest number of which all `spans` are multiples."""
+    return reduce(_common_divisor, spans, Fraction(0))
+
+
+def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
+    return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
+
+
 class PrivacyLoss(ABC):
     """Independent privacy losses of one kind: one row of parameters each, and how often it occurs.
 
