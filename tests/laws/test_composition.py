@@ -215,11 +215,17 @@ def test_losses_that_coincide(whole: g.Guarantee, epsilon: float) -> None:
     check_delta(whole, list(whole.components()), epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.3])
-def test_laplace_scales_that_coincide(epsilon: float) -> None:
-    """The largest losses are 1/4, 5/8 and 1: two of the second are as much as one of both others."""
-    whole = 2 * g.LaplaceLoss(4) + 2 * g.LaplaceLoss(1.6) + 2 * g.LaplaceLoss(1)
+@pytest.mark.parametrize("others", [g.ApproxDP(0, 0), g.RandomizedResponseLoss(1), 2 * g.PureDP(0.5)], ids=repr)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.3])
+def test_laplace_scales_that_coincide(epsilon: float, others: g.Guarantee) -> None:
+    """The largest losses are 1/2, 1 and 2, powers of 2 as no others stay whole: 2 + 2/2 is as much as 3.
+
+    Scales that are hardly others have sums that are all different, and the same δ.
+    """
+    whole = 4 * g.LaplaceLoss(2) + 6 * g.LaplaceLoss(1) + 2 * g.LaplaceLoss(0.5) + others
+    apart = 4 * g.LaplaceLoss(2) + 6 * g.LaplaceLoss(1 + 1e-11) + 2 * g.LaplaceLoss(0.5) + others
     check_delta(whole, list(whole.components()), epsilon)
+    assert math.isclose(whole.delta(epsilon), apart.delta(epsilon), rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(
