@@ -24,7 +24,7 @@ from tests.laws.references import constrained, hinge, huber, least_hinge, top_pa
 class Model:
     """An estimator with its own parameters; `shown` is compared with `counterpart`, both of one shape.
 
-    `label` tells entries of one estimator apart. Entries that need delta above 0 are not `pure`.
+    `label` tells entries of one estimator apart.
     `slack` is how many times the tolerance random data may take, where steps end just before the minimum, or a row next
     to the edge of a bin counts in the other one.
     """
@@ -35,7 +35,6 @@ class Model:
     counterpart: Callable[[Data], np.ndarray]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
-    pure: bool = True
     slack: float = 1.0
 
     def __str__(self) -> str:
@@ -204,7 +203,7 @@ MODELS = (
     Model("LinearSVC", ("balanced", "rare"), hinge, least_hinge),
     Model("GaussianNB", CLASSES, probabilities, _bayes),
     Model("Mean", ("columns", "columns with gaps"), attributes("mean_"), lambda data: _clipped(data).mean(axis=0)),
-    Model("SparseMean", ("sparse mean",), attributes("mean_"), _largest, pure=False),
+    Model("SparseMean", ("sparse mean",), attributes("mean_"), _largest),
     Model("StandardScaler", ("columns", "columns with gaps"), attributes("mean_", "var_"),
           _columns_of(preprocessing.StandardScaler(), "mean_", "var_")),
     Model("SimpleImputer", ("columns", "columns with gaps"), attributes("statistics_"),
