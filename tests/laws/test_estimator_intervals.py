@@ -15,7 +15,7 @@ from gaugedp import estimators
 
 LAW = "estimator_intervals"
 FALSE_ALARM = 1e-3  # of all batches of a run together, if intervals held at exactly their level
-FITS = 6  # of each kind in a case
+FITS = 4  # of each kind in a case
 LEVELS = (0.8, 0.9, 0.95)
 
 Asked = dict[str, Any]
@@ -71,10 +71,10 @@ def sparse_mean(rng: Generator, level: float, asked: Asked) -> bool:
 
 def _scores(rng: Generator, level: float, asked: Asked, kind: str, name: str) -> bool:
     of = model_data.classes if kind == "balanced" else model_data.regression
-    data = of(kind, rng, (20_000, 2))
+    data = of(kind, rng, (6_000, 2))
     start = {key: value for key, value in asked.items() if key != "epsilon"} | {"epsilon": 10.0}
     model = getattr(estimators, name)(**data.facts, **start).fit(data.rows[:300], data.target[:300])
-    sample = rng.choice(np.arange(300, 20_000), 400, replace=False)
+    sample = rng.choice(np.arange(300, 6_000), 400, replace=False)
     report = estimators.score_report(
         model, data.rows[sample], data.target[sample], epsilon=asked["epsilon"], level=level,
         neighbours=asked["neighbours"], random_state=asked["random_state"],

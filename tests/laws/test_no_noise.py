@@ -78,10 +78,17 @@ def rows_of(made: World, term: str) -> pd.DataFrame:
     return oracle.frame(replace(made, terms=(term,) if term.startswith(oracle.QUANTILES) else others))
 
 
+def in_order(terms: tuple[str, ...]) -> list[str]:
+    """Return terms in the order of their answers: those that share noise stay together, where the first of them is."""
+    others = [term for term in terms if not term.startswith(oracle.QUANTILES)]
+    ordered = [[term] if term.startswith(oracle.QUANTILES) else others * (term == others[0]) for term in terms]
+    return [term for together in ordered for term in together]
+
+
 def faults(made: World, values: np.ndarray) -> Iterator[str]:
     """Yield the answers that are not those of pandas: to 1e-3, or for standard deviations a thousandth of the range."""
     start = 0
-    for term in made.terms:
+    for term in in_order(made.terms):
         is_quantile = term.startswith(oracle.QUANTILES)
         count = gd.query(made.domain, term).n_answers
         table = rows_of(made, term)
