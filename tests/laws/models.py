@@ -215,8 +215,8 @@ MODELS = (
           _top),
     Model("LowRankCovariance", ("columns",), attributes("covariance_"), _covariance, {"rank": 2}),
     Model("MatrixCompletion", ("ratings",), attributes("mean_"), lambda data: np.array([np.mean(data.target)])),
-    Model("LogisticRegression", ("balanced",), _score_gaps, lambda data: np.zeros(4), {}, "scored"),
-    Model("LinearRegression", ("symmetric",), _score_gaps, lambda data: np.zeros(2), {}, "scored"),
+    Model("LogisticRegression", ("balanced",), _score_gaps, lambda _: np.zeros(4), {}, "scored"),
+    Model("LinearRegression", ("symmetric",), _score_gaps, lambda _: np.zeros(2), {}, "scored"),
 )  # fmt: skip
 
 # -- what fails today ------------------------------------------------------------------------------------
