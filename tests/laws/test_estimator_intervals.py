@@ -16,7 +16,7 @@ from gaugedp import estimators
 LAW = "estimator_intervals"
 FALSE_ALARM = 1e-3  # of all batches of a run together, if intervals held at exactly their level
 FITS = 4  # of each kind in a case
-LEVELS = (0.8, 0.9, 0.95)
+LEVELS = (0.95, 0.9, 0.8)  # a width that is halved shows most at the first
 
 Asked = dict[str, Any]
 Generator = np.random.Generator
@@ -103,12 +103,13 @@ def held(kind: Callable[..., bool], cases: range, level: float, **facts: Any) ->
     """Yield whether intervals of a kind hold, with guarantees that vary from fit to fit."""
     for case in cases:
         rng = generator(f"{LAW} {kind.__name__}", case)
-        for fit in range(FITS):
+        n_fits = FITS * (3 if kind is mean else 1)  # its fits are the cheapest
+        for fit in range(n_fits):
             asked = {
                 "epsilon": float(rng.choice([0.5, 1.0, 3.0, 10.0])),
                 "delta": float(rng.choice([0.0, 1e-6])),
                 "neighbours": str(rng.choice(["replace", "add_remove"])),
-                "random_state": case * FITS + fit,
+                "random_state": case * n_fits + fit,
             }
             yield kind(rng, level, asked, **facts)
 
