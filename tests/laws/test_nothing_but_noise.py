@@ -161,18 +161,19 @@ def published(answer: gd.Release, ledger: gd.Ledger, folder: Path) -> dict[str, 
 def check(make: Any, made: World, other: World, words: str) -> None:
     """Insist that what `make` publishes of two worlds differs by what noise explains."""
     one, two = make(made, SEEDS[0]), make(other, SEEDS[0])
-    assert not (found := differences(one, two, [make(made, seed) for seed in SEEDS[1:]])), f"{words}: {found}"
+    assert not (found := differences(one, two, [make(made, SEEDS[1])])), f"{words}: {found}"
 
 
 @pytest.mark.parametrize("cases", batches("nothing_but_noise", 5), ids=str)
 def test_releases_publish_nothing_but_noise(cases: range, tmp_path: Path) -> None:
     def make(made: World, seed: int) -> dict[str, Any]:
         ledger, rng = _ledger(made.budget), gd.research_rng(seed)
-        answer = gd.release(made.query, made.table("csv", tmp_path), ledger=ledger, rng=rng, **tiny(made))
+        answer = gd.release(plan.query, made.table("csv", tmp_path), ledger=ledger, rng=rng, planned=plan)
         return published(answer, ledger, tmp_path)
 
     for case in cases:
         made = world(generator("nothing_but_noise", case), most_cells=8, quick=True)
+        plan = gd.plan(made.query, made.unit, **tiny(made))
         check(make, made, with_other_rows(made), f"case {case}: {made}")
 
 
