@@ -153,7 +153,7 @@ def _type_name(kind: Any) -> str:
     names = {
         pa.int8(): "smallint", pa.int16(): "smallint", pa.int32(): "integer", pa.int64(): "bigint",
         pa.uint64(): "numeric", pa.float32(): "real", pa.float64(): "double precision", pa.bool_(): "boolean",
-        pa.date32(): "date",
+        pa.date32(): "date", pa.timestamp("us"): "timestamp", pa.time64("us"): "time",
     }  # fmt: skip
     if pa.types.is_decimal(kind):
         return f"numeric({kind.precision}, {kind.scale})"

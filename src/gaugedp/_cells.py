@@ -1,6 +1,7 @@
 """Tables in memory, read a cell at a time: no cell decides how another is read, or what is refused."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -14,6 +15,7 @@ from gaugedp.errors import InvalidRequest
 NUMERIC, TIMES = "biuf", "mM"  # NumPy's kinds of numbers, and of durations and dates
 _NUMBERS = Real | Decimal | str | bytes | np.bool_
 _WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them beside a text
+_TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary.*")  # names of types
 _DEPTH = 2  # a list of matrices has cells so far below its entries
 
 
@@ -98,13 +100,15 @@ def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
 def read_cells(X: Any) -> np.ndarray:
     """Return a table as floats in its shape; what is no number is NaN, infinity may be in it.
 
-    Refused, by the type of an array of NumPy or of a column of pandas alone: dates and durations, and arrays of complex
-    numbers. Other types may hang on one cell, and decide nothing: a list has none but those of its entries, and Polars
-    takes that of the first. The shape of a list is that of most entries (`shape_of_most`).
+    Refused, by the type of an array or a column alone: text and categories, dates and durations, and arrays of complex
+    numbers. Columns of Python objects are read cell by cell, as one cell may have made them so. The shape of a list is
+    that of most entries (`shape_of_most`).
     """
     columns = columns_of(X)
     if columns is not None:
         return _read_frame(X, columns)
+    if is_text(X):
+        raise _text("The table")
     if kind_of(X) in TIMES:
         raise dated("The table")
     if kind_of(X) == "c":
@@ -119,6 +123,16 @@ def kind_of(column: Any) -> str:
     return "O" if kind == "c" and not isinstance(column, np.ndarray) else kind
 
 
+def is_text(column: Any) -> bool:
+    """Return True if an array or column holds text or categories, judging by its type alone."""
+    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    return getattr(dtype, "kind", "") in ("U", "S") or bool(_TEXT.fullmatch(str(dtype)))
+
+
+def _text(what: str) -> InvalidRequest:
+    return InvalidRequest(f"{what} holds text.", "Give numbers: encode categories first, such as with 0 and 1.")
+
+
 def dated(what: str) -> InvalidRequest:
     """Return the refusal of dates and durations, which floats would count in nanoseconds."""
     return InvalidRequest(
@@ -131,6 +145,8 @@ def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
         return np.asarray(X.to_numpy(dtype=float, na_value=math.nan))
     table = np.empty(X.shape)
     for place, (name, column) in enumerate(columns):
+        if is_text(column):
+            raise _text(f"The column {str(name)!r}")
         if kind_of(column) in TIMES:
             raise dated(f"The column {str(name)!r}")
         table[:, place] = numbers(cells_of(column))
@@ -169,6 +185,17 @@ def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
     if row is None or len(row) != shape[0]:
         return np.full(shape, math.nan)
     return [_in_shape(cell, shape[1:]) for cell in row]
+
+
+def is_nested(column: Any) -> bool:
+    """Return True if most entries of a list, and more than one, are lists themselves.
+
+    So no single entry decides it. Arrays and columns have a shape instead.
+    """
+    if hasattr(column, "__array__") or not isinstance(column, Sequence) or isinstance(column, str | bytes):
+        return False
+    is_row = [row_of(entry) is not None for entry in column]
+    return sum(is_row) > max(1, len(is_row) / 2)
 
 
 def row_of(entry: Any) -> Sequence[Any] | None:

@@ -11,16 +11,13 @@ from typing import Any
 
 from gaugedp.errors import InvalidRequest
 
-_ENDINGS = {
-    ".csv", ".tsv", ".json", ".jsonl", ".html", ".toml", ".yaml", ".pdf", ".png", ".docx", ".pkl", ".joblib",
-    ".xlsx", ".xls", ".ods", ".parquet", ".feather", ".arrow", ".sav", ".dta", ".zip", ".gz", ".bz2", ".xz", ".zst",
-}  # fmt: skip
+_ALSO = {".html": (".htm",), ".csv": (".txt",)}  # other endings of a format
 
 
 def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written.") -> None:
-    """Refuse a name that guarantees another format than `kind`, such as ".csv"."""
+    """Refuse a name with another ending than `kind`, such as ".csv"; one without an ending is taken."""
     ending = Path(path).suffix.lower()
-    if ending in _ENDINGS and ending != kind:
+    if ending not in ("", kind, *_ALSO.get(kind, ())):
         raise InvalidRequest(
             f"{str(path)!r} would be no {ending} file: what is written there is {kind.removeprefix('.').upper()}.",
             f"Give a name that ends in {kind}.",

@@ -1,4 +1,4 @@
-"""The six exceptions. Each builds one message: what is wrong, what to do, and what was not done."""
+"""The six exceptions and one warning. An exception says what is wrong, what to do, and what was not done."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -47,6 +47,10 @@ class LedgerRefused(GaugedpError):
     """The ledger does not allow the request: budget, identity, lock, damage or disk."""
 
     exit_code = 3
+
+
+class NotDurable(UserWarning):
+    """A ledger that a restart or a power cut may lose."""
 
 
 class MissingExtra(GaugedpError, ImportError):

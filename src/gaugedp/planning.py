@@ -278,10 +278,14 @@ def _finite(widths: list[float] | None) -> list[float | None] | None:
     return None if widths is None else [width if math.isfinite(width) else None for width in widths]
 
 
+def half_widths(term: dict[str, Any]) -> list[float]:
+    """Return the half-widths that are shown of a row of `Plan.terms`: individual and simultaneous."""
+    return term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
+
+
 def worth(term: dict[str, Any]) -> list[str]:
     """Return what an answer of a row of `Plan.terms` may be off by, each alone and all at once, in words."""
-    widths = term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
-    return [f"±{readable(width)}" for width in widths]
+    return [f"±{readable(width)}" for width in half_widths(term)]
 
 
 def plan(

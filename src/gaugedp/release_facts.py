@@ -18,6 +18,7 @@ from gaugedp.tables.aggregate import Rows
 from gaugedp.trees import nesting
 
 _ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
+_LEAST_WIDTH = 1e-200  # of an interval; a stored release holds none below 1e-250
 _COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
 
 
@@ -104,7 +105,7 @@ def spread(chosen_plan: Plan) -> dict[str, Any]:
     noise, query = chosen_plan.mechanism, chosen_plan.query
 
     def sizes(of_answers: np.ndarray) -> Folded:
-        return fold(for_released(query.estimates, query.widths_in_units(of_answers)))
+        return fold(for_released(query.estimates, _told(query.widths_in_units(of_answers))))
 
     deviations = sizes(np.sqrt(noise.variances))
     if all(estimate.ends for estimate in query.estimates):
@@ -114,5 +115,10 @@ def spread(chosen_plan: Plan) -> dict[str, Any]:
     widths = {"single": single, "simultaneous": at_once}
     for level in LEVELS[:-1]:
         for kind, curves in chosen_plan.curves(level).items():
-            widths.setdefault(kind, {})[str(level)] = fold(curves.T.ravel())
+            widths.setdefault(kind, {})[str(level)] = fold(_told(curves.T.ravel()))
     return {"widths": widths, "deviations": deviations}
+
+
+def _told(widths: np.ndarray) -> np.ndarray:
+    """Return widths, the smallest rounded up to what a stored release may hold (`Release.from_json`)."""
+    return np.where(widths > 0, np.maximum(widths, _LEAST_WIDTH), widths)

@@ -62,6 +62,8 @@ def release(
     on_stage("plan")
     check_kinds(query, table, ledger)
     steps = check(processing, query)
+    if not isinstance(noise, Prepared | None):
+        raise InvalidRequest("noise was not prepared by a mechanism.", "Give what mechanism.pool(1) returns, or None.")
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
     chosen_plan = _planned(query, table, planned_by, (epsilon, delta, rho, mu))
     stream = system_rng() if rng is None else rng

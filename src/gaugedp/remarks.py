@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn, Categories
+from gaugedp.attributes import OTHER, Attribute, BoundedColumn, Categories
 from gaugedp.queries import Workload
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term
@@ -77,7 +77,9 @@ def _about_counts(question: Workload, sides: Sequence[np.ndarray]) -> Iterator[s
             yield f"All counts of {term.text} may be 0, by simultaneous intervals. {_COMPARE}"
     above = {name: _above(question, pairs, name) for name in question.attributes}
     for name, sure in above.items():
-        if isinstance(attribute := question.domain.attribute(name), Categories):
+        attribute = question.domain.attribute(name)
+        yield from _about_other(name, attribute, sure)
+        if isinstance(attribute, Categories):
             yield from _about_categories(name, attribute, sure[: attribute.n_inside])
 
 
@@ -95,6 +97,14 @@ def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: s
             cells = np.moveaxis((low > 0).reshape(question.domain.shape(names)), names.index(name), 0)
             sure |= cells.reshape(len(sure), -1).any(axis=1)
     return sure
+
+
+def _about_other(name: str, attribute: Attribute, sure: np.ndarray) -> Iterator[str]:
+    """Say where only the count of what fits no cell is above 0."""
+    if attribute.outside == OTHER and sure[-1] and not sure[:-1].any():
+        units = f"Check their units, and that all are {attribute.values_are}."
+        why = _COMPARE if isinstance(attribute, Categories) else units
+        yield f"All counts of {name} but those of other may be 0, by simultaneous intervals. {why}"
 
 
 def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Iterator[str]:

@@ -385,9 +385,9 @@ def test_a_file_that_happens_to_be_there_stays(desk: Desk) -> None:
 
 
 def test_two_files_whose_names_differ_by_an_ending(desk: Desk) -> None:
-    assert desk.release(out="answers.part", save="answers").code == 0
+    assert desk.release(out="answers.csv", save="answers").code == 0
     assert (desk.folder / "answers").read_text().startswith('{"format"')
-    assert (desk.folder / "answers.part").read_text().startswith("SEX,query")
+    assert (desk.folder / "answers.csv").read_text().startswith("SEX,query")
 
 
 def test_a_link_stays_a_link(desk: Desk) -> None:

@@ -407,6 +407,31 @@ def test_a_narrow_screen_breaks_names_and_no_numbers(monkeypatch: pytest.MonkeyP
     assert max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("width", [1, 20, 60, 100, None])
+def test_nothing_of_a_table_is_cut_at_any_width(width: int | None, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    if width is not None:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    dates = ", ".join(f"'{day:02}.03.2024' ({day},234)" for day in range(1, 30))
+    rows = [
+        {
+            "column": "day_of_the_visit",
+            "problem": "fits no cell",
+            "rows": "12,345",
+            "share": "100 %",
+            "examples": dates,
+        },
+        {"column": ":heart: [bold]", "problem": "above 200000", "rows": "1", "share": "0.01 %", "examples": "x" * 300},
+    ]
+    show_table(rows, "T", numbers=("rows", "share"))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    letters = sorted("".join("".join([*rows[0], *rows[0].values(), *rows[1].values(), "T"]).split()))
+    assert sorted("".join(shown.split())) == letters
+    for kept in ("above 200000", "day_of_the_visit", "12,345", ":heart: [bold]", "0.01 %", "rows", "share"):
+        assert kept in shown
+
+
 def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> None:
     ledger = gd.Ledger.open(desk.folder / "fits.ledger", gd.ApproxDP(5, 1e-4))
     paid = [gd.ApproxDP(1, 1e-6)]

@@ -1,5 +1,7 @@
 """A domain file to fill in, from the names of the columns alone."""
 
+import csv
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
@@ -107,3 +109,75 @@ def test_areas_of_all_levels_are_planned_and_released(tmp_path: Path, monkeypatc
     assert run(["release", "people.csv", *request, *ledger, "--out", "answers.csv"]) == 0
     assert Path("answers.csv").read_text().count("\n") == 1 + 2 + 6 + 3
     capsys.readouterr()
+
+
+HEADERS = {
+    "Novak,34,female": "a number (field 2)",
+    "a,-1.5e3,12 %,€5": "a number (field 2 and 2 more)",
+    "a,nan": "a number (field 2)",
+    "a,A": "a repeated name (field 1 and 1 more)",
+    "SEX,PAY,": "no name (field 3)",
+    "a, ,b": "no name (field 2)",
+    "x,2024-03-01": "a date or time (field 2)",
+    "x,1.3.2024": "a date or time (field 2)",
+    "x,12:30": "a date or time (field 2)",
+    "A\tB\tC": "a separator in a name (field 1)",
+    "A|B": "a separator in a name (field 1)",
+    '"A,B",C': "a separator in a name (field 1)",
+    "a\x00,b": "a control character (field 1)",
+    "a,\u202eb": "a control character (field 2)",
+}
+
+
+@pytest.mark.parametrize("form", [".csv", ".parquet"])
+@pytest.mark.parametrize("header", HEADERS)
+def test_names_that_may_be_a_row_are_refused_without_being_shown(
+    header: str, form: str, tmp_path: Path, capsys
+) -> None:
+    names = next(csv.reader([header]))
+    path, out = tmp_path / f"people{form}", tmp_path / "people.toml"
+    if form == ".csv":
+        path.write_text(f"{header}\n1,2,3,4\n", "utf-8")
+    elif all(names) and len({name.lower() for name in names}) == len(names):
+        pq.write_table(pa.table({name: [1] for name in names}), path)
+    else:
+        return
+    assert run(["domain", str(path), "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert HEADERS[header] in said
+    assert said.endswith("Nothing was written.\n")
+    assert not any(name in said.replace(str(path), "") for name in names if len(name) > 2)
+    assert not out.exists()
+    assert run(["domain", str(path), "--out", str(out), "--header-confirmed"]) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["PAY_1", "x1", "2nd visit", "Alter (Jahre)", "größe", "a.b", "A/B", "e-mail", "Q3 2024"]
+)
+def test_usual_names_need_no_confirmation(name: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(f"sex,{name}\n1,2\n", "utf-8")
+    assert run(["domain", str(tmp_path / "people.csv")]) == 0
+
+
+OTHERS = {
+    b"PK\x03\x04rest": "a workbook", b"\xd0\xcf\x11\xe0": "an old workbook", b"<!DOCTYPE html>": "a web page",
+    b" <table>": "a web page", b'[{"a": 1}]': "JSON", b'{\n "a": 1}': "JSON", b"\xff\xfea\x00": "UTF-16",
+    b"\x1f\x8b\x08": "gzip", b"PAR1\x15": "a Parquet file", b"SQLite format 3\x00": "a database",
+    b"%PDF-1.7": "a document",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", OTHERS, ids=OTHERS.values())
+def test_other_files_under_the_name_of_text_are_recognised(start: bytes, tmp_path: Path, capsys) -> None:
+    content = start + SECRET.encode()
+    for name, stored in (("a.csv", content), ("a.tsv", content), ("a.csv.gz", gzip.compress(content))):
+        (tmp_path / name).write_bytes(stored)
+        assert run(["domain", str(tmp_path / name), "--header-confirmed"]) == 2
+        said = capsys.readouterr().err
+        assert OTHERS[start] in said
+        assert SECRET not in said
+
+
+def test_names_in_square_brackets_are_names(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("[id],[name]\n1,2\n", "utf-8")
+    assert run(["domain", str(tmp_path / "people.csv")]) == 0

@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 
 import gaugedp as gd
-from gaugedp.report.explorer import EPSILONS
+from gaugedp.planning import half_widths
 from gaugedp.report.figures import short
 from tests.cli.kit import CENTS, NOTE, Desk, check_sentence, check_silence
 from tests.forking import Done
 from tests.report.test_explorer import ticking
-
-FEW = 35  # points of the first round: 7 values of ε for 5 of δ
 
 
 def explored(desk: Desk, *more: str, text: str = "SEX") -> Done:
@@ -20,20 +18,19 @@ def explored(desk: Desk, *more: str, text: str = "SEX") -> Done:
     return desk.gaugedp("explore", *requested, *more)
 
 
-@pytest.mark.slow
 def test_a_page_and_progress(desk: Desk) -> None:
     before = desk.files()
     done = explored(desk, text="SEX; mean(PAY) by SEX")
     assert done.code == 0
-    assert done.out.startswith(f"{FEW} points are in page.html.")
-    assert done.err.startswith("Computing every eighth point of the curves ...\nComputing the curves: 1%\n")
-    counts = ", ".join(f"7 at δ = {delta}" for delta in ("0", "1e-10", "1e-08", "1e-06", "0.0001"))
-    assert f"The time was up. Of 41 values of ε were computed: {counts}. A larger --seconds" in done.err
+    assert done.out.startswith("1 point is in page.html.")
+    assert done.err.startswith("Computing the initial epsilon alone ...\nComputing the curves: 1%\n")
+    assert "The time was up. 1 of 41 values of epsilon were computed. A larger --seconds" in done.err
     after = desk.files()
     page = after.pop("page.html").decode()
     assert after == before
     assert page.startswith("<!DOCTYPE html>")
-    assert "mean(PAY) by SEX: its count" in page
+    assert "1 of 41 values of epsilon were computed." in page
+    assert "mean(PAY) by SEX" in page
     for secret in (NOTE, CENTS):
         assert secret not in page
     check_silence(done)
@@ -41,15 +38,15 @@ def test_a_page_and_progress(desk: Desk) -> None:
 
 def test_what_there_was_no_time_for_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ticking(monkeypatch, each=1.0)
-    done = explored(desk, "--seconds", "6", "--delta", "1e-6")
-    assert done.out.startswith("6 points are in page.html.")
-    assert done.err.startswith("Computing the curves takes about 6 seconds at most; --seconds 2 makes a draft.\n")
+    done = explored(desk, "--seconds", "9", "--delta", "1e-6")
+    assert done.out.startswith("9 points are in page.html.")
+    assert done.err.startswith("Computing the curves takes about 9 seconds at most; --seconds 2 makes a draft.\n")
     assert done.err.splitlines()[-1] == (
-        "The time was up. Of 41 values of ε were computed: 3 at δ = 0, 3 at δ = 1e-10. Left out: δ = 1e-08, 1e-06, "
-        "0.0001. A larger --seconds gives finer curves."
+        "The time was up. 7 of 41 values of epsilon were computed at δ = 1e-06. With another δ: 1 at δ = 1e-08, 1 at "
+        "δ = 0.0001. A larger --seconds gives finer curves."
     )
     page = (desk.folder / "page.html").read_text("utf-8")
-    assert '"start":{"epsilon":1.0,"delta":1e-10}' in page, "the nearest δ that was reached"
+    assert '"start":{"epsilon":1.0,"delta":1e-06}' in page
 
 
 def test_no_table_is_needed(desk: Desk) -> None:
@@ -65,16 +62,16 @@ def test_the_same_question_gives_the_same_page(desk: Desk) -> None:
     assert (desk.folder / "page.html").read_bytes() == first
 
 
-def test_json_is_what_the_plan_says(desk: Desk) -> None:
-    facts = json.loads(explored(desk, "--json").out)
+@pytest.mark.parametrize("start", [{"epsilon": 1.0}, {"epsilon": 0.7}, {"epsilon": 1.0, "delta": 1e-7}])
+def test_what_it_opens_at_is_what_the_plan_says(desk: Desk, start: dict[str, float]) -> None:
+    options = [text for name, value in start.items() for text in (f"--{name}", str(value))]
+    facts = json.loads(explored(desk, "--json", *options, text="SEX; mean(PAY) by SEX").out)
     domain = gd.Domain.load(desk.folder / "domain.toml")
-    for curve in facts["curves"]:
-        for at, error in zip(curve["at"], curve["error"], strict=True):
-            made = gd.plan(
-                gd.query(domain, "SEX"), gd.PrivacyUnit(), epsilon=EPSILONS[at], delta=curve["delta"] or None
-            )
-            assert error == float(f"{made.error:.6g}")
-    assert sum(len(curve["at"]) for curve in facts["curves"]) == FEW
+    made = gd.plan(gd.query(domain, "SEX; mean(PAY) by SEX"), gd.PrivacyUnit(), **start)
+    assert facts["others"] == []
+    assert [(point["epsilon"], point["error"], point["terms"]) for point in facts["points"]] == [
+        (start["epsilon"], made.error, {term["query"]: half_widths(term)[0] for term in made.terms()})
+    ]
 
 
 def test_where_it_opens(desk: Desk) -> None:

@@ -16,6 +16,7 @@ import polars
 import pyarrow
 
 import gaugedp as gd
+from gaugedp._cells import columns_of, is_text
 from gaugedp.errors import GaugedpError
 
 
@@ -109,14 +110,16 @@ NOT_BUILT = (
 
 
 def built(make: Callable[[Any], Any], entries: list) -> Any:
-    """The table, or None where its library does not build it, or NumPy gives it a type that is refused as such."""
+    """The table, or None where its library does not build it, or gives it a type that is refused as such."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = make(entries)
     except NOT_BUILT:
         return None
-    return None if isinstance(table, np.ndarray) and table.dtype.kind in "cmM" else table
+    columns = columns_of(table)
+    is_refused = any(map(is_text, [table] if columns is None else [column for _, column in columns]))
+    return None if is_refused or (isinstance(table, np.ndarray) and table.dtype.kind in "cmM") else table
 
 
 def with_cell(rows: list[list], row: int, column: int, cell: Any) -> list[list]:

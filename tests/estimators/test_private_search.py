@@ -146,6 +146,44 @@ def test_nothing_tells_of_other_runs() -> None:
 
 
 @BOTH
+def test_every_run_has_noise_of_its_own_that_nobody_can_repeat(
+    neighbours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs after payment have no seed, or where the search has one, seeds that differ."""
+    paid, seeds = [], list[int | None]()
+    fit, pay = LogisticRegression.fit, PrivateSearchCV._pay
+    monkeypatch.setattr(PrivateSearchCV, "_pay", lambda *facts, **more: (paid.append(1), pay(*facts, **more))[1])
+
+    def noted(model: Any, *table: Any) -> Any:
+        seeds.extend([model.random_state] * len(paid))
+        return fit(model, *table)
+
+    monkeypatch.setattr(LogisticRegression, "fit", noted)
+    for seed, is_right in ((None, lambda: set(seeds) == {None}), (1, lambda: len(set(seeds)) == len(seeds))):
+        paid.clear(), seeds.clear()
+        search = PrivateSearchCV(
+            CLASSIFIER, {"radius": [1.0, 10.0]}, 1.0, 1e-6, draws=60, random_state=seed, neighbours=neighbours
+        )
+        search.fit(ROWS[:200], LABELS[:200])
+        assert len(seeds) > 2
+        assert is_right()
+        assert search.best_estimator_.neighbours == neighbours, "its noise is for the neighbours of the search"
+
+
+def test_nothing_tells_of_how_many_rows_there_are_where_that_is_private() -> None:
+    facts = []
+    for n_rows in (200, 201, 260):
+        ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5))
+        search = PrivateSearchCV(
+            CLASSIFIER, {"radius": [1.0, 10.0]}, 1.0, 1e-6, neighbours="add_remove", random_state=1, ledger=ledger
+        )
+        search.fit(ROWS[:n_rows], LABELS[:n_rows])
+        entries = [(entry.kind, entry.request) for entry in ledger.entries() if entry.kind != "open"]
+        facts.append((search.release_.facts, sorted(search.release_.values), entries))
+    assert facts[0] == facts[1] == facts[2]
+
+
+@BOTH
 def test_no_row_is_fitted_to_and_scored_and_all_runs_share_the_parts(neighbours: str) -> None:
     rows, met = np.column_stack([np.zeros(500), np.arange(500)]), []
     search = PrivateSearchCV(Constant(met=met), {"option": [0]}, 1.0, draws=8, neighbours=neighbours, random_state=1)

@@ -106,3 +106,13 @@ def test_the_number_of_runs_is_geometric() -> None:
     assert stats.chisquare(counts, 20_000 * chances).pvalue > 1e-6
     assert {RandomStopping(1).count(rng) for _ in range(100)} == {1}
     assert stats.chisquare(np.bincount([uniform(5, rng) for _ in range(10_000)])).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [2e3, 1e6])
+def test_large_budgets_are_shared_too(epsilon: float) -> None:
+    """Where e^c is no float."""
+    for total in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
+        stopping = RandomStopping(4)
+        part = stopping.largest(total)
+        assert epsilon / 3.01 <= part.epsilon_value < epsilon
+        assert stopping.allows(part, part, total)

@@ -4,6 +4,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from scipy.sparse import csr_array
 
@@ -11,8 +14,12 @@ import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.exceptions import DataConversionWarning
+
 from gaugedp.estimators import PCA, Lasso, LinearRegression, LinearSVC, LogisticRegression
-from gaugedp.estimators.rows import read_bounds, read_table, read_target
+from gaugedp.estimators.labels import read_both
+from gaugedp.estimators.row_scaling import sums_of
+from gaugedp.estimators.rows import SUM_BITS, into_ball, read_bounds, read_table, read_target
 
 # -- bounds --------------------------------------------------------------------------------------------
 
@@ -264,3 +271,33 @@ def test_a_lazy_frame_is_refused() -> None:
     lazy = pytest.importorskip("polars").LazyFrame({"a": [1.0, 2.0]})
     with pytest.raises(InvalidRequest, match=r"X is a lazy frame. Give its rows: X.collect\(\)."):
         read_table(lazy)
+
+
+def test_sums_of_unit_rows_are_whole_steps() -> None:
+    """Sums of 2^30 rows are then exact in floats; those of squares, too."""
+    units = into_ball(np.random.default_rng(1).normal(size=(50, 7)), 2, 1.0)
+    sums = sums_of([units[:20], units[20:]]) * 2.0**SUM_BITS
+    assert (sums == np.rint(sums)).all()
+    assert sums[:-1] == pytest.approx(units.sum(axis=0) * 2.0**SUM_BITS, abs=50)
+    assert sums[-1] == pytest.approx((units**2).sum() * 2.0**SUM_BITS, abs=1000)
+
+
+def test_text_and_categories_are_refused_by_type() -> None:
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": pandas.Series(["1", "2"], dtype="category")})
+    texts = frame.assign(b=frame["b"].astype("string"))
+    for table in (frame, texts, polars.from_pandas(texts), pyarrow.Table.from_pandas(frame), np.array([["1", "2"]])):
+        with pytest.raises(InvalidRequest, match="holds text"):
+            read_table(table)
+    assert read_table(frame.astype({"b": object}).astype(object)).tolist() == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_a_list_of_lists_is_no_target() -> None:
+    for target in ([[1.0, 2.0]] * 3, [(1.0, 2.0)] * 3, np.ones((3, 2))):
+        with pytest.raises(InvalidRequest):
+            read_target(target, 3)
+    assert np.isnan(read_target([1.0, [2.0, 3.0], 4.0], 3)).tolist() == [False, True, False]
+    assert read_target([[1.0]], 1).tolist() == [1.0]
+    with pytest.raises(InvalidRequest):
+        read_both([[0, 1]] * 3, 3, [0, 1], strict=False)
+    with pytest.warns(DataConversionWarning):
+        assert read_both([[0], [1], [0]], 3, [0, 1], strict=False)[0].tolist() == [0, 1, 0]

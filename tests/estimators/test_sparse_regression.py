@@ -188,3 +188,12 @@ def test_a_private_number_of_rows_is_not_told() -> None:
         model = clone(MODEL).set_params(neighbours="add_remove", sparsity=1).fit(ROWS[:n], TARGET[:n])
         told.add((model.solver_, model.release_.facts["reason"]))
     assert told == {("screen", "the number of rows is private")}
+
+
+@pytest.mark.parametrize("solver", ["screen", "iht"])
+def test_no_more_coefficients_than_sparsity(solver: str) -> None:
+    """Where the intercept is 0, so that it takes no place of theirs."""
+    rows = np.random.default_rng(3).uniform(-1, 1, (400, 6))
+    target = rows[:, 0] - rows[:, 1] / 2 + rows[:, 2] / 4
+    model = SparseRegression(2, 1e4, 1e-6, bounds=(-1, 1), target_bounds=(-2, 2), solver=solver, random_state=1)
+    assert model.fit(rows, target - target.mean()).support_.tolist() == [0, 1]

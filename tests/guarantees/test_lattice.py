@@ -1,4 +1,4 @@
-"""Sums of many losses on a lattice, by a Fourier transform, against their convolution."""
+"""Sums of many losses on a lattice, by one period of a contour, against their convolution."""
 
 import math
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gaugedp import guarantees as g
-from gaugedp.accountant.lattice import lattice_sum
-from gaugedp.accountant.tight import saddle
+from gaugedp.accountant import tight
 from gaugedp.accountant.total import Total
 
 
@@ -38,14 +37,18 @@ def test_discrete_noise_is_its_convolution(scale: float, sensitivity: int, count
 def test_every_order_gives_bounds(factor: float) -> None:
     total = Total(((g.DiscreteLaplaceLoss(40.0, 80), 10),))
     truth = math.log(true_delta(40.0, 80, 10, 8.0))
-    summed = lattice_sum(total, factor * saddle(total, 8.0), 8.0)
-    bracket = summed.log_delta(8.0)
+    bracket = tight._contour(total, factor * tight.saddle(total, 8.0), 8.0, truth).log_delta(8.0)
     assert bracket.low <= truth + 1e-12
     assert truth - 1e-12 <= bracket.high <= bracket.low + 1e-7
-    beside = summed.log_delta(8.0 + 1e-6)
-    assert bracket.high > beside.high
 
 
-def test_few_losses_and_losses_without_a_lattice_are_left_to_others() -> None:
-    for guarantee in (g.DiscreteLaplaceLoss(2.0, 3), g.LaplaceLoss(1), g.GaussianDP(1)):
-        assert lattice_sum(Total(((guarantee, 10),)), 1.0, 1.0) is None
+def test_delta_near_one_has_a_narrow_bracket() -> None:
+    """The best order is near 0 there, and the period has room for few steps: a larger order is taken."""
+    bound, truth = (20 * g.DiscreteLaplaceLoss(25.0, 70)).delta(10.0), true_delta(25.0, 70, 20, 10.0)
+    assert truth * (1 - 1e-10) <= bound.low <= truth * (1 + 1e-12)
+    assert truth * (1 - 1e-12) <= bound <= truth * (1 + 1e-10)
+
+
+def test_lattices_of_decimals_are_found() -> None:
+    assert Total(((g.DiscreteLaplaceLoss(2.0, 3), 10), (g.PureDP(0.75), 2))).lattice == (0.0, 0.5)
+    assert Total(((g.LaplaceLoss(1), 10),)).lattice is None

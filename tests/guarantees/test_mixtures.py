@@ -230,6 +230,31 @@ def test_no_table_shows_more_on_a_truncated_sample(rate: float, most: int, std: 
         assert shown(*laws, epsilon, x[1] - x[0]) <= float(guarantee.delta(epsilon)) * (1 + 1e-6) + 1e-12
 
 
+@pytest.mark.parametrize(("rate", "most", "std"), [(0.5, 2, 1.0), (0.5, 1, 0.6), (0.9, 4, 0.5), (0.3, 3, 1.0)])
+def test_a_truncated_sample_protects_removals_and_additions(rate: float, most: int, std: float) -> None:
+    """A table of four units, next to all that have one more or one less, in both orders."""
+    x = np.linspace(-5 - 12 * std, 5 + 12 * std, 40_001)
+    for units in ([-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, 1.0], [-1.0, 0.5, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]):
+        guarantee = G.truncated_poisson(n_units=4, rate=rate, batch_size=most, noise_multiplier=std)
+        for neighbour in (units[:-1], [*units, 1.0], [*units, -1.0]):
+            laws = [
+                gaussian_mixture(x, list(s), list(s.values()), std)
+                for s in (kept_sums(values, rate, most) for values in (units, neighbour))
+            ]
+            for epsilon in EPSILONS:
+                assert shown(*laws, epsilon, x[1] - x[0]) <= float(guarantee.delta(epsilon)) * (1 + 1e-6) + 1e-12
+
+
+def test_additions_to_a_truncated_sample_need_more_than_removals_from_it() -> None:
+    """Nothing is cut from four units, and something from five: a table of four is not one that is never cut."""
+    x = np.linspace(-20, 20, 40_001)
+    sums = [kept_sums(values, 0.95, 4) for values in ([-1.0] * 4, [*[-1.0] * 4, 1.0])]
+    laws = [gaussian_mixture(x, list(s), list(s.values()), 0.5) for s in sums]
+    exact = shown(*laws, 1.0, x[1] - x[0])
+    assert float(G.SubsampledGaussian(0.95, 0.5).delta(1.0)) < exact
+    assert exact <= float(G.truncated_poisson(4, 0.95, 4, 0.5).delta(1.0))
+
+
 def test_a_truncated_sample_of_distant_others_shows_all_of_it_but_for_one_part() -> None:
     """With the others at −1 and one of them kept, a cut is told apart, and u − y is 2."""
     others, std = [-1.0], 0.02
@@ -244,7 +269,7 @@ def test_a_truncated_sample_of_distant_others_shows_all_of_it_but_for_one_part()
 
 
 def test_a_sample_that_is_never_cut_is_a_sample_and_one_that_is_rarely_cut_nearly_one() -> None:
-    assert G.truncated_poisson(100, 0.1, 100, 1.0) == G.SubsampledGaussian(0.1, 1.0)
+    assert G.truncated_poisson(100, 0.1, 101, 1.0) == G.SubsampledGaussian(0.1, 1.0)
     plain = G.SubsampledGaussian(0.1, 1.0).delta(1.0)
     for most in (90, 60, 30):
         cut = G.truncated_poisson(100, 0.1, most, 1.0).delta(1.0)

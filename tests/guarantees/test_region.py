@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.accountant.region import Region
 from gaugedp.guarantees import GaussianDP, LaplaceLoss, RenyiDP, probability_range
-from tests.guarantees.coins import keeps, largest_coin
+from tests.guarantees.coins import keeps, largest_coin, nearest
 from tests.steady import given
 
 FIGURES = [
@@ -126,11 +126,60 @@ def test_a_rare_event_is_as_likely_under_equal_laws() -> None:
         assert low <= q <= high
 
 
-def test_a_corner_is_not_said_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where cutting planes would end too low, halving finds the same δ."""
-    truth = float(RenyiDP([2], [0.1]).delta(1.0))
-    monkeypatch.setattr("gaugedp.accountant.region._Search.corner", lambda *_, **__: truth / 2)
-    assert float(RenyiDP([2], [0.1]).delta(1.0)) == pytest.approx(truth, rel=1e-9)
+def random_bounds(case: int) -> tuple[RenyiDP, float, float]:
+    """One to six orders from 1 to 2,000, values from 1e-8 to 50, and an ε and a δ to ask at."""
+    rng = np.random.default_rng([2210, case])
+    n_orders = int(rng.integers(1, 7))
+    orders = 1 + np.exp(rng.uniform(math.log(1e-3), math.log(1999), n_orders))
+    orders = np.unique(np.where(rng.random(n_orders) < 0.15, 1.0, orders))
+    values = np.exp(rng.uniform(math.log(1e-8), math.log(50), len(orders)))
+    epsilon, delta = math.exp(rng.uniform(math.log(1e-3), math.log(50))), 10 ** rng.uniform(-15, -0.3)
+    return RenyiDP(orders.tolist(), values.tolist()), epsilon, delta
+
+
+REPORTED = [
+    (
+        RenyiDP(
+            [1.126818547078196, 1.283462221860367, 326.7423725605806],
+            [7.295846424022028e-05, 0.0002257661147758927, 0.0030838131010688355],
+        ),
+        1.8290912034022504,
+        1e-6,
+    ),
+    (RenyiDP([1, 1.07932], [2.176e-6, 0.9154]), 0.7043, 1e-6),
+    (RenyiDP([806], [0.9]), 0.89, 1e-9),
+    (RenyiDP([1213], [0.01]), 0.0101, 1e-9),
+    (RenyiDP([1.0227605305367031], [7.205374862589705]), 6.962615216071129, 0.3),
+]
+
+
+def check_lossless(bounds: RenyiDP, epsilon: float, delta: float, case: object) -> None:
+    """A line a little above the answers misses all coins that keep the bounds; one 1 % lower meets some."""
+    shown, least = float(bounds.delta(epsilon)), float(bounds.epsilon(delta))
+    with mpmath.workdps(50):
+        assert shown > 1 - 1e-11 or nearest(bounds, epsilon, shown * (1 + 1e-12)) > 0, case
+        assert shown < 1e-280 or nearest(bounds, epsilon, 0.99 * shown) < 0, case
+        if least < 700:
+            assert nearest(bounds, least * (1 + 1e-12), delta) > 0, case
+            assert least == 0 or nearest(bounds, 0.99 * least, delta) < 0, case
+
+
+@pytest.mark.parametrize("case", range(len(REPORTED)))
+def test_reported_bounds_are_read_without_loss(case: int) -> None:
+    check_lossless(*REPORTED[case], case)
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_random_bounds_are_read_without_loss(first: int) -> None:
+    for case in range(first, first + 10):
+        check_lossless(*random_bounds(case), case)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(1000, 2000, 50))
+def test_a_thousand_random_bounds_are_read_without_loss(first: int) -> None:
+    for case in range(first, first + 50):
+        check_lossless(*random_bounds(case), case)
 
 
 def test_orders_together_say_more_than_each() -> None:

@@ -1,14 +1,18 @@
 """Network file systems, read off the text of the mounts."""
 
 import os
+import shutil
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
-from gaugedp.errors import LedgerRefused
+from gaugedp.errors import LedgerRefused, NotDurable
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger, file_checks
-from tests.ledger.kit import refused
+from tests.ledger.kit import paid, refused
 
 MOUNTS = r"""sysfs /sys sysfs rw 0 0
 /dev/sda1 / ext4 rw 0 0
@@ -67,6 +71,76 @@ def test_a_network_folder_is_refused(path: Path, tmp_path: Path, monkeypatch: py
             Ledger.open(at, PureDP(1))
     monkeypatch.setattr(file_checks, "_MOUNTS", tmp_path / "absent")
     assert Ledger.open(path).budget == PureDP(1)
+
+
+OVERLAY = "overlay {} overlay rw,lowerdir=/low,upperdir={},workdir=/work 0 0"
+
+
+@pytest.mark.parametrize(
+    ("line", "durable"),
+    [
+        ("/dev/sda1 {} ext4 rw 0 0", True),
+        ("tmpfs {} tmpfs rw,size=4k 0 0", False),
+        ("none {} ramfs rw 0 0", False),
+        ("udev {} devtmpfs rw 0 0", False),
+        ("rootfs {} rootfs rw 0 0", False),
+        ("/dev/ram0 {} ext4 rw 0 0", False),
+        ("/dev/zram1 {} ext4 rw 0 0", False),
+        ("/dev/ramdisk-vg {} ext4 rw 0 0", True),
+        (f"{OVERLAY.format('{}', '/live/upper')}\ntmpfs /live tmpfs rw 0 0", False),
+        (f"{OVERLAY.format('{}', '/live/upper')}\n/dev/sda1 /live ext4 rw 0 0", True),
+        (f"{OVERLAY.format('{}', '/live/two')}\n{OVERLAY.format('/live', '/run/up')}\ntmpfs /run tmpfs rw 0 0", False),
+        (OVERLAY.format("{}", "/seen/from/outside"), True),
+        (OVERLAY.format("/", "/var/lib/upper"), True),
+        ("overlay {} overlay rw,lowerdir=/low,upperdir=/disk,workdir=/work,volatile 0 0", False),
+        ("overlay {} overlay ro,lowerdir=/low 0 0", True),
+        ("", True),
+    ],
+)
+def test_a_file_system_in_memory_is_not_durable(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, durable: bool
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\n{line.format(tmp_path)}\n")
+    monkeypatch.setattr(file_checks, "_MOUNTS", mounts)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ledger = Ledger.open(path, PureDP(1))
+    assert ledger.durable == durable
+    assert [one.category for one in said] == [NotDurable] * (not durable)
+    assert all(str(path) in str(one.message) and "may lose what was spent" in str(one.message) for one in said)
+    assert ledger.account(paid(ledger))["durable"] == durable
+
+
+MOUNTED = """
+import subprocess, sys, warnings
+from pathlib import Path
+folder = Path(sys.argv[1])
+def mount(*words):
+    if subprocess.run(["mount", *words], capture_output=True).returncode:
+        sys.exit(77)
+mount("-t", "tmpfs", "tmpfs", str(folder))
+for name in ("low", "up", "work", "all"):
+    (folder / name).mkdir()
+mount("-t", "overlay", "-o", f"lowerdir={folder}/low,upperdir={folder}/up,workdir={folder}/work", "o", f"{folder}/all")
+from gaugedp.guarantees import PureDP
+from gaugedp.ledger import Ledger
+warnings.simplefilter("ignore")
+for place in (folder, folder / "all"):
+    assert not Ledger.open(place / "people.ledger", PureDP(1)).durable
+"""
+
+
+def test_real_mounts_in_memory_are_not_durable(tmp_path: Path) -> None:
+    """In a mount namespace of its own, where the system lets us have one."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("this system has no mount namespaces")
+    command = [unshare, "-m", sys.executable, "-c", MOUNTED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("this user may not mount")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_ledger_with_a_second_name_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gaugedp.ledger import Ledger
 from gaugedp.ledger.chain import link
 from gaugedp.ledger.store import _SELECT, _row
 from tests.ledger.kit import SECRET, ask, filled, refused
@@ -35,14 +36,15 @@ def test_a_history_as_it_was_verifies(path: Path) -> None:
 def test_a_last_sum_that_does_not_add_up_is_found(path: Path, spent: str) -> None:
     ledger = filled(path)
     forge(path, 8, spent=spent)
-    assert ledger.verify().problems == ("Entry 8 does not add up.",)
+    assert Ledger.open(path).verify().problems == ("Entry 8 does not add up.",)
+    assert "is not in this chain" in ledger.verify().problems[1]
 
 
 def test_nothing_is_spent_on_a_sum_below_0(path: Path) -> None:
-    ledger = filled(path)
+    filled(path)
     forge(path, 8, spent="-1")
     with refused("altered by other hands", path=path):
-        ask(ledger, 0.1)
+        ask(Ledger.open(path), 0.1)
 
 
 def test_another_release_of_the_same_length_is_found(path: Path) -> None:

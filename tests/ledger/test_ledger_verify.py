@@ -173,10 +173,13 @@ def test_another_ledger_in_its_place_is_refused(path: Path) -> None:
     ledger, smaller = filled(path), filled(path.with_name("smaller.ledger"), budget=PureDP(1))
     reservation = paid(ledger, 0.5, "a")
     shutil.copy(smaller_path := path.with_name("smaller.ledger"), path)
-    with refused("budget of PureDP(1)", "PureDP(2)", path=path):
-        ask(ledger, 0.1)
-    with refused("is not in", path=path):
+    for act in (lambda: ask(ledger, 0.1), ledger.entries, ledger.verify, lambda: ledger.spent, lambda: ledger.tip):
+        with refused("was replaced after it was opened", path=path):
+            act()
+    with refused("was replaced", "stays spent", path=path):
         ledger.settle(reservation, SECRET)
+    with refused("is not in", path=path):
+        Ledger.open(path).settle(reservation, SECRET)
     assert smaller.verify().ok
     assert smaller_path.read_bytes() == path.read_bytes()
 
@@ -234,8 +237,12 @@ def test_an_older_copy_is_found_by_an_exported_tip(path: Path) -> None:
     shutil.copy(path, path.with_suffix(".old"))
     exported = ledger.settle(paid(ledger, 0.5), SECRET)
     shutil.copy(path.with_suffix(".old"), path)
-    assert ledger.verify().ok
-    assert not ledger.verify(exported).ok
+    assert Ledger.open(path).verify().ok
+    assert not Ledger.open(path).verify(exported).ok
+    assert not ledger.verify().ok, "it knows the tip of its own last entry"
+    for act in (lambda: ask(ledger, 0.1), ledger.entries, lambda: ledger.spent):
+        with refused("altered by other hands", path=path):
+            act()
 
 
 def test_a_history_rewritten_to_its_end_is_found_by_an_exported_tip(path: Path) -> None:

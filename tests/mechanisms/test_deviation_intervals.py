@@ -75,3 +75,17 @@ def test_the_noise_of_sums_and_of_counts_widens_what_is_open() -> None:
     middle, no_count = len(MEANS) // 2, list(PLACES).index(0)
     assert grid[middle, -1] > 2 * grid[middle, no_count]
     assert min(grid[0, no_count], grid[-1, no_count]) > 3 * grid[middle, no_count]
+
+
+def test_widths_leave_a_step_of_the_lattice_for_what_is_between_places() -> None:
+    """Chords lie above quantiles of continuous noise alone. With noise of few steps the room is seen at the places."""
+    query = gd.query(DOMAIN, "sd(V)")
+    noise = gd.plan(query, UNIT, epsilon=30.0).mechanism
+    widths = Trials(query, noise).curves(0.95)["deviations"][0, len(ENDS) :].reshape(len(MEANS), len(PLACES))
+    steps = query.in_units(np.ones(3)) / [50.0, 2500.0, 1.0]
+    e_sum, e_square, e_count = (noise.sample_noise(20_000, research_rng(13)) * steps).T
+    for place, mean in enumerate(MEANS):
+        for other, c in enumerate(PLACES):
+            gaps = np.abs(e_square - 4 * mean * e_sum + c * e_count)
+            room = float(noise.lattice_step) * steps @ [abs(4 * mean), 1, abs(c)]
+            assert widths[place, other] >= np.quantile(gaps, 0.94) + 0.9 * room

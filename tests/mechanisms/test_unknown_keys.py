@@ -172,3 +172,28 @@ def test_long_tables_give_way_to_gaussian_noise() -> None:
 def test_what_shows_no_key_is_refused(asked: gd.guarantees.Guarantee, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         KeySelection.calibrate(1, asked)
+
+
+@pytest.mark.parametrize("n_changed", [2, 3, 5, 20, 300])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (4.0, 1e-6), (1.0, 0.05), (0.01, 0.05), (0.001, 0.001)]
+)
+def test_no_mixture_of_new_keys_and_old_ones_costs_more_than_is_asked(
+    n_changed: int, epsilon: float, delta: float
+) -> None:
+    """Of j new keys each shows itself with its chance; where none does, old ones have their Gaussian noise."""
+    (noise,) = _gaussian(n_changed, gd.ApproxDP(epsilon, delta))
+    assert isinstance(noise, GaussianNoise)
+    std, chance = float(noise.std), float(noise.chances(np.array([1]))[0])
+    for n_new in range(n_changed + 1):
+        hidden = n_new * math.log1p(-chance)
+        left = math.exp(hidden) * normal_delta(math.sqrt(n_changed - n_new) / std, epsilon - hidden)
+        assert -math.expm1(hidden) + left <= delta * (1 + 1e-9), n_new
+
+
+def normal_delta(mu: float, epsilon: float) -> float:
+    """δ at ε of two normal laws of variance 1, `mu` apart (Balle and Wang 2018)."""
+    if mu == 0:
+        return 0.0
+    first, second = scipy.special.ndtr(mu / 2 - epsilon / mu), scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
+    return float(first - math.exp(epsilon + second))

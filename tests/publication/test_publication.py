@@ -284,3 +284,22 @@ def test_two_tables_may_have_figures_of_one_kind() -> None:
         sizes = [part.n_answers for part in parts]
         assert len(curves) == sum(sizes)
         assert curves[0].sum() > 2 * curves[-1].sum(), "the second has three times the share"
+
+
+OF_PERSONS = DOMAIN.replace('neighbours = "add_remove"', 'column = "PERSON"\nmax_rows = 4\nneighbours = "replace"')
+
+
+def test_it_protects_the_unit_of_the_domain_file(desk: Path) -> None:
+    """Widths that are promised, too, are those of its noise."""
+    text = "[[tables]]\nquery = 'SEX'\nwithin = 40\n[[tables]]\nquery = 'AGE'"
+    least_of_rows, _ = Publication.load(written(desk, text)).shares()
+    (desk / "domain.toml").write_text(OF_PERSONS, "utf-8")
+    people = gd.PrivacyUnit(column="PERSON", max_rows=4, neighbours="replace")
+    wanted = Publication.load(written(desk, text))
+    for unit in (None, people):
+        planned = wanted.plan(unit)
+        assert planned.unit == people
+        assert planned.mechanism.body.radius(1) >= planned.query.sensitivity(people).radius(1)
+        sex, _ = planned.terms()
+        assert sex["interval_95"][0] <= 40
+    assert wanted.shares()[0] > least_of_rows

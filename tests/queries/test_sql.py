@@ -3,7 +3,9 @@
 import pytest
 
 import gaugedp as gd
+from gaugedp.errors import InvalidRequest
 from gaugedp.queries.sql import sql_text
+from gaugedp.tables.select import read_select
 
 DOMAIN = gd.Domain.of(
     REGION=["n", "s"], SEX=["m", "f"], Age=gd.bounded(0, 99), PINCP=gd.bounded(0, 100_000), **{"a*b": ["u", "v"]}
@@ -107,3 +109,35 @@ def test_other_types_are_refused() -> None:
         gd.sql_query(DOMAIN, 3)  # type: ignore[arg-type]
     with pytest.raises(gd.InvalidRequest, match="of type str"):
         gd.sql_query("domain", "SELECT 1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("statement", "groups"),
+    [
+        ("SELECT `GROUP`, AVG(`capital-gain`) FROM `a`.`t` GROUP BY `GROUP`", ("GROUP",)),
+        ("SELECT [GROUP], AVG([capital-gain]) FROM dbo.[my table] GROUP BY [GROUP]", ("GROUP",)),
+        ('SELECT "a`b", AVG("capital-gain") FROM t GROUP BY "a`b"', ("a`b",)),
+        ('SELECT "a[b]", AVG("capital-gain") FROM t GROUP BY "a[b]"', ("a[b]",)),
+    ],
+)
+def test_names_are_quoted_as_other_engines_quote_them(statement: str, groups: tuple[str, ...]) -> None:
+    selected = read_select(statement)
+    assert (selected.groups, selected.aggregates[0].column) == (groups, "capital-gain")
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("SELECT AVG(capital-gain) FROM t", 'double quotes: "capital-gain"'),
+        ("SELECT AVG(a-b-c) FROM t", 'double quotes: "a-b-c"'),
+        ("SELECT A, COUNT(*) FROM t GROUP BY ROLLUP(A)", 'such as "A; count"'),
+        ("SELECT A, B, COUNT(*) FROM t GROUP BY A, B WITH ROLLUP", 'such as "A*B; A; B; count"'),
+        ("SELECT A, B, COUNT(*) FROM t GROUP BY GROUPING SETS ((A, B), (A), ())", 'such as "A*B; A; B; count"'),
+        ("SELECT AVG(a - 1) FROM t", "Ask for some of COUNT"),
+        ("SELECT A, COUNT(*) FROM t GROUP BY ALL", "Ask for some of COUNT"),
+    ],
+)
+def test_what_stands_in_other_engines_is_refused_with_what_to_write(statement: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match="is not supported") as refused:
+        read_select(statement)
+    assert words in str(refused.value)

@@ -249,3 +249,15 @@ def test_other_descriptions_are_refused_by_name(described, words, tmp_path) -> N
     (tmp_path / "d.toml").write_text(f"[attributes]\nCITY = {described}\n", "utf-8")
     with pytest.raises(GaugedpError, match=words):
         gd.Domain.load(tmp_path / "d.toml")
+
+
+def test_counts_have_the_noise_that_is_said() -> None:
+    """Of 300 keys with 1,000 people each: few counts are true, and they scatter as the law says."""
+    frame = pa.table({"CITY": [f"city {i}" for i in range(300)] * 1000})
+    many = gd.Table.scan(frame, domain=gd.Domain.of(CITY=gd.unknown_keys(most=1000)), name="people")
+    shown = gd.release_keys(many, "CITY", gd.ApproxDP(0.2, 1e-6), ledger=ledger(), rng=gd.research_rng(3))
+    off = shown.counts - 1000
+    law = selection(many, "CITY", gd.ApproxDP(0.2, 1e-6)).noise.draw(100_000, gd.research_rng(4))
+    assert len(off) == 300
+    assert (off == 0).mean() < 0.3
+    assert 0.5 < np.var(off) / np.var(law) < 2

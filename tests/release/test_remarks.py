@@ -98,6 +98,24 @@ def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["Region", "Region*SEX", "SEX; Region*SEX"])
+def test_where_only_the_misfits_surely_have_rows_all_categories_are_doubted(text: str) -> None:
+    doubt = f"All counts of Region but those of other may be 0, by simultaneous intervals. {COMPARE}"
+    assert released(text, Region=["NORTH", "SOUTH"])[1] == [doubt]
+    assert released(text, Region=["NORTH", "North", "south", "West", "East"])[1] == []
+    assert doubt not in released(text, Region=["NORTH"], epsilon=1e-4)[1]
+
+
+def test_bins_that_hold_no_row_are_doubted_too() -> None:
+    domain = gd.Domain.of(AGE=gd.bins(0, 1, 0.5, outside="other"))
+    table = gd.Table.scan(pa.table({"AGE": [50] * 1000}), domain=domain)
+    query, ledger = gd.query(domain, "AGE"), gd.Ledger.in_memory(gd.PureDP(1))
+    answer = gd.release(query, table, ledger=ledger, epsilon=1, rng=gd.research_rng(2))
+    (said,) = answer.remarks(query)
+    assert said.startswith("All counts of AGE but those of other may be 0")
+    assert said.endswith("Check their units, and that all are numbers.")
+
+
 def test_neither_bins_nor_running_counts_name_a_category() -> None:
     assert released("AGE")[1] == []
     assert released("prefix(Region)", Region=["West"])[1] == []

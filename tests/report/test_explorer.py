@@ -5,6 +5,8 @@ import hashlib
 import json
 import math
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
@@ -16,10 +18,13 @@ from scipy.stats import norm
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
+from gaugedp.planning import half_widths
 from gaugedp.report import explorer, explorer_page
 from gaugedp.report.explorer import DELTAS, EPSILONS, Explored, Point, explore
 from gaugedp.report.explorer_words import percent_down, protected, sentences
+from gaugedp.report.figures import short
 from gaugedp.report.html import render
+from gaugedp.report.page import resource
 
 HOSTILE = "</script><b>"
 DOMAIN = gd.Domain.of(SEX=["1", HOSTILE], AGEP=gd.bins(0, 100, width=25), PAY=gd.bounded(0, 1000))
@@ -40,11 +45,7 @@ def explored() -> Explored:
 
 @pytest.fixture(scope="module")
 def text(explored: Explored) -> str:
-    return explorer_page.page(explored, (1.0, 0.0))
-
-
-def six(values: list[float | None]) -> list[float | None]:
-    return [None if value is None else float(f"{value:.6g}") for value in values]
+    return explorer_page.page(explored)
 
 
 def data(page: str) -> dict[str, Any]:
@@ -77,9 +78,9 @@ def test_every_point_is_what_the_plan_says(explored: Explored) -> None:
     }
     for point in explored.points:
         made = gd.plan(query(), UNIT, epsilon=point.epsilon, delta=point.delta or None)
-        assert point.errors == {candidate.mechanism.name: candidate.error for candidate in made.candidates}
+        assert point.errors == {row["mechanism"]: row["error"] for row in made.table()}
         assert (point.chosen, point.error) == (made.mechanism.name, made.error)
-        assert list(point.widths) == [width for term in made.terms() for width in term["interval_95"]]
+        assert point.terms == {term["query"]: half_widths(term)[0] for term in made.terms()}
         bounds = (made.lower_bound, made.real_lower_bound) if point.delta == 0 else (0.0, 0.0)
         assert point.lower_bounds == tuple(map(float, bounds))
 
@@ -87,17 +88,21 @@ def test_every_point_is_what_the_plan_says(explored: Explored) -> None:
 def test_the_page_carries_the_points(explored: Explored, text: str) -> None:
     facts = data(text)
     assert facts["mechanisms"] == list(explored.mechanisms)
-    for delta, curve in zip(explored.deltas, facts["curves"], strict=True):
-        points = explored.curve(delta)
-        assert [facts["epsilons"][i] for i in curve["at"]] == [point.epsilon for point in points]
-        assert curve["error"] == six([point.error for point in points])
-        assert [facts["mechanisms"][i] for i in curve["chosen"]] == [point.chosen for point in points]
-        for name, errors in zip(facts["mechanisms"], curve["errors"], strict=True):
-            assert errors == six([point.errors.get(name) for point in points])
-    whole = [point.lower_bounds[0] or None for point in explored.curve(0.0)]
-    assert facts["bounds"]["whole"] == six(whole)
+    assert facts["points"] == [point.to_dict() for point in explored.curve(0.0)]
+    assert {point["delta"] for point in facts["others"]} == {1e-8, 1e-4}
+    assert len(facts["points"]) + len(facts["others"]) == len(explored.points)
+    for point, row in zip(facts["points"], explored.curve(0.0), strict=True):
+        assert (point["epsilon"], point["error"], point["terms"]) == (row.epsilon, row.error, row.terms)
+    whole = [point["bounds"][0] for point in facts["points"]]
     assert None in whole  # at ε = 2 nothing is proved for whole numbers
     assert any(whole)
+
+
+def test_the_points_of_the_delta_it_opens_at_come_first() -> None:
+    facts = data(explorer_page.page(explore(query("SEX"), UNIT, ((0.5, 1.0), ()), (0.7, 1e-5))))
+    assert [(point["epsilon"], point["delta"]) for point in facts["points"]] == [(e, 1e-5) for e in (0.5, 0.7, 1.0)]
+    assert {point["delta"] for point in facts["others"]} == {0.0}
+    assert facts["start"] == {"epsilon": 0.7, "delta": 1e-5}
 
 
 def test_the_usual_grid() -> None:
@@ -108,23 +113,28 @@ def test_the_usual_grid() -> None:
     assert {0.0, 1e-6} <= set(DELTAS)
 
 
-def test_points_come_from_coarse_to_fine_each_once() -> None:
-    rounds = explorer._rounds(EPSILONS, 3)
-    places = [place for one in rounds for place in one]
-    one = EPSILONS.index(1.0)
-    assert len(places) == len(set(places)) == 41 + 2 * 22
-    assert [at for at, which in rounds[0] if which == 0] == [0, one - 24, one - 16, one - 8, one, one + 8, 40]
-    assert {which for _, which in rounds[0]} == {0, 1, 2}
-    assert {which for _, which in rounds[-1]} == {0}
-    assert {0.1, 1.0, 10.0} <= {EPSILONS[at] for at, which in places if which == 2}
+def test_points_come_from_the_start_outward_each_once() -> None:
+    places = explorer._outward(EPSILONS, (0.0, 1e-8, 1e-4), (1.0, 0.0))
+    assert len(places) == len(set(places)) == 41 + 2 * 20
+    assert places[:4] == [(1.0, 0.0), (1.25, 0.0), (0.8, 0.0), (1.6, 0.0)]
+    assert places.index((1.0, 1e-8)) < places.index((2.5, 0.0)) < places.index((1.0, 1e-4))
+    for delta in (0.0, 1e-8, 1e-4):
+        steps = [abs(EPSILONS.index(epsilon) - EPSILONS.index(1.0)) for epsilon, at in places if at == delta]
+        assert steps == sorted(steps)
 
 
-def test_without_time_the_first_round_is_made_and_the_page_says_how_few() -> None:
+@pytest.mark.parametrize("start", [(1.0, 0.0), (0.37, 0.0), (0.002, 1e-5), (50.0, 0.3)])
+def test_without_time_the_start_alone_is_computed_and_the_page_says_so(start: tuple[float, float]) -> None:
     told: list[float] = []
-    actual = explore(query("SEX"), UNIT, (EPSILONS, ()), seconds=0.0, on_progress=told.append)
-    assert [point.epsilon for point in actual.points] == [0.002, 0.004, 0.025, 0.16, 1.0, 6.3, 20.0]
-    assert told == pytest.approx([(i + 1) / 41 for i in range(7)])
-    assert "computed at 7 of 41 values of ε" in explorer_page.page(actual, (1.0, 0.0))
+    actual = explore(query("SEX"), UNIT, start=start, seconds=0.0, on_progress=told.append)
+    assert [(point.epsilon, point.delta) for point in actual.points] == [start]
+    assert len(told) == 1
+    n_epsilons = 41 + (start[0] not in EPSILONS)
+    page = explorer_page.page(actual)
+    assert f"1 of {n_epsilons} values of epsilon were computed" in page
+    assert f"computed at 1 of {n_epsilons} values of ε" in page
+    made = gd.plan(query("SEX"), UNIT, epsilon=start[0], delta=start[1] or None)
+    assert [point["error"] for point in data(page)["points"]] == [made.error]
 
 
 def ticking(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
@@ -139,25 +149,26 @@ def ticking(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
     monkeypatch.setattr(explorer, "Stopwatch", lambda: lambda: clock[0])
 
 
-@pytest.mark.parametrize(("seconds", "n_points"), [(15.0, 7), (15.9, 7), (16.0, 8), (1e-9, 2)])
+@pytest.mark.parametrize(("seconds", "n_points"), [(15.0, 7), (15.9, 7), (16.0, 8), (4.0, 2), (3.9, 1), (1e-9, 1)])
 def test_no_point_is_begun_that_would_be_late(monkeypatch: pytest.MonkeyPatch, seconds: float, n_points: int) -> None:
     ticking(monkeypatch, each=2.0)
     actual = explore(query("SEX"), UNIT, seconds=seconds)
     assert len(actual.points) == n_points
-    assert {0.002, 20.0} <= {point.epsilon for point in actual.curve(0.0)}
+    assert 1.0 in {point.epsilon for point in actual.curve(0.0)}
 
 
-@pytest.mark.parametrize(("n_points", "deltas"), [(2, (0.0,)), (5, (0.0, 1e-10)), (9, (0.0, 1e-10, 1e-4))])
-def test_a_page_is_of_use_whenever_the_time_is_up(
-    monkeypatch: pytest.MonkeyPatch, n_points: int, deltas: tuple[float, ...]
+@pytest.mark.parametrize(("n_points", "counts"), [(2, (2,)), (6, (6,)), (9, (8, 1)), (30, (19, 7, 3, 1))])
+def test_a_page_shows_what_was_computed_whenever_the_time_is_up(
+    monkeypatch: pytest.MonkeyPatch, n_points: int, counts: tuple[int, ...]
 ) -> None:
     ticking(monkeypatch, each=1.0)
     actual = explore(query("SEX"), UNIT, seconds=n_points)
-    assert len(actual.points) == n_points
-    assert actual.deltas == deltas
-    page = explorer_page.page(actual, (1.0, 0.0))
-    assert data(page)["deltas"] == list(deltas)
-    assert all(f"computed at {len(actual.curve(delta))} of 41 values of ε" in page for delta in deltas)
+    assert tuple(len(actual.curve(delta)) for delta in actual.deltas) == counts
+    page = explorer_page.page(actual)
+    assert f"{counts[0]} of 41 values of epsilon were computed." in page
+    assert all(f"computed at {count} of 41 values of ε" in page for count in counts)
+    facts = data(page)
+    assert [len(facts["points"]), len(facts["others"])] == [counts[0], sum(counts[1:])]
 
 
 def test_the_stopwatch_counts_the_clock_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +186,12 @@ def test_points_that_cannot_be_planned_are_left_out() -> None:
     domain = gd.Domain.of(BIG=gd.bounded(0, 2**39))
     actual = explore(gd.query(domain, "sum(BIG)"), UNIT, ((1e-9, 1.0, 2.0), ()))
     assert [point.epsilon for point in actual.curve(0.0)] == [1.0, 2.0]
-    assert data(explorer_page.page(actual, (1.0, 0.0)))["curves"][0]["at"] == [1, 2]
+    assert [point["epsilon"] for point in data(explorer_page.page(actual))["points"]] == [1.0, 2.0]
     with pytest.raises(InvalidRequest):
-        explore(gd.query(domain, "sum(BIG)"), UNIT, ((1e-9, 2e-9), ()))
+        explore(gd.query(domain, "sum(BIG)"), UNIT, ((1.0, 2.0), ()), (1e-9, 0.0))
 
 
-@pytest.mark.parametrize(
-    "grid", [((1.0,), ()), ((1.0, 1.0), ()), ((0.0, 1.0), ()), ((1.0, math.inf), ()), ((1.0, 2.0), (1.0,))]
-)
+@pytest.mark.parametrize("grid", [((0.0, 1.0), ()), ((1.0, math.inf), ()), ((1.0, 2.0), (1.0,))])
 def test_grids_that_are_refused(grid: Any) -> None:
     with pytest.raises(InvalidRequest):
         explore(query("SEX"), UNIT, grid)
@@ -250,6 +259,21 @@ def test_numbers_are_rounded_to_the_careful_side() -> None:
     assert percent_down(0.12399) == "12.3\u00a0%"
 
 
+def test_the_script_writes_numbers_as_the_plan_does() -> None:
+    """Also ties, which Python rounds to the even digit, and numbers next to a tie."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    rng = np.random.default_rng(45)
+    ties = [n / 2 for n in range(1, 2001, 2)] + [1000 + n / 8 for n in range(64)] + [8.345, 1.0005, 12.345, 0.0010005]
+    values = [*ties, *np.nextafter(ties, np.inf), *np.exp(rng.uniform(-25, 30, 4000)), 0.0, 1e12, 999999999999.5]
+    script = "console.log(JSON.stringify(JSON.parse(require('fs').readFileSync(0)).map(explorerWords.short)))"
+    source = resource("explorer_words.js") + script
+    numbers = json.dumps([float(value) for value in values])
+    done = subprocess.run([node, "-e", source], input=numbers, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [short(float(value)) for value in values]
+
+
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("column", [None, "<i>pid"])
 @pytest.mark.parametrize("start", [(1.0, 0.0), (1.0, 1e-6)])
@@ -278,10 +302,10 @@ def test_hostile_names_and_units() -> None:
     name = "</script><b>&\u2028"
     domain = gd.Domain.of(**{name: ["a", "b"]})
     actual = explore(gd.marginals(domain, (name,)), gd.PrivacyUnit(column=name, max_rows=2), GRID)
-    page = explorer_page.page(actual, (1.0, 0.0))
+    page = explorer_page.page(actual)
     assert HOSTILE not in page
-    assert data(page)["measures"] == [f'"{name}"']  # a space at its end: a question writes it in quotes
-    assert Reader(page).tags.count("b") == Reader(explorer_page.section(actual, (1.0, 0.0))).tags.count("b")
+    assert data(page)["terms"] == [f'"{name}"']  # a space at its end: a question writes it in quotes
+    assert Reader(page).tags.count("b") == Reader(explorer_page.section(actual)).tags.count("b")
     assert all("\u2028" not in part for part in re.findall(r"<script.*?</script>", page, re.DOTALL))
 
 
@@ -324,36 +348,35 @@ def test_the_largest_page_is_small() -> None:
         "; ".join(["SEX", "AGEP", "SEX*AGEP", "prefix(AGEP)", "ranges(AGEP)", "sum(PAY)", "mean(PAY) by SEX"])
     )
     names = [f"Mechanism{i}" for i in range(8)]
+    terms = {f"a question with a long name, number {i}": 9.876543210987654 for i in range(40)}
     points = tuple(
         Point(
             e,
             d,
-            {name: 1234.5678 / e for name in names},
+            {name: 1234.567890123456 / e for name in names},
             dict.fromkeys(names, "exact"),
             names[0],
-            (9.87654,) * 40,
+            terms,
             (1.2, 3.4),
         )
         for e in EPSILONS
         for d in DELTAS
     )
-    measures = tuple(f"a question with a long name, number {i}" for i in range(40))
-    page = explorer_page.page(Explored(query_, UNIT, EPSILONS, DELTAS, points, measures, False), (1.0, 0.0))
-    assert len(page.encode()) < 300_000
+    page = explorer_page.page(Explored(query_, UNIT, (1.0, 0.0), EPSILONS, points, False, ()))
+    assert len(page.encode()) < 700_000
     assert "16 more are left out here" in page
 
 
 def test_the_same_parts_give_the_same_page(explored: Explored, text: str) -> None:
-    assert explorer_page.page(explored, (1.0, 0.0)) == text
-    assert data(explorer_page.page(explored, (0.7, 1e-6)))["start"] == {"epsilon": 0.7, "delta": 1e-6}
+    assert explorer_page.page(explored) == text
 
 
 def test_quantiles_are_in_rows() -> None:
     actual = explore(query("median(PAY)"), UNIT, ((0.5, 1.0), ()))
     assert actual.in_rows
-    page = explorer_page.page(actual, (1.0, 0.0))
+    page = explorer_page.page(actual)
     assert "in rows" in page
-    assert data(page)["measures"] == ["median(PAY)"]
+    assert data(page)["terms"] == ["median(PAY)"]
 
 
 # -- inside the report -----------------------------------------------------------------------------
@@ -389,9 +412,3 @@ def test_a_report_of_another_question_is_refused(release: gd.Release, tmp_path: 
     with pytest.raises(InvalidRequest, match="another question"):
         explorer.save_report(release, query("AGEP"), tmp_path / "report.html", 0.0)
     assert not (tmp_path / "report.html").exists()
-
-
-def test_a_start_outside_the_grid_is_moved_to_its_edge(explored: Explored) -> None:
-    assert explorer.nearest(explored, 50.0, 0.5) == (2.0, 1e-4)
-    assert explorer.nearest(explored, 0.001, 1e-12) == (0.1, 0.0)
-    assert explorer.nearest(explored, 0.3, 1e-6) == (0.3, 1e-6)

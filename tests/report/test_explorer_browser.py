@@ -1,6 +1,7 @@
 """The explorer in a browser without network: no error, no request, and the numbers of `gd.plan` under the sliders."""
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import gaugedp as gd
+from gaugedp.planning import worth
 from gaugedp.report.explorer import Explored, explore
 from gaugedp.report.explorer_page import page as written
 from gaugedp.report.explorer_words import sentences
@@ -45,7 +47,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def place(explored: Explored, tmp_path: Path) -> Path:
     path = tmp_path / "explore.html"
-    path.write_text(written(explored, (1.0, 0.0)), "utf-8")
+    path.write_text(written(explored), "utf-8")
     return path
 
 
@@ -78,13 +80,13 @@ def check_shown(page: Any, made: gd.Plan) -> None:
     """Insist that the page shows what a plan says."""
     assert page.inner_text("#explorer-error") == short(made.error)
     assert page.inner_text("#explorer-taken") == f"Chosen: {made.mechanism.name}."
-    assert page.inner_text("#explorer-how") == "Computed at this point."
+    assert re.fullmatch(r"[1-5] of 5 values of epsilon were computed at this δ\.", page.inner_text("#explorer-how"))
     rows = {row[0]: row[1] for row in cells(page, ".mechanisms")}
-    for candidate in made.candidates:
-        assert rows.pop(candidate.mechanism.name) == short(candidate.error)
+    for row in made.table():
+        assert rows.pop(row["mechanism"]) == short(row["error"])
     assert set(rows.values()) <= {"–"}
-    widths = [width for term in made.terms() for width in term["interval_95"]]
-    assert [row[1] for row in cells(page, "#explorer-terms table")] == [short(width) for width in widths]
+    texts = [f"±{row[1]}" for row in cells(page, "#explorer-terms table")]
+    assert texts == [worth(term)[0] for term in made.terms()]
 
 
 def cells(page: Any, table: str) -> list[list[str]]:
@@ -95,44 +97,47 @@ def cells(page: Any, table: str) -> list[list[str]]:
 def test_it_opens_where_it_should_and_fits(page: Any) -> None:
     check_shown(page, planned(1.0))
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.locator("#explorer-chart svg path.curve").count() == len(planned(1.0).candidates)
+    assert page.locator("#explorer-chart svg path.curve").count() == len(planned(1.0).table())
     assert not page.locator("noscript p").is_visible()
 
 
 def test_the_sliders_lead_to_what_the_plan_says(page: Any) -> None:
-    press(page, "epsilon", "ArrowRight", 5)
+    press(page, "epsilon", "ArrowRight", 1)
     check_shown(page, planned(2.0))
-    press(page, "epsilon", "ArrowLeft", 10)
+    press(page, "epsilon", "ArrowLeft", 2)
     assert page.get_attribute("#explorer-epsilon", "aria-valuetext") == "ε = 0.5"
     check_shown(page, planned(0.5))
     press(page, "delta", "ArrowRight", 1)
     assert page.inner_text("#explorer-slack") == "δ = 10⁻⁸"
-    page.fill("#explorer-number", "0.1")  # 0.5 is not computed at δ > 0
-    check_shown(page, planned(0.1, 1e-8))
+    check_shown(page, planned(1.0, 1e-8))  # 0.5 is not computed at δ > 0: 1 is the nearest that is
     press(page, "delta", "End", 1)
-    check_shown(page, planned(0.1, 1e-4))
+    check_shown(page, planned(1.0, 1e-4))
+    press(page, "delta", "Home", 1)
+    check_shown(page, planned(0.5))
 
 
-def test_between_the_points_numbers_are_interpolated_and_say_so(page: Any) -> None:
-    press(page, "epsilon", "ArrowRight", 2)
-    low, high = planned(1.0).error, planned(2.0).error
-    assert page.inner_text("#explorer-error") == short(float(f"{low:.6g}") ** 0.6 * float(f"{high:.6g}") ** 0.4)
-    assert page.inner_text("#explorer-how") == "Interpolated between computed points."
-    assert page.input_value("#explorer-number") == f"{2**0.4:.6g}"
+@pytest.mark.parametrize(("text", "epsilon"), [("0.13", 0.1), ("0.15", 0.2), ("3", 2.0), ("1e-9", 0.1), ("0.5", 0.5)])
+def test_what_is_typed_leads_to_the_nearest_computed_point(page: Any, text: str, epsilon: float) -> None:
+    page.fill("#explorer-number", text)
+    check_shown(page, planned(epsilon))
+    page.press("#explorer-number", "Enter")
+    assert page.input_value("#explorer-number") == f"{epsilon:g}"
 
 
-def test_from_an_error_to_epsilon(page: Any, explored: Explored) -> None:
-    expected = math.sqrt(planned(0.5).error * planned(1.0).error)
-    page.fill("#explorer-wanted", repr(expected))
+def test_from_an_error_to_epsilon(page: Any) -> None:
+    wanted = math.sqrt(planned(0.5).error * planned(1.0).error)
+    page.fill("#explorer-wanted", repr(wanted))
     said = page.inner_text("#explorer-needed")
-    actual = float(said.split()[2].rstrip(","))
-    assert actual == pytest.approx(gd.plan(explored.query, explored.unit, error=expected).epsilon, rel=0.03)
-    assert f"At ε = 1 it is {short(planned(1.0).error)}, computed." in said
+    assert said == (
+        f"ε = 1 is enough: there it is {short(planned(1.0).error)}. At ε = 0.5, the next smaller one computed, it is "
+        f"{short(planned(0.5).error)}."
+    )
+    press(page, "epsilon", "Home", 1)
     page.click("#explorer-go")
-    assert float(page.input_value("#explorer-number")) == pytest.approx(actual, rel=0.01)
+    check_shown(page, planned(1.0))
     for text, sentence in (
-        ("0.0001", "Not reached"),
-        ("1e9", "is enough"),
+        ("0.0001", "Not reached at any computed ε"),
+        ("1e9", "the least computed ε"),
         ("-3", "Give a number"),
         ("x", "Give a number"),
     ):
@@ -144,22 +149,20 @@ def test_from_the_width_of_an_interval_to_epsilon(page: Any) -> None:
     page.select_option("#explorer-measure", "1")
     width = planned(0.5).terms()[1]["interval_95"][0]
     page.fill("#explorer-wanted", repr(width))
-    assert page.inner_text("#explorer-needed").startswith("ε ≈ 0.5,")
+    assert page.inner_text("#explorer-needed").startswith(f"ε = 0.5 is enough: there it is {short(width)}.")
 
 
-@pytest.mark.parametrize(("epsilon", "keys"), [(0.13, 0), (0.3, 1), (0.69, 0), (0.71, 1), (1.234, 15), (2.0, 21)])
-def test_the_script_and_the_library_say_the_same(page: Any, epsilon: float, keys: int) -> None:
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0), (0.2, 0), (0.5, 0), (1.0, 0), (2.0, 0), (1.0, 1), (1.0, 2)])
+def test_the_script_and_the_library_say_the_same(page: Any, epsilon: float, delta: int) -> None:
     page.fill("#explorer-number", str(epsilon))
-    press(page, "delta", "ArrowRight", keys)
-    words = page.get_attribute("#explorer-delta", "aria-valuetext").removeprefix("δ = ")
-    delta = page.evaluate("document.querySelector('[data-say=slack]').textContent")
-    said = sentences(epsilon, float(delta))
-    assert said["delta"] == words
+    press(page, "delta", "ArrowRight", delta)
+    said = sentences(epsilon, (0.0, 1e-8, 1e-4)[delta])
     for name, text in said.items():
         shown = set(page.locator(f"[data-say={name}]").all_text_contents())
         assert {one.removeprefix("ε = ").removeprefix("δ = ") for one in shown} == {text.removeprefix("ε = ")}, name
-    assert page.locator("[data-when=pure]").first.is_visible() == (keys == 0)
-    assert page.locator("[data-when=delta]").first.is_visible() == (keys > 0)
+    assert set(page.locator("[data-say=digits]").all_text_contents()) == {f"{epsilon:g}"}
+    assert page.locator("[data-when=pure]").first.is_visible() == (delta == 0)
+    assert page.locator("[data-when=delta]").first.is_visible() == (delta > 0)
 
 
 def test_beliefs_follow_the_choice(page: Any) -> None:
@@ -169,7 +172,7 @@ def test_beliefs_follow_the_choice(page: Any) -> None:
 
 def test_a_click_into_the_chart_moves_epsilon(page: Any) -> None:
     page.locator("#explorer-chart").click(position={"x": 70, "y": 120})
-    assert 0.1 <= float(page.input_value("#explorer-number")) < 0.12
+    check_shown(page, planned(0.1))
 
 
 @pytest.mark.parametrize("width", [320, 500, 900])

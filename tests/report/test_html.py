@@ -373,16 +373,17 @@ def of_incomes(question: str, is_of_before: bool = False) -> str:
 )
 def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, level: str) -> None:
     shown = of_incomes(question, is_of_before=True)
-    assert "each dark bar" not in shown
-    assert f"Simultaneous {level} % confidence intervals: all bars of this page contain their true quantiles" in shown
+    assert "individual" not in shown
+    assert f"intervals of this page are simultaneous {level} % confidence intervals" in shown
     assert f"Estimates with {level} % intervals (simultaneous)" in shown
     assert f"estimates with {level} % error bars (simultaneous)" in shown
 
 
-def test_quantiles_have_bars_that_hold_alone_and_all_at_once() -> None:
-    shown = of_incomes("quantiles(PAY, 0.25, 0.5)")
-    assert "each dark bar contains its true answer" in shown
-    assert "all light bars of this page contain their true answers at once" in shown
+@pytest.mark.parametrize("question", ["quantiles(PAY, 0.25, 0.5)", "SEX", "mean(PAY) by SEX", "SEX; median(PAY)"])
+def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
+    shown = of_incomes(question)
+    assert shown.count("The bars and intervals of this page are individual 95 % confidence intervals") == 1
+    assert "are simultaneous" not in shown
     assert "(simultaneous)" not in shown
 
 
@@ -390,7 +391,6 @@ def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
     assert "95 % interval: " in shown
     assert "intervals (simultaneous)" not in shown
-    assert "each dark bar contains its true answer" in of_incomes("SEX")
 
 
 def test_what_a_chart_says_is_what_its_table_says() -> None:
@@ -480,9 +480,32 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
     assert finding(changed).startswith("Most: 900 for 3 · s, between ")
-    assert finding(changed).count("another may have") == 2, "both intervals meet those of others"
-    alike = dataclasses.replace(term, lowest=term.estimate - 900, highest=term.estimate + 900)
-    assert finding(alike).endswith("; the noise alone may explain the differences.")
+    assert finding(changed).count("another reaches") == 1
+    near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
+    assert finding(near).startswith("From "), "all meet"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
+    """Random answers, also with intervals of different lengths: what the sentence says is read off what it shows."""
+    from gaugedp.report.answers import finding
+
+    rng, (term, _) = np.random.default_rng(seed), chart("where*area")
+    estimate = np.round(rng.normal(0, 100, len(term.cells)))
+    half = np.round(rng.uniform(1, 10 ** rng.uniform(0.1, 2.5), len(estimate))) + 1
+    shown = dataclasses.replace(term, estimate=estimate, lower=estimate - half, upper=estimate + half)
+    said, top, bottom = finding(shown), int(np.argmax(estimate)), int(np.argmin(estimate))
+    overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
+    assert ("the noise alone may explain the differences" in said) == overlap
+    ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
+    texts = re.findall(r"between (\S+) and ([^\s:;]+?)(?=[,:;.](?:\s|$))", said)
+    numbers = [float(text.replace("−", "-").replace(",", "")) for pair in texts for text in pair]
+    assert sorted(numbers) == sorted(ends), "both intervals stand in the sentence"
+    if not overlap:
+        others = np.delete(np.arange(len(estimate)), top), np.delete(np.arange(len(estimate)), bottom)
+        above = (estimate + half)[others[0]].max() >= ends[2]
+        below = (estimate - half)[others[1]].min() <= ends[1]
+        assert ("reaches above its lower end" in said, "reaches below its upper end" in said) == (above, below)
 
 
 def test_what_the_answers_say_stands_before_what_the_noise_is(page: str) -> None:

@@ -60,5 +60,5 @@ def test_a_dot_outside_its_bar_stays_in_the_chart() -> None:
     from gaugedp.report.terms import read_terms
 
     term = read_terms(made("AGEP"))[0]
-    far = replace(term, estimate=term.estimate + 10 * (term.highest - term.lowest))
-    assert _range(far)[1] > far.estimate.max() > term.highest.max()
+    far = replace(term, estimate=term.estimate + 10 * (term.upper - term.lower))
+    assert _range(far)[1] > far.estimate.max() > term.upper.max()

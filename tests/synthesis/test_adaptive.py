@@ -21,6 +21,7 @@ from gaugedp.releasing import Guess, Held
 from gaugedp.synthesis import rounds as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan
 from gaugedp.synthesis.rounds import Measured, candidates_of, most_moved
+from tests.estimators.replay import both, leaves, shares_moved, too_far
 from tests.synthesis.kit import DELTA, DOMAIN, Counted, people
 
 THREES = "; ".join("*".join(names) for names in itertools.combinations("ABCD", 3))
@@ -273,3 +274,30 @@ def test_intervals_hold_as_often_as_they_say_whatever_is_chosen() -> None:
     deviation = np.std(rates) / np.sqrt(len(rates))
     assert 0.95 - 5 * deviation < np.mean(rates) < 0.97
     assert np.mean(short) < 0.95 - 5 * deviation
+
+
+UNITS = {"row": ROW, "replaced row": REPLACED, "person of two rows": MANY}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_neighbours_are_told_apart_by_rounds_that_cost_what_was_paid(name: str) -> None:
+    """Played again on a neighbouring table: no round sees more than its noise hides, and all cost ρ together."""
+    unit, cells = UNITS[name], people(400)
+    other = {"row": cells[1:], "replaced row": np.vstack([[2, 0, 1, 3], cells[1:]]), "person of two rows": cells[2:]}
+
+    def run(table: np.ndarray) -> list[Measured]:
+        planned = AdaptivePlan.of(gd.query(DOMAIN, THREES), unit, gd.ZCDP(0.5))
+        gd.Ledger.in_memory(HUGE).reserve([gd.ZCDP(0.5)], table="people", unit=unit, request={})
+        return planned.measured(Counted(table, unit), gd.research_rng(1))
+
+    (seen, first), (beside, second) = both(run, (cells, other[name]))
+    assert not too_far(first, second)
+    assert dict(leaves([table.counts for table in seen])) == dict(leaves([table.counts for table in beside]))
+    moved = [shift for shift in shares_moved(first, second) if shift > 0]
+    assert max(moved) > 0.99, "a neighbour moves some table by all that is hidden"
+    costs = [entry.mechanism.guarantee.cost("zcdp") for entry in first.entries]
+    assert sum(rho for (rho,) in costs) <= decimal(0.5)
+
+
+def test_a_seeded_release_says_so(release: gd.Release) -> None:
+    assert release.facts["research_seed"] == 5

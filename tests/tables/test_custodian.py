@@ -91,3 +91,29 @@ def test_rows_that_are_made_one_are_looked_at_as_rows_and_as_persons(engine: str
     assert {(finding.column, finding.problem): finding.rows for finding in actual.findings} == {
         **rows, ("pid", "no person"): 1, ("visits", "fits no cell"): 1, ("sex", "no value"): 2
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_codes_for_unknown_values_are_no_numbers_beyond_bounds(engine: str) -> None:
+    domain = gd.Domain.of(PAY=gd.bounded(0, 1234567, unknown=[-1, 9999999]), AGE=gd.bounded(0, 9, 0.5, unknown=[-1]))
+    rows = {"PAY": [-1, 5, 9999999, -2, 1234568, None], "AGE": [-1.0, float("nan"), 3.0, 10.0, -0.5, 1.0]}
+    actual = gd.check(gd.Table.scan(ENGINES[engine](pa.table(rows), 1), domain=domain))
+    found = {(finding.column, finding.problem): finding.rows for finding in actual.findings}
+    assert found == {
+        ("PAY", "no value"): 1, ("PAY", "unknown, by its code"): 2, ("PAY", "below 0"): 1, ("PAY", "above 1234567"): 1,
+        ("AGE", "no value"): 1, ("AGE", "unknown, by its code"): 1, ("AGE", "below 0"): 1, ("AGE", "above 9"): 1,
+    }  # fmt: skip
+
+
+def test_a_long_value_is_not_cut_without_a_mark() -> None:
+    table = gd.Table.scan(pa.table({"SEX": ["x" * 41, "y" * 40]}), domain=gd.Domain.of(SEX=["1"]))
+    assert [value for value, _ in gd.check(table).findings[0].examples] == ["x" * 40 + "…", "y" * 40]
+
+
+def test_what_cannot_be_read_spends_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("SEX\n1\n", "utf-8")
+    table = gd.Table.scan(path, domain=gd.Domain.of(SEX=["1"]))
+    path.unlink()
+    with pytest.raises(gd.UnreadableTable, match=r"Nothing was spent\.$"):
+        gd.check(table)

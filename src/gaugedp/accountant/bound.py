@@ -2,10 +2,12 @@
 
 
 class Bound(float):
-    """An upper bound and a certified lower bound `low` on the same quantity: low ≤ best provable value ≤ bound.
+    """An upper bound, and a certified lower bound `low` on the same number: low ≤ value ≤ bound.
 
-    `method` names the rule that attained it. The best provable value is that of the dominating pairs. `low` is 0 if the
-    rule certifies none.
+    The value is the exact ε, or δ, of the product of the least dominating pairs: the pairs whose profiles are those of
+    the single guarantees. No mechanism with these guarantees has more, and no valid bound that rests on the profiles
+    alone is below `low`. Where a rule, or the pair of a part, is not known to be so tight, `low` is 0. `method` names
+    the rule that attained the bound.
     """
 
     method: str

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.accountant.contour import Bracket
-from gaugedp.accountant.lattice import LatticeSum
+from gaugedp.accountant.contour import Bracket, log_of
 from gaugedp.accountant.loss import UNIT, Array, log_sum
 from gaugedp.accountant.total import Total
 
@@ -22,6 +21,37 @@ _SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and
 _SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than rounding takes
 _LOST = 2.0**-36  # relative, of a probability
 _MOVED = 1e-4  # of the losses are moved by a whole cell
+
+
+@dataclass(frozen=True)
+class LatticeSum:
+    """A sum of losses at ascending `places`, with its `chances` after tilting by `order`.
+
+    `log_moment` is log M(order), `lost` bounds the error of a chance, and `rounding` that of log M.
+    """
+
+    order: float
+    log_moment: float
+    places: Array
+    chances: Array
+    lost: float
+    rounding: float
+
+    def log_delta(self, epsilon: float) -> Bracket:
+        """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0, ε = `epsilon`."""
+        shift = 4 * UNIT * (abs(epsilon) + float(np.abs(self.places[[0, -1]]).max()))
+        highest, lowest = self._sums(epsilon - shift), self._sums(epsilon + shift)
+        size = self.log_moment - self.order * epsilon
+        slack = self.rounding + 16 * UNIT * (self.order * (abs(epsilon) + float(np.abs(self.places[-1]))) + 1)
+        high, low = highest[0] + self.lost * highest[1], lowest[0] - self.lost * lowest[1]
+        return Bracket(log_of(low) + size - slack, log_of(high) + size + slack)
+
+    def _sums(self, epsilon: float) -> tuple[float, float]:
+        """Return Σ (1 − e^{−x})·e^{−cx}·chance, and the same sum without the chances."""
+        first = int(np.searchsorted(self.places, epsilon, side="right"))
+        gaps = self.places[first:] - epsilon
+        kernel = -np.expm1(-gaps) * np.exp(-self.order * gaps)
+        return float(kernel @ self.chances[first:]), float(kernel.sum())
 
 
 @dataclass(frozen=True)
@@ -145,4 +175,4 @@ class _Summed:
         lost = 16 * UNIT * math.log2(size) * (n_releases + 2)
         rounding = 64 * UNIT * (n_releases + abs(log_moment) + self.order * float(np.abs(places).max()))
         chances = np.fft.irfft(moment, size)[:length]
-        return LatticeSum(self.order, log_moment, places, chances, lost, -math.inf, rounding)
+        return LatticeSum(self.order, log_moment, places, chances, lost, rounding)

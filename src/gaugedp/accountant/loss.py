@@ -123,10 +123,6 @@ class PrivacyLoss(ABC):
         """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
         return []
 
-    def sampled_normals(self) -> list[tuple[float, float, int]]:
-        """Return (q, σ, count) where losses are log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²)."""
-        return []
-
     def plain_sum(self) -> float:
         """Return the sum of the rows' first numbers in the decimals that they print as, rounded up."""
         return up_decimal(sum((n * decimal(row[0]) for row, n in zip(self.rows, self.times, strict=True)), Fraction(0)))
@@ -135,6 +131,11 @@ class PrivacyLoss(ABC):
     def work(self) -> int:
         """How many numbers a point of a line needs."""
         return len(self.rows)
+
+    @property
+    def period_work(self) -> int:
+        """How many it needs where the line is one period of a lattice."""
+        return self.work
 
 
 class PrivacyLossOfNumbers(PrivacyLoss):

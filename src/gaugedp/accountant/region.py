@@ -2,289 +2,248 @@
 
 A pair (p, q) can occur exactly where two coins with these chances keep the bounds: an event makes coins of P and Q, and
 divergences do not grow (data processing); and the coins are themselves a pair of laws. So the profile of a set of
-bounds is that of their region, and nothing is lost (Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, for one
-order). docs/theory/renyi_region.md
+bounds is that of their region (Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, for one order). The region is
+convex: chords of its edge bound it from inside, and their extensions from outside. docs/theory/renyi_region.md
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from gaugedp.accountant.loss import Array
+from gaugedp.accountant.loss import UNIT, Array
 from gaugedp.accountant.rounding import LEAST_SURE, up
 
-_MARGIN = 1e-13  # of the terms of a divergence: what rounding may add
-_UNIT = 4e-16
-_STEPS = 200  # of a search on a line; it ends when two neighbouring floats are left
-_DIGITS = 1e-10  # of δ and ε
-_NARROW = 1e-12  # between two places on a line, in log q
-_CORNERS, _STILL = 60, 1e-11  # of cuts; a corner that moves less is the last
-_STRIDES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # in log q, to the other side of a line
-_TRIES = 8  # of a search, to start from a corner
-_GAPS = (_DIGITS, 1e-8, 1e-6)  # above a corner, at which a line is tried
-_MOST, _FAR = 300.0, 1e7  # of ε, and of −log q
-_LARGEST = 700.0  # of logarithms that are taken back
+_DIGITS = 1e-9  # of δ and ε
+_ROUNDS, _NEAR_END = 16, 1e-3  # of finer points; gaps, from which on rounding can stop the search
+_NEW, _MANY = 40, 1000  # points of each round, and of all
+_FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
+_MOST = 700.0  # of ε: e^ε is a float
+_LARGEST = 690.0  # of |log r|, for log ratios r
+_STEPS, _STILL = 100, 1e-14  # of a search on a line
+_CLOSE = 0.1  # to a bound, in its log: Newton steps need no halving
+_SAME = 1e-13  # of a bound that follows from others
+_ULPS = 8 * UNIT  # by what rounding moves a number, relative to the numbers it is made of
+_NEAR = 0.3  # of 0: where a series replaces differences
+_SERIES = 1 / np.cumprod(np.arange(2.0, 15.0))[::-1]  # 1/14!, …, 1/2!
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Pairs (p, q) with c·D_{1+c}(p‖q) ≤ moments[0] for all `orders` c > 0, and c·D_{1+c}(q‖p) ≤ moments[1].
+    """Pairs (p, q) with c·D_{1+c}(p‖q) ≤ moments[0] for all `orders` c ≥ 0, and c·D_{1+c}(q‖p) ≤ moments[1].
 
-    An order so near to 0 that c·D is the float c times D₁ stands for D₁. Log ratios of chances are at most `largest`.
+    At c = 0 the moment is D₁ itself. Log ratios of chances are at most `largest`.
     """
 
     orders: Array
     moments: Array
     largest: float = math.inf
 
-    @cached_property
-    def bounds(self) -> Array:
-        """(e^{c·D} − 1)/c, shape (2, orders)."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.expm1(self.moments) / self.orders)
-
     def delta(self, epsilon: float, most: float) -> float:
-        """Return a δ ≥ max p − e^ε·q over the region, to ten digits, at most `most`."""
+        """Return a δ ≥ max p − e^ε·q over the region, to nine digits, at most `most`."""
         if self.largest <= epsilon:
             return 0.0
-        search, near = _Search(self), min(epsilon, _MOST)  # δ falls in ε
-        return _least(lambda delta: search.is_beyond(near, delta), lambda: search.corner(epsilon=near), most)
+        if most < LEAST_SURE:
+            return most
+        edge, near, gap = _Edge.of(self), min(epsilon, _MOST), math.inf  # δ falls in ε
+        for _ in range(_ROUNDS):
+            ceilings, best = edge.ceilings(near), edge.deltas(near)[0].max()
+            before, gap = gap, ceilings.max() - best
+            if gap <= best * _DIGITS or _NEAR_END * best > gap > before / 2 or len(edge.odds) > _MANY:
+                break
+            edge = edge.finer(ceilings > best + gap / 4)
+        return min(most, max(float(ceilings.max()), LEAST_SURE))
 
     def epsilon(self, delta: float, most: float) -> float:
-        """Return an ε such that p − e^ε·q ≤ `delta` in the region, to ten digits, at most `most`."""
-        search = _Search(self)
-        if search.is_beyond(0.0, delta):
-            return 0.0
-        most = min(most, self.largest)
-        return _least(lambda epsilon: search.is_beyond(epsilon, delta), lambda: search.corner(delta=delta), most)
+        """Return an ε such that p − e^ε·q ≤ `delta` in the region, to nine digits, at most `most`."""
+        most, edge, slack, gap = min(most, self.largest), _Edge.of(self), _DIGITS, math.inf
+        for _ in range(4 * _ROUNDS):
+            epsilon = edge.least_epsilon(delta) * (1 + slack)
+            if epsilon >= min(most, _MOST) or delta < LEAST_SURE:
+                return most
+            ceilings = edge.ceilings(epsilon)
+            before, gap = gap, ceilings.max() - delta
+            if gap <= 0:
+                return epsilon
+            if slack > _DIGITS or _NEAR_END * delta > gap > before / 2 or len(edge.odds) > _MANY:
+                slack = 2 * slack
+            else:
+                edge = edge.finer(ceilings > delta + gap / 4)
+        return most
 
     def highest(self, q: float) -> float:
-        """Return the largest p with (p, q) in the region, rounded up, for 0 < q < 1."""
-        low, high = q, 1.0
-        while high - low > _UNIT * high:
-            middle = (low + high) / 2
-            if not low < middle < high:
-                break
-            logs = math.log(middle), math.log1p(-q), math.log1p(-middle)
-            is_inside = not _Place(self, math.log(q), logs).outside.any()
-            low, high = (middle, high) if is_inside else (low, middle)
-        ratio = self.largest
-        if ratio > _LARGEST:
-            return min(1.0, up(high))
-        return min(1.0, up(min(high, math.exp(ratio) * q, q - (1 - q) * math.expm1(-ratio))))
+        """Return the largest p with (p, q) in the region, rounded up, for 0 < q < 1.
 
-
-class _Search:
-    """Whether lines p = δ + e^ε·q certainly miss a region, which holds p = q and so lies below those that do.
-
-    Each bound is convex along a line. A place where one is broken and falls, and one is broken and rises, shows that
-    none is kept to the left, nor to the right; between two places, tangents that meet where both are above 0 do.
-    """
-
-    def __init__(self, region: Region) -> None:
-        self._region, self._log_q = region, -10.0  # of the last place: the next line's is near
-        self._sides: dict[bool, _Place] = {}  # of the last line: the first place where a bound falls, and rises
-
-    def is_beyond(self, epsilon: float, delta: float) -> bool:
-        """Whether p − e^ε·q < δ in all of the region; False where that is not sure."""
-        self._sides = {}
-        if not 0 < delta < 1 or epsilon > _MOST:
-            return delta >= 1
-        end = math.log1p(-delta) - epsilon + _NARROW
-        low, high, reached = -math.inf, end - 2 * _NARROW, (0.0, math.exp(end))
-        self._log_q, stride = min(self._log_q, high - 1.0), 0.25
-        for turn in range(_STEPS):
-            place = self._at(epsilon, delta, self._log_q)
-            falls, rises = place.falls.any(), place.rises.any()
-            if not (falls or rises):
-                return False
-            self._sides = {bool(falls): place, not rises: place} | self._sides
-            if falls and rises:
-                return True
-            low, high = (self._log_q, high) if falls else (low, self._log_q)
-            reached = (place.reach(1), reached[1]) if falls else (reached[0], place.reach(-1))
-            if reached[0] > reached[1]:
-                return True
-            if high - low < _NARROW * max(1.0, abs(high)):
-                return False
-            stride *= 2
-            far = self._log_q + (stride if falls else -stride)
-            self._log_q = far if low < far < high and stride < _FAR else _between(low, high, reached, turn)
-        return False
-
-    def corner(self, epsilon: float = 0.0, delta: float | None = None) -> float:
-        """Return about the least δ of `epsilon`, or the least ε of a `delta`, from where the last line was.
-
-        Where a bound is broken its tangent cuts a half-plane off; the corner of two is tried and cut off in turn
-        (Kelley 1960). What is returned is not certified; infinity where there is no corner.
+        (1 − q, 1 − p) is in the region of the other direction, and there 1 − p is the least beside 1 − q.
         """
-        cuts = self._first_cuts(delta is None)
-        if len(cuts) < 2:
-            return math.inf
-        least, before = math.inf, math.inf
-        for _ in range(_CORNERS):
-            rise, q = cuts[True].corner(cuts[False])
-            if not (rise > 0 and 0 < q < 1):
-                return math.inf
-            line = (epsilon, rise) if delta is None else (math.log(rise / q), delta)
-            least, before = line[delta is None], least
-            place = self._at(*line, math.log(q))
-            if not place.outside.any() or abs(before - least) <= _STILL * least:
-                return least
-            cuts |= place.cuts(delta is None)
-        return least
+        other = replace(self, moments=self.moments[::-1])
+        ratio = other.log_ratios(np.array([1 - q]), np.array([q]))[1][0]
+        return min(1.0, up(float(q - (1 - q) * np.expm1(-ratio))))
 
-    def _first_cuts(self, is_delta: bool) -> dict[bool, "_Cut"]:
-        """Return cuts of the last line, of a few more of its places where those it has are on one side."""
-        cuts = {side: cut for place in self._sides.values() for side, cut in place.cuts(is_delta).items()}
-        places = list(self._sides.values())
-        for stride in _STRIDES:
-            if len(cuts) != 1:
+    def without_idle_orders(self) -> "Region":
+        """Return the region without orders whose bound follows from those next to it, as c·D is convex, 0 at c = 0."""
+        c, moments = self.orders, np.pad(self.moments, ((0, 0), (1, 0)))
+        if len(c) < 2:
+            return self
+        x, is_idle = np.concatenate([[0.0], c]), np.zeros(len(c), dtype=bool)
+        share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+        with np.errstate(invalid="ignore"):
+            chords = (1 - share) * moments[:, :-2] + share * moments[:, 2:]
+            is_idle[:-1] = (moments[:, 1:-1] >= chords * (1 - _SAME)).all(axis=0) & (c[:-1] > 0)
+        return replace(self, orders=c[~is_idle], moments=self.moments[:, ~is_idle])
+
+    def log_ratios(self, p: Array, rest: Array) -> tuple[Array, Array]:
+        """Return log(p/q) of the least q for each p and `rest` = 1 − p, rounded down and up."""
+        low, high = np.full(len(p), -_LARGEST), np.full(len(p), _LARGEST)
+        middle = self._start(p, rest)
+        for turn in range(_STEPS):
+            excess, slopes = self._excess(p, rest, np.exp(middle))
+            with np.errstate(all="ignore"):
+                after = np.nan_to_num((middle[:, None] - excess / slopes), nan=-math.inf).min(axis=1)
+            worst = excess.max(axis=1)
+            is_in = worst < 0
+            low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
+            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < _CLOSE))
+            before, middle = middle, np.where(is_usable, after, (low + high) / 2)
+            if np.all(np.abs(middle - before) < _STILL * (1 + np.abs(middle))):
                 break
-            near, epsilon, delta = math.log(places[0].q), math.log(places[0].growth), places[0].delta
-            end = math.log1p(-delta) - epsilon
-            further = min(near + stride, (near + end) / 2) if True in cuts else near - stride
-            cuts = self._at(epsilon, delta, further).cuts(is_delta) | cuts
-        return cuts
+        ends = self._around(p, rest, np.exp(middle))
+        low, high = (np.minimum(end, cap) for end, cap in zip(ends, self._caps(p, rest), strict=True))
+        return low, high
 
-    def _at(self, epsilon: float, delta: float, log_q: float) -> "_Place":
-        q = math.exp(log_q)
-        p = min(delta + math.exp(epsilon + log_q), 1.0)
-        rest = (1 - delta) - math.exp(epsilon + log_q)
-        log_p = float(np.logaddexp(math.log(delta), epsilon + log_q))
-        log_rest = math.log(rest) if rest > 0 else -math.inf
-        logs = (log_p, math.log1p(-q), log_rest if p < 1 else -math.inf)
-        return _Place(self._region, log_q, logs, epsilon, delta)
+    def _caps(self, p: Array, rest: Array) -> tuple[Array, Array]:
+        """Return log(p/q), rounded down and up, at which it or log((1 − q)/(1 − p)) is `largest`."""
+        with np.errstate(all="ignore"):
+            share = rest * math.expm1(min(self.largest, _MOST)) / p
+            least, most = (np.where(x < 1, -np.log1p(-x), math.inf) for x in (share * (1 - _ULPS), share * (1 + _ULPS)))
+        return np.minimum(least * (1 - _ULPS), self.largest), np.minimum(most * (1 + _ULPS), self.largest)
+
+    def _start(self, p: Array, rest: Array) -> Array:
+        """Return about the logs of log(p/q): of small ones by their square, of large ones by their power."""
+        c, odds = self.orders, (np.log(rest) - np.log(p))[:, None]
+        with np.errstate(all="ignore"):
+            of_small = (math.log(2) + self._log_bounds[0] - np.log1p(c) + odds) / 2
+            exponents = np.logaddexp(0, self._log_bounds[0] + np.log(c) - np.log(p)[:, None])
+            of_large = np.where(c > 0, np.log(exponents / c), math.inf)
+        return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST))
+
+    def _around(self, p: Array, rest: Array, ratios: Array) -> tuple[Array, Array]:
+        """Return log ratios around `ratios` that are surely inside and outside."""
+        n, apart = len(p), UNIT
+        p, rest, ratios = np.tile(p, 2), np.tile(rest, 2), np.tile(ratios, 2)
+        side = np.repeat([-1.0, 1.0], n)
+        ends, is_sure = ratios, np.zeros(2 * n, dtype=bool)
+        while not is_sure.all() and apart < 0.01:
+            apart *= 16
+            ends = np.where(is_sure, ends, ratios * (1 + side * apart))
+            is_sure |= side * self._excess(p, rest, ends, side[:, None])[0].max(axis=1) > 0
+        ends = np.where(is_sure, ends, np.where(side > 0, math.inf, 0.0))
+        return ends[:n], ends[n:]
+
+    def _excess(self, p: Array, rest: Array, ratios: Array, side: Array | int = 0) -> tuple[Array, Array]:
+        """Return the logs of the divergences over their bounds where log(p/q) is `ratios`, and slopes in log(ratio).
+
+        All rounding is subtracted for side 1 and added for −1. A divergence is the mean of G(log ratio) under its
+        first coin, with G(z) = (e^{cz} − 1)/c + e^{−z} − 1 = z²·(c·φ(cz) + φ(−z)) and φ(u) = (e^u − 1 − u)/u² > 0.
+        """
+        c = self.orders
+        with np.errstate(all="ignore"):
+            less = -p * np.expm1(-ratios)  # p − q
+            not_q = rest + less
+            others = np.where(less < not_q / 2, np.log1p(-less / not_q), np.log(rest / not_q))
+            log_chances = np.stack([np.log(p), np.log(rest), np.log(p) - ratios, np.log(not_q)])[..., None]
+            z = np.stack([ratios, others, -ratios, -others])[..., None]
+            powers = c * z
+            terms = np.logaddexp(np.log(c) + _log_phi(powers), _log_phi(-z)) + (log_chances + 2 * np.log(np.abs(z)))
+            terms -= side * _ULPS * (8 + np.abs(log_chances) + np.abs(z) + np.maximum(powers, 0))
+            logs = np.logaddexp(terms[::2], terms[1::2])
+            over = logs - self._log_bounds[:, None] - side * _ULPS * (8 + self._sizes[:, None])
+            far = (ratios - others)[:, None]
+            forward = log_chances[0] + powers[0] + np.log(-np.expm1(-(1 + c) * far))
+            reverse = log_chances[2] + powers[3] + np.log1p(c) + np.log(np.where(c > 0, -np.expm1(-c * far) / c, far))
+            slopes = np.exp(np.stack([forward, reverse]) - logs) * ratios[:, None]
+        over, slopes = (np.hstack(list(both)) for both in (over, slopes))
+        return np.nan_to_num(over, nan=-math.inf, posinf=math.inf, neginf=-math.inf), slopes
+
+    @cached_property
+    def _log_bounds(self) -> Array:
+        """The log of (e^{c·D} − 1)/c, D at c = 0; shape (2, orders)."""
+        with np.errstate(all="ignore"):
+            of_others = self.moments + np.log(-np.expm1(-self.moments)) - np.log(self.orders)
+            return np.where(self.orders > 0, of_others, np.log(self.moments))
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return np.where(np.isfinite(self.moments), self.moments, 0.0)
 
 
-def _between(low: float, high: float, reached: tuple[float, float], turn: int) -> float:
-    """Return the middle of what is left between two places, or in turn of all."""
-    left = (reached[0] + reached[1]) / 2
-    if turn % 4 and reached[0] > 0 and low < math.log(left) < high:
-        return math.log(left)
-    return (max(low, -_FAR) + high) / 2
+@dataclass(frozen=True, eq=False)
+class _Edge:
+    """Points (p, q) of the edge of a region: rising `odds`, logs of p/(1 − p), and log(p/q) between `low` and `high`.
 
-
-class _Cut(NamedTuple):
-    """Where excess + (v − rise) + steep·(q − at) > 0, no (v, q) is in the region.
-
-    v is p − e^ε·q where ε is given, and p − δ where δ is; the corner of a cut that bounds v, or v/q, to the left and
-    one that does to the right bounds it everywhere.
+    δ(p) = max p − e^ε·q is concave in p, at most p, and 0 at p = 0: the chord of two points, extended, is above it.
     """
 
-    rise: float
-    at: float
-    excess: float
-    steep: float
+    region: Region
+    odds: Array
+    low: Array
+    high: Array
 
-    def corner(self, other: "_Cut") -> tuple[float, float]:
-        """Return the (v, q) in which the edges of both cuts meet; NaN where they are parallel."""
-        left = other.excess + (self.rise - other.rise) + other.steep * (self.at - other.at)
-        apart = self.steep - other.steep
-        move = (left - self.excess) / apart if apart else math.nan
-        return self.rise - self.excess - self.steep * move, self.at + move
+    @classmethod
+    def of(cls, region: Region) -> "_Edge":
+        """Return points all over the edge of `region`."""
+        odds, needed = _FIRST_ODDS, region.without_idle_orders()
+        return cls(needed, odds, *needed.log_ratios(expit(odds), expit(-odds)))
 
+    def finer(self, parts: Array) -> "_Edge":
+        """Return the edge with more points in and next to these `parts` between points, as `ceilings` counts them."""
+        at = np.flatnonzero(parts)
+        first, last = max(at[0] - 2, 0), min(at[-1] + 1, len(self.odds) - 1)
+        n_pieces = max(2, _NEW // (last - first))
+        shares = np.arange(1, n_pieces) / n_pieces
+        new = (self.odds[first:last, None] + np.diff(self.odds[first : last + 1])[:, None] * shares).ravel()
+        odds = np.concatenate([self.odds, new])
+        order = np.argsort(odds)
+        ends = np.hstack([[self.low, self.high], self.region.log_ratios(expit(new), expit(-new))])[:, order]
+        return _Edge(self.region, odds[order], *ends)
 
-class _Place:
-    """The bounds at one (p, q): which are surely broken, and how they move along p = δ + e^ε·q as q grows.
+    def least_epsilon(self, delta: float) -> float:
+        """Return a number below an ε whose δ(p) is `delta` at some point."""
+        with np.errstate(all="ignore"):
+            epsilons = self.low + np.log1p(-delta / expit(self.odds))
+        return max(0.0, float(np.nan_to_num(epsilons, nan=0.0).max()))
 
-    With a = 1 + c, a bound is (p^a·q^−c + (1−p)^a·(1−q)^−c − 1)/c and the same with p and q exchanged.
-    """
+    def deltas(self, epsilon: float) -> Array:
+        """Return δ(p) rounded down and up at p = 0, at the points, and at p = 1: shape (2, points + 2)."""
+        ends = np.array([[0.0, 0.0], [-math.expm1(epsilon), 1.0]])
+        deltas = -expit(self.odds) * np.expm1(epsilon - np.stack([self.low, self.high]))
+        deltas += _ULPS * np.abs(deltas) * [[-1.0], [1.0]]
+        return np.column_stack([ends[0], deltas, ends[1]])
 
-    def __init__(
-        self, region: Region, log_q: float, logs: tuple[float, float, float], epsilon: float = 0.0, delta: float = 0.0
-    ) -> None:
-        log_p, log_not_q, log_not_p = logs
-        ratio, rest, growth = log_p - log_q, max(log_not_p - log_not_q, -_LARGEST), math.exp(epsilon)
-        self.growth, self.delta = growth, delta
-        self.q, c, a = math.exp(log_q), region.orders, 1 + region.orders
-        of_chances = np.array([[log_p], [log_not_p], [log_q], [log_not_q]])
-        chances, ratios = np.exp(of_chances), np.exp(np.clip([[ratio], [rest], [-ratio], [-rest]], -_LARGEST, _LARGEST))
-        with np.errstate(over="ignore", invalid="ignore"):
-            exponents = np.multiply.outer([ratio, rest, -ratio, -rest], c)
-            grown = np.exp(
-                np.minimum(of_chances + exponents, _LARGEST)
-            )  # chance·ratio^c: a float where ratio^c is none
-            powers = np.expm1(exponents) / c  # (ratio^c − 1)/c
-            terms = np.where(exponents < 1, chances * powers, (grown - chances) / c)
-            lost = _UNIT * np.array([a * np.exp(exponents[1]) - powers[1], a * grown[3] * np.exp(-log_not_p)])
-            sizes = np.array([[log_p, log_q], [log_not_p, log_not_q]])
-            far = 1 + np.abs(np.maximum(sizes, -_LARGEST)).sum(axis=1)  # a power of a ratio is off by this many units
-            blurred = _UNIT * a * grown * np.tile(far, 2)[:, None]
-            slack = _MARGIN * (np.abs(terms[::2]) + np.abs(terms[1::2]) + region.bounds) + lost
-            self.excess = terms[::2] + terms[1::2] - region.bounds - (slack + blurred[::2] + blurred[1::2])
-            steep = a * (powers[::2] - powers[1::2]) * [[growth], [1.0]]
-            flat = ratios * (1 + c * powers)
-            flat = (flat[::2] - flat[1::2]) * [[1.0], [growth]]
-            self.slopes = steep - flat
-            self.by_p = np.stack([steep[0] / growth, -flat[1] / growth])
-            lost = _MARGIN + _UNIT * a * far.sum()
-            bent, bounds_of_changes = np.abs(powers[::2]) + np.abs(powers[1::2]), ratios * (1 + c * np.abs(powers))
-            bounds_of_changes = (bounds_of_changes[::2] + bounds_of_changes[1::2]) * [[1.0], [growth]]
-            self.blur = (
-                lost * a * (bent * [[growth], [1.0]] + bounds_of_changes)
-            )  # what rounding may move the slopes by
-            is_falling = np.array([growth * a < c * ratios[0], np.zeros(len(c), dtype=bool)])  # where slopes overflow
-        self.excess[~np.isfinite(self.excess)] = -math.inf
-        steepest = np.where(is_falling, -math.inf, math.inf)
-        self.slopes = np.where(np.isfinite(self.slopes), self.slopes, steepest)
-        self.outside = self.excess > 0
-        self.falls, self.rises = self.outside & (self.slopes <= 0), self.outside & (self.slopes >= 0)
+    def ceilings(self, epsilon: float) -> Array:
+        """Return upper bounds on δ(p) between 0 and the first point, and so on until 1: shape (points + 1,)."""
+        low, high = self.deltas(epsilon)
+        widths = self._widths()
+        with np.errstate(all="ignore"):
+            rise = np.minimum.accumulate(np.append(1.0, (high[1:-1] - low[:-2]) / widths[:-1]))
+            fall = np.append(np.maximum.accumulate(((low[2:] - high[1:-1]) / widths[1:])[::-1])[::-1], 0.0)
+            high[-1] = min(1.0, high[-2] + rise[-1] * widths[-1])
+            meet = np.clip((high[1:] - high[:-1] - fall * widths) / (rise - fall), 0.0, widths)
+            lines = np.array([[high[:-1], rise * meet], [high[1:], fall * (meet - widths)]])
+            tops = lines.sum(axis=1).max(axis=0) + _ULPS * np.abs(lines).sum(axis=(0, 1))
+        tops = np.where(rise <= 0, high[:-1], np.where(fall >= 0, high[1:], tops))
+        return np.asarray(np.minimum(np.nan_to_num(tops, nan=1.0, posinf=1.0), 1.0))
 
-    def reach(self, side: int) -> float:
-        """Return a q to the right, or the left for −1, up to which a tangent of a broken bound is surely above 0."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            far = self.excess / np.maximum(self.blur - side * self.slopes, 0.0)
-        return self.q + side * float(np.nanmax(far[self.outside], initial=0.0)) * (1 - _MARGIN)
-
-    def cuts(self, is_delta: bool) -> dict[bool, _Cut]:
-        """Return the deepest cuts, of bounds that fall and that rise, by whether they bound what is to the left."""
-        rise = self.delta if is_delta else self.growth * self.q
-        cuts = {}
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            depths = np.nan_to_num(self.excess / self.by_p, nan=-math.inf, posinf=-math.inf)
-            for broken in (self.falls, self.rises):
-                deep = np.where(broken & (self.by_p > 0), depths, -math.inf)
-                at = np.unravel_index(int(np.argmax(deep)), deep.shape)
-                if deep[at] > 0:
-                    along = float(self.slopes[at] / self.by_p[at])
-                    cut = _Cut(rise, self.q, float(deep[at]), along if is_delta else along - self.growth)
-                    start = rise - cut.excess + cut.steep * self.q
-                    cuts[along < 0 if is_delta else start < 0] = cut
-        return cuts
+    def _widths(self) -> Array:
+        """Return the differences of p between 0, the points and 1."""
+        p, rest = expit(self.odds), expit(-self.odds)
+        return np.concatenate([p[:1], -p[1:] * rest[:-1] * np.expm1(-np.diff(self.odds)), rest[-1:]])
 
 
-def _least(is_beyond: Callable[[float], bool], corner: Callable[[], float], most: float) -> float:
-    """Return the least number, to _DIGITS of itself, that is beyond; at most `most`, which needs no proof.
-
-    `corner` returns a guess after a number that is beyond.
-    """
-    if most < LEAST_SURE:
-        return most
-    if math.isinf(most):
-        most = 1.0
-        while not is_beyond(most):
-            most *= 2
-            if most > _MOST:
-                return math.inf
-    low, is_lower, tries = 0.0, is_beyond(most), _TRIES
-    while is_lower or (low > 0 and most - low > _DIGITS * most):
-        near = _first_beyond(is_beyond, corner(), most) if is_lower and tries else None
-        if near is not None:
-            return near
-        middle, tries = (low + most) / 2 if low else most / 4, tries - is_lower
-        if middle < LEAST_SURE:
-            return most
-        is_lower = is_beyond(middle)
-        low, most = (low, middle) if is_lower else (middle, most)
-    return most
-
-
-def _first_beyond(is_beyond: Callable[[float], bool], guess: float, most: float) -> float | None:
-    """Return the least number a little above a guess, and below `most`, that is surely beyond; None without one."""
-    tried = (guess * (1 + gap) for gap in _GAPS)
-    return next((number for number in tried if number < most and is_beyond(number)), None)
+def _log_phi(u: Array) -> Array:
+    """Return log((e^u − 1 − u)/u²)."""
+    far = np.abs(u)
+    direct = np.where(u > 0, u + np.log1p(-(1 + u) * np.exp(-far)), np.log(np.expm1(-far) + far)) - 2 * np.log(far)
+    return np.asarray(np.where(far < _NEAR, np.log(np.polyval(_SERIES, u)), direct))

@@ -103,10 +103,9 @@ class Residues:
     def _located(self, digits: int) -> list[tuple[Decimal, Decimal, int]]:
         """Return all terms (location, weight, j), those at the same place together."""
         if digits not in self._terms:
-            terms = {
-                (Decimal(float(loss)), 0): Decimal(float(weight))
-                for loss, weight in zip(self.finite.losses, self.finite.weights, strict=True)
-            }
+            terms: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
+            for loss, weight in zip(self.finite.losses.tolist(), self.finite.weights.tolist(), strict=True):
+                terms[Decimal(loss), 0] += Decimal(weight)  # several sums of losses may be the same number
             for shift, count in self.shifts:
                 terms = _joined(terms, Decimal(shift), count)
             self._terms[digits] = [(place, weight, j) for (place, j), weight in terms.items()]

@@ -23,7 +23,6 @@ METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
 _AROUND = 20  # places on both sides of the best order at which a curve is read
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
-_FIRST = 1e-300  # an order minus 1 that stands for the order 1
 _NARROW = 1e-3  # relative width of a tight answer that leaves nothing to the others
 _FEW = 32  # different guarantees, up to which each may be asked by itself
 
@@ -82,7 +81,7 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
 def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     closed = guarantee.exact_epsilon(delta)
     if closed is not None:
-        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
+        return Bound(closed, "tight", _certified(guarantee, closed * (1 - 1e-9) - 1e-11))
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
@@ -93,7 +92,12 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     for total in totals[1:]:
         if not _is_enough(total, delta, bracket.high):
             bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta)))
-    return Bound(bracket.high, "tight", bracket.low)
+    return Bound(bracket.high, "tight", _certified(guarantee, bracket.low))
+
+
+def _certified(guarantee: Part, low: float) -> float:
+    """Return the lower end, or 0 where the pair of a part is larger than its mechanism's own: see `Bound`."""
+    return max(0.0, low) if all(part.pair_is_least for part, _ in guarantee.components()) else 0.0
 
 
 def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
@@ -134,7 +138,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
         least = 0.0 if total.impossible else best.low
         finite = tight_delta(total, epsilon, least=least) if epsilon < total.largest else Certified(0.0, 0.0)
         best = Certified(*map(max, best, _with_impossible(total, finite)))
-    return Bound(best.high, "tight", best.low)
+    return Bound(best.high, "tight", _certified(guarantee, best.low))
 
 
 def _with_impossible(total: Total, finite: Certified) -> Certified:
@@ -203,8 +207,8 @@ def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Reg
     with np.errstate(all="ignore"):  # at huge orders, which say nothing where they overflow
         moments = [side.log_moment_up(orders) for side in (total, reverse)]
     if total.has_first_order:
-        orders = np.concatenate([[_FIRST], orders])
-        moments = [np.concatenate([[_FIRST * guarantee.renyi(1.0)], side]) for side in moments]
+        orders = np.concatenate([[0.0], orders])
+        moments = [np.concatenate([[guarantee.renyi(1.0)], side]) for side in moments]
     known = np.isfinite(moments).any(axis=0)
     return Region(orders[known], np.array(moments)[:, known], guarantee.renyi(math.inf))
 

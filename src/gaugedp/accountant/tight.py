@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from gaugedp.accountant.atoms import explicit_distribution
-from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import (
     Bracket,
     Contour,
@@ -21,7 +20,6 @@ from gaugedp.accountant.contour import (
     on_the_line,
 )
 from gaugedp.accountant.few import FewLosses, few_losses, too_many
-from gaugedp.accountant.lattice import lattice_of, lattice_sum
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.residues import residues
 from gaugedp.accountant.rounding import LEAST_SURE, up
@@ -29,13 +27,16 @@ from gaugedp.accountant.total import Total
 
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
-_NODES = 2**17
+_NODES, _NODES_OF_A_PERIOD = 2**17, 2**19
 _NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
 _SHORT, _SHORTER = 2**15, 2**9  # nodes of a line, beyond which the losses of a few releases are summed instead
 _HANDFUL = 16  # releases, up to which the sums are the quicker where no lower bound is asked for
 _STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
 _AROUND = np.linspace(-1, 1, 49)  # strides
+_UNKNOWN = Bracket(-math.inf, math.inf)
 _LITTLE = 2.0**-30  # relative, between two ε that tell a slope
+_LARGER, _DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
+_SPREAD = 1e-6  # of δ, with which padding may exceed what the lower end allows for
 _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
@@ -58,17 +59,22 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     closed = total.exact_epsilon(delta)
     if closed is not None:
         return Certified(closed, max(0.0, closed * (1 - 1e-11) - 1e-12))
-    exact = explicit_distribution(total) or residues(total) or blurred(total)
+    exact = explicit_distribution(total) or residues(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
-    summed = lattice_sum(total, order, start) or _few(total, order, start, math.log(delta))
-    if summed is not None:
-        return solved(summed, math.log(delta), start)
-    best, largest = Certified(start, 0.0), math.inf
+    few, best = _few(total, order, start, math.log(delta)), Certified(start, 0.0)
+    if few is not None:
+        best = solved(few, math.log(delta), start)
+    return best if best.low > _NARROW * best.high else _by_lines(total, math.log(delta), order, best)
+
+
+def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> Certified:
+    """Return what is left of the bracket of ε after some contours, each at an order that the one before suggests."""
+    largest, start = math.inf, best.high
     for _ in range(_TRIES):
-        contour = _contour(total, order, start, math.log(delta))
-        bracket = _solved_line(contour, math.log(delta), start)
+        contour = _contour(total, order, start, log_delta)
+        bracket = _solved_line(contour, log_delta, start)
         best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
         if contour.padding and bracket.low > _NARROW * bracket.high:
             break
@@ -101,31 +107,30 @@ def tight_delta(
     closed = total.exact_delta(epsilon)
     if closed is not None:
         return Certified(closed, closed * (1 - 1e-6))
-    exact = explicit_distribution(total) or residues(total) or blurred(total)
+    exact = explicit_distribution(total) or residues(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
     order = saddle(total, epsilon) if order is None else order
-    summed = lattice_sum(total, order, epsilon)
-    if summed is not None:
-        return _exponentials(summed.log_delta(epsilon))
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
     if at_order < max(-700.0, log_of(least)):  # no float is below e^−700
         return _exponentials(Bracket(-math.inf, at_order))
     few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER, with_low)
-    if few is not None:
-        return _exponentials(few.log_delta(epsilon))
-    return _exponentials(_refined(total, order, epsilon, min(at_order, 0.0)))
+    first = few.log_delta(epsilon) if few else _UNKNOWN
+    if few and (first.high - first.low < 1 - _NARROW or not with_low):
+        return _exponentials(first)
+    return _exponentials(_refined(total, order, epsilon, min(at_order, first.high, 0.0), first))
 
 
-def _refined(total: Total, order: float, epsilon: float, log_delta: float) -> Bracket:
-    """Return the bracket after as many tries as a better guess of δ itself needs."""
-    for _ in range(3):
+def _refined(total: Total, order: float, epsilon: float, log_delta: float, best: Bracket = _UNKNOWN) -> Bracket:
+    """Return what is left of the bracket after as many tries as a better guess of δ needs, or a better order."""
+    for _ in range(_TRIES):
         contour = _contour(total, order, epsilon, log_delta)
-        bracket = contour.log_delta(epsilon)
-        if bracket.high - bracket.low < 1e-10 or contour.padding:
+        bracket = _without_padding(contour, epsilon, contour.log_delta(epsilon))
+        best = Bracket(max(best.low, bracket.low), min(best.high, bracket.high))
+        if best.high - best.low < (1 - _NARROW if contour.padding else 1e-10):
             break
-        log_delta = min(log_delta, bracket.high) - 5
-    return _without_padding(contour, epsilon, bracket)
+        order, log_delta = order / 2 if contour.padding else order, min(log_delta, bracket.high) - 5
+    return best
 
 
 def _exponentials(bracket: Bracket) -> Certified:
@@ -139,7 +144,7 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
-    if too_many(total) or lattice_of(total) is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
+    if too_many(total) or total.lattice is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
         return None
     return few_losses(total, order, log_delta, with_low)
 
@@ -148,15 +153,26 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
 
 
 def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Contour:
-    lattice = lattice_of(total)
-    if lattice is not None:
-        offset, span = lattice
+    order = _with_longest_step(total, order, epsilon, log_delta)
+    if total.lattice is not None:
+        offset, span = total.lattice
         probes = Probes(total, order)
         n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
-        if n_nodes * total.work <= _WORK and n_nodes <= _NODES:
+        if n_nodes * total.period_work <= _WORK and n_nodes <= _NODES_OF_A_PERIOD:
             return on_a_lattice(total, order, probes, span, offset, n_nodes)
     n_largest = max(64, min(_NODES, _WORK // max(1, total.work)))
     return on_the_line(total, order, epsilon, log_delta, n_largest)
+
+
+def _with_longest_step(total: Total, order: float, epsilon: float, log_delta: float) -> float:
+    """Return an order that needs the fewest nodes; it is larger than the best where δ is near 1, as that is near 0."""
+    if log_delta < -_LARGER:
+        return order
+    orders = order * 2.0 ** np.arange(_DOUBLINGS)
+    orders = orders[orders <= max(order, total.largest_order)]
+    bounds = total.log_moment(orders) + log_chernoff(orders) - orders * epsilon
+    near = orders[bounds <= bounds[0] + _LARGER].tolist()
+    return float(max(near, key=lambda each: Probes(total, each).best_step(each, epsilon, log_delta)))
 
 
 def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
@@ -283,14 +299,14 @@ def _moved(root: float, direction: float, is_met: Callable[[float], bool], first
 
 
 def _spread(contour: Contour, log_delta: float) -> float:
-    """Return a loss that the padding exceeds with probability below a thousandth of δ."""
+    """Return a loss that the padding exceeds with probability below `_SPREAD` of δ."""
     deviation = math.sqrt(contour.padding)
-    return deviation * (deviation / 2 - float(scipy.special.ndtri_exp(log_delta - math.log(1000))))
+    return deviation * (deviation / 2 - float(scipy.special.ndtri_exp(log_delta + math.log(_SPREAD))))
 
 
 def _low_of_padded(contour: Contour, high: float, log_delta: float) -> float:
     """δ with the padding at ε + x is at most δ at ε, plus the probability that the padding exceeds x."""
-    target = log_delta + math.log1p(1e-3)
+    target = log_delta + math.log1p(_SPREAD)
     raised = _moved(high, -1.0, lambda epsilon: contour.log_delta(epsilon).low >= target, first=1e-7)
     return max(0.0, raised - _spread(contour, log_delta))
 
@@ -300,5 +316,5 @@ def _without_padding(contour: Contour, epsilon: float, bracket: Bracket) -> Brac
         return bracket
     high = min(bracket.high, 0.0)
     low = contour.log_delta(epsilon + _spread(contour, high)).low
-    delta = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
+    delta = math.exp(min(low, 0.0)) - _SPREAD * math.exp(high)
     return Bracket(log_of(delta), bracket.high)

@@ -11,11 +11,12 @@ from typing import TypeVar
 import numpy as np
 
 from gaugedp._validate import decimal
-from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, gaussian_line, gaussian_moment
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, gaussian_line, gaussian_moment
 from gaugedp.accountant.part import Part
 from gaugedp.accountant.rounding import up_decimal
 
 T = TypeVar("T")
+_FINEST = Fraction(1, 10**12)  # span of a lattice
 _MOST_BITS = 2**12  # of a probability that is kept exactly
 
 
@@ -77,6 +78,11 @@ class Total:
         """How many numbers a point of a line needs."""
         return sum(family.work for family in self.families)
 
+    @property
+    def period_work(self) -> int:
+        """How many it needs where the line is one period of a lattice."""
+        return sum(family.period_work for family in self.families)
+
     def log_moment(self, orders: Array) -> Array:
         """Return log M of the families and the padding at each of the real `orders`."""
         moments = [family.log_moment(orders) for family in self.families]
@@ -137,9 +143,18 @@ class Total:
         """Return what each row has between the `edges`, under P and Q; None where one is not known."""
         return _joined(family.cells(edges) for family in self.families)
 
-    def lattices(self) -> list[Lattice] | None:
-        """Return the lattice of each row; None where one has none that is known."""
-        return _joined(family.lattices() for family in self.families)
+    @property
+    def lattice(self) -> tuple[float, float] | None:
+        """Return offset and span of a lattice of decimals on which every sum of losses lies; None without one."""
+        lattices = _joined(family.lattices() for family in self.families)
+        if not lattices:
+            return None
+        span = lattices[0].span
+        for lattice in lattices[1:]:
+            top = math.gcd(span.numerator * lattice.span.denominator, lattice.span.numerator * span.denominator)
+            span = Fraction(top, span.denominator * lattice.span.denominator)
+        offset = sum((lattice.times * lattice.offset for lattice in lattices), Fraction(0))
+        return None if span < _FINEST else (float(offset % span), float(span))
 
 
 def directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:

@@ -1,7 +1,6 @@
 """`gaugedp audit`: whether the mechanism that would answer a question keeps its guarantee, without any data."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ from gaugedp._numbers import digits_down, digits_up
 from gaugedp.audit import Audit
 from gaugedp.audit import audit as run_audit
 from gaugedp.audit.neighbours import neighbours
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import (
     cell,
     check_files,
@@ -72,7 +72,7 @@ def audit(
     if report:
         from gaugedp.report.audits import render
 
-        Path(report).write_text(render(result, _about(planned)), "utf-8")
+        save(report, lambda path: path.write_text(render(result, _about(planned)), "utf-8"))
     click.echo(json.dumps(result.to_dict() | _about(planned))) if as_json else show(result, planned)
     return int(result.violated)
 

@@ -3,6 +3,7 @@
 import click
 
 from gaugedp.cli.shared import load, show_table
+from gaugedp.cli.stage import stage
 from gaugedp.tables.custodian import NOT_PRIVATE, WHY
 from gaugedp.tables.custodian import check as find
 from gaugedp.tables.table import Table
@@ -14,11 +15,16 @@ from gaugedp.tables.table import Table
 def check(table: str, domain_path: str) -> None:
     """Show the custodian what in TABLE fits no cell, as misspelt codes: gaugedp check people.csv --domain domain.toml.
 
-    Reads all rows, pays nothing, writes no file. What it shows is not private.
+    Of a text file, it also says which lines are not rows, such as those after an unclosed quote. Reads all rows, pays
+    nothing, writes no file. What it shows is not private.
     """
     domain, unit = load(domain_path)
-    custody = find(Table.scan(table, domain=domain, unit=unit))
+    source = Table.scan(table, domain=domain, unit=unit)
+    stage.begin("check")
+    custody = find(source, on_progress=stage.draw)
     click.echo(NOT_PRIVATE)
+    for sentence in custody.lines.sentences() if custody.lines else ():
+        click.echo(sentence)
     rows = custody.table()
     if rows:
         show_table(rows, f"{custody.n_rows:,} rows", numbers=("rows", "share"))

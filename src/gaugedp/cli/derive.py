@@ -34,7 +34,9 @@ def derive(
 
     Nothing is read but that file, and nothing is spent. Intervals follow from the noise of the release.
     """
-    check_files({"release": path}, out=(out, ".csv"), report=(report, ".html"), save=(save, ".json"))
+    public = {"domain file": domain_path, "publication": publication}
+    read = {"release": path} | {role: place for role, place in public.items() if place is not None}
+    check_files(read, out=(out, ".csv"), report=(report, ".html"), save=(save, ".json"))
     figures = make(
         Release.from_json(read_text(path, "what --save or gaugedp publish wrote")),
         text,

@@ -12,14 +12,24 @@ import click
 from gaugedp._names import in_quotes, written
 from gaugedp._validate import decimal
 from gaugedp.cli.fit import paid
-from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before, write_beside
-from gaugedp.cli.shared import Payment, budget_option, check_apart, check_writable, number, numbers, signature_options
+from gaugedp.cli.output import checked_key, hand_over, save, show_account, stored_before
+from gaugedp.cli.shared import (
+    Payment,
+    budget_option,
+    check_apart,
+    check_files,
+    check_writable,
+    number,
+    numbers,
+    signature_options,
+)
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain_file import read_toml
 from gaugedp.entropy import system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
+from gaugedp.tables.headers import doubts
 from gaugedp.tables.sources import file_columns
 from gaugedp.tables.table import Table
 
@@ -55,6 +65,7 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 @click.command()
 @click.argument("table")
 @click.option("--out", metavar="FILE", help="Write it to this file instead of showing it.")
+@click.option("--header-confirmed", is_flag=True, help="The column names are names, and may be published as they are.")
 @click.option("--learn", metavar="COLUMN", help="Find bounds of this numeric column with noise, and pay for them.")
 @click.option("--domain", "domain_path", metavar="FILE", help="With --learn: the domain file that gets the bounds.")
 @click.option("--step", metavar="NUMBER", help="With --learn: values and bounds are multiples of it, public; else 1.")
@@ -64,21 +75,22 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 @budget_option
 @signature_options
 @click.option("--key", metavar="TEXT", help="With --learn: the same request again returns the stored bounds, free.")
-def domain(table: str, out: str | None, learn: str | None, **options: str | None) -> None:
+def domain(table: str, out: str | None, header_confirmed: bool, learn: str | None, **options: str | None) -> None:
     """Make a domain file to fill in for TABLE (a .csv, .tsv or .parquet file): only the column names are read.
 
+    Names that may be the values of a row, such as numbers, are refused without --header-confirmed.
     With --learn, bounds of a numeric column are found with noise, paid for, and written into the file.
     """
+    check_files({"table": table}, out=(out, ".toml"))
+    domain_file = options["domain_path"]
+    if learn is not None and out is not None and Path(out).is_file():
+        domain_file = out
     names = file_columns(table)
-    check_apart({"table": table}, {"out": out})
+    if not header_confirmed and domain_file is None:
+        _check_names(table, names)
     if learn is not None:
-        domain_file = out if out is not None and Path(out).is_file() else options["domain_path"]
-        learn_bounds(
-            (table, out, learn),
-            written_in(domain_file) if domain_file else skeleton(Path(table), names),
-            domain_file,
-            options,
-        )
+        text = written_in(domain_file) if domain_file else skeleton(Path(table), names)
+        learn_bounds((table, out, learn), text, domain_file, options)
         return
     if any(options.values()):
         raise InvalidRequest("Only the names of columns are read without --learn.", "Name a column: --learn COLUMN.")
@@ -88,10 +100,20 @@ def domain(table: str, out: str | None, learn: str | None, **options: str | None
         return
     if Path(out).is_file():
         raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
-    check_writable(out, ".toml")
-    write_beside(Path(out), lambda path: path.write_text(text, encoding="utf-8"))
+    save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
-    click.echo(f"Wrote {out}. Fill it in, and try it; then ask for your attributes in place of count:\n  {tried}")
+    said = f"Wrote {out}. Fill it in, and try it; then ask for your attributes in place of count:\n  {tried}"
+    click.echo(said, err=not Path(out).is_file())
+
+
+def _check_names(table: str, names: list[str]) -> None:
+    """Refuse names that may be a person's values, which would be written into a public file; none is shown."""
+    if found := doubts(names):
+        raise InvalidRequest(
+            f"The column names of {table!r} may be the values of a row: there is {', '.join(found)}.",
+            "Write a line of names above the rows; if it is there, add --header-confirmed.",
+            "Nothing was written.",
+        )
 
 
 def skeleton(table: Path, names: list[str]) -> str:

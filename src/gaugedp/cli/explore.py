@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaugedp._numbers import exact
 from gaugedp.answer import Release, check_released
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options, read_text
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
 
 
 _BEGIN = "Computing the curves takes about {seconds:g} seconds at most; --seconds 2 makes a draft."
-_COARSEST = "Computing every eighth point of the curves ..."
+_START = "Computing the initial epsilon alone ..."
 
 
 @click.command()
 @question_options
 @click.option("--out", required=True, metavar="FILE", help="Where to write the page: HTML that needs no network.")
-@click.option("--epsilon", default="1", metavar="NUMBER", help="Where the page opens; 1 where nothing is given.")
-@click.option("--delta", default="0", metavar="NUMBER", help="Where the page opens; 0 where nothing is given.")
-@click.option("--seconds", default="10", metavar="NUMBER", help="When to stop computing; 0: after every 8th ε.")
+@click.option("--epsilon", default="1", metavar="NUMBER", help="Initial epsilon shown on the page. [default: 1]")
+@click.option("--delta", default="0", metavar="NUMBER", help="Initial delta shown on the page. [default: 0]")
+@click.option("--seconds", default="10", metavar="NUMBER", help="When to stop computing; 0: after the initial epsilon.")
 @click.option("--release", "released", metavar="FILE", help="A saved release: write its report with this page in it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was computed as JSON.")
 def explore(
@@ -49,7 +48,8 @@ def explore(
     if as_json:
         click.echo(json.dumps(explored.to_dict()))
     else:
-        click.echo(f"{len(explored.points)} points are in {out}. Open it in a browser; it needs no network.")
+        points = "1 point is" if len(explored.points) == 1 else f"{len(explored.points)} points are"
+        click.echo(f"{points} in {out}. Open it in a browser; it needs no network.")
 
 
 def _read(path: str | None, question: Query) -> Release | None:
@@ -68,7 +68,7 @@ def _write(
     question, unit, start, seconds = request
     results: list[Explored] = []
     progress = _Told()
-    click.echo(_BEGIN.format(seconds=seconds) if seconds else _COARSEST, err=True)
+    click.echo(_BEGIN.format(seconds=seconds) if seconds else _START, err=True)
 
     def write(path: Path) -> None:
         if release is None:
@@ -76,20 +76,10 @@ def _write(
         else:
             results.append(save_report(release, question, path, seconds, progress))
 
-    write_beside(out, write)
+    save(str(out), write)
     if progress.share < 1:
-        click.echo(f"The time was up. {_reached(results[0])} A larger --seconds gives finer curves.", err=True)
+        click.echo(f"The time was up. {results[0].counts()} A larger --seconds gives finer curves.", err=True)
     return results[0]
-
-
-def _reached(explored: "Explored") -> str:
-    """Say how many values of ε were computed at each δ, and at which δ none was."""
-    from gaugedp.report.explorer import DELTAS
-
-    counts = [f"{len(explored.curve(delta))} at δ = {exact(delta)}" for delta in explored.deltas]
-    missing = ", ".join(exact(delta) for delta in DELTAS if delta not in explored.deltas)
-    none = f" Left out: δ = {missing}." if missing else ""
-    return f"Of {len(explored.epsilons)} values of ε were computed: {', '.join(counts)}.{none}"
 
 
 class _Told:

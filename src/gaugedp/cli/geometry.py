@@ -1,14 +1,13 @@
 """`gaugedp geometry`: what the sensitivity body of a question is like and what its shape costs, without any data."""
 
 import json
-from pathlib import Path
 
 import click
 import numpy as np
 
 from gaugedp.bodies import Body, image
 from gaugedp.bounds.geometry import geometry as geometry_of
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -32,7 +31,7 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
     check_files({"domain file": domain_path}, svg=(svg, ".svg"))
     shape_report = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
     if svg is not None:
-        write_beside(Path(svg), lambda path: shape_report.save_svg(path, plane))
+        save(svg, lambda path: shape_report.save_svg(path, plane))
     click.echo(json.dumps(shape_report.to_dict()) if as_json else shape_report.table())
 
 

@@ -1,11 +1,10 @@
 """`gaugedp guarantee`: what a guarantee leaves to someone who tests whether one unit is in the table."""
 
 import json
-from pathlib import Path
 
 import click
 
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, guarantee_options, number, numbers, read_text, whole_number
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_json
@@ -28,7 +27,7 @@ def guarantee(
     composed = (_single(path, options) * whole_number("times", times)).group(whole_number("group", group))
     risk = composed.membership_risk(number("prior", prior))
     if svg is not None:
-        write_beside(Path(svg), lambda place: place.write_text(_picture(composed), encoding="utf-8"))
+        save(svg, lambda place: place.write_text(_picture(composed), encoding="utf-8"))
     click.echo(json.dumps(risk.to_dict()) if as_json else risk.table())
 
 

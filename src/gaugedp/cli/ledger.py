@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 from gaugedp._numbers import digits_up
 from gaugedp.cli.commands import LedgerCommands, without_password
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import budget, check_files, load, number, show_table, whole_number
 from gaugedp.guarantees import ApproxDP
 from gaugedp.guarantees.printed import rounded_left, rounded_up
@@ -106,7 +105,7 @@ def report(path: str, year: str | None, out: str) -> int:
     check_files({"ledger": path}, out=(out, ".html"))
     chosen_year = None if year is None else whole_number("year", year)
     account = Ledger.open(path)
-    write_beside(Path(out), lambda part: account.save_html(part, chosen_year))
+    save(out, lambda part: account.save_html(part, chosen_year))
     verified = account.verify()
     click.echo("\n".join(verified.problems) or _in_order(account, verified, None))
     return 0 if verified.ok else _REFUSED

@@ -2,12 +2,16 @@
 
 import io
 import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import click
 
 from gaugedp.cli.commands import Commands
 from gaugedp.cli.stage import stage
-from gaugedp.errors import UNTOUCHED, GaugedpError
+from gaugedp.errors import UNTOUCHED, GaugedpError, NotDurable
 
 INTERRUPTED = 130
 
@@ -33,7 +37,9 @@ def run(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± shows a question mark
     try:
-        code = cli.main(arguments, prog_name="gaugedp", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            code = cli.main(arguments, prog_name="gaugedp", standalone_mode=False)
     except GaugedpError as error:
         return _fail(str(error), 1 if stage.has_paid else error.exit_code)
     except click.ClickException as error:
@@ -42,6 +48,14 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail(f"Interrupted. {stage.consequence}", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """Print a warning about the ledger in one line, and others as Python does."""
+    if issubclass(category, NotDurable):
+        click.echo(f"Remark: {message}", err=True)
+    else:
+        show(message, category, *place)
 
 
 def _fail(sentence: str, code: int) -> int:

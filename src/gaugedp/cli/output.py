@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -93,12 +93,27 @@ def checked_key(key: str | None) -> str:
     return key
 
 
+def save(path: str, write: Callable[[Path], object]) -> None:
+    """Write what costs nothing, as `write_beside`; where that fails, say so."""
+    try:
+        write_beside(Path(path), write)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise GaugedpError(
+            f"{path!r} could not be written ({error.strerror}).",
+            "Make room, or give another file.",
+            "Nothing was spent.",
+        ) from None
+
+
 def write_beside(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is."""
-    target, was_there = path.resolve(), path.exists()
-    if was_there and not target.is_file():
-        write(target)
+    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device gets it when complete."""
+    stream, was_there = _standard_stream(path), path.exists()
+    if stream is not None or (was_there and not path.is_file()):
+        _pass_on(path, stream, write)
         return
+    target = path.resolve()
     descriptor, name = tempfile.mkstemp(prefix=part_prefix(target.parent), dir=target.parent)
     os.close(descriptor)
     part = Path(name)
@@ -110,6 +125,26 @@ def write_beside(path: Path, write: Callable[[Path], object]) -> None:
         part.unlink(missing_ok=True)
     if was_there:
         click.echo(f"{path} was there before, and was written over.", err=True)
+
+
+def _standard_stream(path: Path) -> BinaryIO | None:
+    """Return standard output or error, where `path` is a name of it: a file behind it would be written twice."""
+    place = os.path.abspath(path)
+    if place in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        return sys.stdout.buffer
+    return sys.stderr.buffer if place in ("/dev/stderr", "/dev/fd/2", "/proc/self/fd/2") else None
+
+
+def _pass_on(path: Path, stream: BinaryIO | None, write: Callable[[Path], object]) -> None:
+    """Write to a file of our own, and pass its bytes on: some formats cannot be written to a pipe."""
+    with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder:
+        part = Path(folder) / "part"
+        write(part)
+        if stream is None:
+            path.write_bytes(part.read_bytes())
+        else:
+            stream.write(part.read_bytes())
+            stream.flush()
 
 
 def _umask() -> int:

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from gaugedp._validate import whole
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, show_table
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
@@ -40,11 +40,11 @@ def recommend(own: str, model_path: str, domain_path: str, count: int, out: str 
         show_table(rows, f"{model.design.target}: what this user would rate highest, for this user's eyes only")
         return
 
-    def save(path: Path) -> None:
+    def written(path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([("item", f"predicted_{model.design.target}"), *best])
 
-    write_beside(Path(out), save)
+    save(out, written)
     click.echo(f"{out} has {len(best):,} items: for this user's eyes only.")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp._numbers import answers
 from gaugedp.answer import Release
-from gaugedp.cli.output import write_beside
+from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, show_table, whole_number
 from gaugedp.entropy import research_rng
 from gaugedp.ledger import Ledger
@@ -41,9 +41,9 @@ def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str
     account = Ledger.open(path)
     releases = [Release.from_json(account.stored(key).decode()) for key in keys]
     synthetic = draw_rows(releases, count, stream)
-    write_beside(Path(out), lambda part: _SAVED[kind](synthetic, part))
+    save(out, lambda part: _SAVED[kind](synthetic, part))
     if beside is not None:
-        write_beside(Path(beside), synthetic.save_beside)
+        save(beside, synthetic.save_beside)
     _show(synthetic)
     click.echo(
         f"Wrote {out}: {len(synthetic.cells):,} rows, {len(synthetic.columns)} columns. "

@@ -26,7 +26,8 @@ from gaugedp.queries.base import Query
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_FOLDED = ("query", "cell", "guarantee", "by", "purpose")  # columns that a narrow screen breaks: no number is cut
+_FOLDED = ("query", "cell", "guarantee", "by", "purpose", "examples", "words", "seen")  # a narrow screen breaks them
+_UNLIMITED = 10**6  # columns of a screen
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
 _DELTA = 1e-6  # at which ρ and μ are read as ε
 
@@ -260,19 +261,27 @@ def show_table(
     rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str] = (), most: int | None = None
 ) -> None:
     """Print rows as an aligned table on standard output, at most so many; `numbers` names texts that are numbers."""
+    from rich.cells import cell_len
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
 
     click.echo(title)
     table = Table(box=None, pad_edge=False, header_style="bold")
     numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
     numeric.update(numbers)
-    for name in rows[0] if rows else ():
+    lines = [[cell(value) for value in row.values()] for row in rows[:most]]
+    for name, *texts in zip(rows[0] if rows else (), *lines, strict=True):
         justify: Literal["left", "right"] = "right" if name in numeric else "left"
-        table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold")
-    for row in rows[:most]:
-        table.add_row(*(cell(value) for value in row.values()))
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200, markup=False, highlight=False).print(table)
+        least = None if name in _FOLDED else max(map(cell_len, (name, *texts)))
+        table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold", min_width=least)
+    for line in lines:
+        table.add_row(*line)
+    width = None if sys.stdout.isatty() else 200
+    console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
+    needed = Measurement.get(console, console.options.update(width=_UNLIMITED), table).minimum
+    console.width = max(console.width, needed)  # rich would cut what is wider, without a word
+    console.print(table)
     if most is not None and len(rows) > most:
         click.echo(f"... and {len(rows) - most:,} more: write them with --out")
 
@@ -291,7 +300,7 @@ def check_writable(path: str | None, kind: str) -> None:
     if path is None:
         return
     try:
-        fit = _is_writable(Path(path).resolve())
+        fit = _is_writable(Path(path))
     except OSError:  # such as a name that is too long
         fit = False
     if not fit:
@@ -302,6 +311,7 @@ def check_writable(path: str | None, kind: str) -> None:
 def _is_writable(place: Path) -> bool:
     if place.exists() and not place.is_file():  # a pipe or a device is written as it is, a folder not at all
         return not place.is_dir() and os.access(place, os.W_OK)
+    place = place.resolve()
     return (
         place.parent.is_dir()
         and os.access(place.parent, os.W_OK | os.X_OK)

@@ -15,7 +15,7 @@ _WORDS = {
     "write": "Writing the files",
 }
 _OTHER_WORDS = {"period": "Reading the table of the period"}  # of no release
-_SHARES = {"look": "Counting the rows", "audit": "Auditing"}
+_SHARES = {"look": "Counting the rows", "audit": "Auditing", "check": "Reading the lines"}
 
 
 class Stage:
@@ -72,6 +72,8 @@ class Stage:
         match self.name:
             case "plan" | "audit":
                 return UNTOUCHED
+            case "check":
+                return "Nothing was spent."
             case "pay":
                 return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."
             case "period":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from gaugedp._cells import NUMERIC, as_they_are, cells_of, kind_of, number, numbers
+from gaugedp._cells import NUMERIC, as_they_are, cells_of, is_nested, kind_of, number, numbers, row_of, shape_of_most
 from gaugedp.errors import InvalidRequest
 
 
@@ -52,13 +52,22 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
     """Return the labels as they are, shape (n,)."""
     if y is None:
         raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Give the labels.")
-    labels = _as_array(y)
+    labels = _as_array(_flat(y) if is_nested(y) else y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
         raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
     return labels
+
+
+def _flat(y: Any) -> np.ndarray:
+    """Return the cells of a list of rows with one cell each, shape (n, 1); refused: rows with more."""
+    rows = list(y)
+    if shape_of_most(rows) != (1,):
+        raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
+    inner = [row_of(row) for row in rows]
+    return as_they_are(row[0] if row is not None and len(row) == 1 else None for row in inner)[:, None]
 
 
 def read_both(y: Any, n_rows: int, classes: Any, strict: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -111,9 +111,10 @@ class SparseRegression(LinearRegressor):
         reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
         columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
-        features, n_kept = box_steps(columns, PRODUCT_BITS), self.sparsity + self.fit_intercept
-        weights = steps.solve(features, goal, n_kept, self._generator())
-        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
+        weights = steps.solve(box_steps(columns, PRODUCT_BITS), goal, self._generator())
+        slopes = weights[: reading.width]
+        slopes[np.argsort(np.abs(slopes))[: -self.sparsity]] = 0.0
+        self._show(reading, slopes, float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         facts = {"solver": solver, "reason": reason}
         self._publish(self._values, steps.guarantee, steps.exactness, facts, reservation)
@@ -171,8 +172,8 @@ class Steps:
         """That of the least exact part."""
         return self.moments.exactness
 
-    def solve(self, features: np.ndarray, goal: np.ndarray, sparsity: int, rng: Entropy) -> np.ndarray:
-        """Return the coefficients (d,) in units where features and target are in [−1, 1], `sparsity` of them not 0."""
+    def solve(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return the coefficients (d,) in units where features and target are in [−1, 1], at most k of them not 0."""
         unit = 4.0**-PRODUCT_BITS
         support = self.screen.sample(features.T @ goal * unit, rng)
         weights = np.zeros(features.shape[1])
@@ -181,8 +182,6 @@ class Steps:
             weights, support = self._step(features, goal, (weights, curvature), rng)
         if self.rounds:
             weights[support], _ = self._equations(features[:, support], goal, rng)
-        smallest = np.argsort(np.abs(weights))[: len(weights) - sparsity]
-        weights[smallest] = 0.0
         return weights
 
     def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:

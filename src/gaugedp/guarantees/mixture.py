@@ -52,6 +52,11 @@ class Mixture(Guarantee):
         """Whether each part's pair has its Rényi curve."""
         return all(part.pair_has_curve for part in self.guarantees)
 
+    @property
+    def pair_is_least(self) -> bool:  # type: ignore[override]
+        """Whether each part's pair is its own."""
+        return all(part.pair_is_least for part in self.guarantees)
+
     def components(self) -> Iterable[tuple[Guarantee, int]]:
         """Return this guarantee; that of the mechanism where there is one."""
         return ((self, 1),) if len(self.guarantees) > 1 else self.guarantees[0].components()

@@ -46,6 +46,7 @@ class MixtureOfGaussians(Guarantee):
     chances: tuple[Fraction, ...]
     noise_std: float
     pair_has_curve = False
+    pair_is_least = False  # its profile joins points
 
     def __init__(self, shifts: Sequence[float], chances: Sequence[float | Fraction], noise_std: float) -> None:
         positive(noise_std=noise_std)

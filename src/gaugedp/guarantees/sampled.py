@@ -44,6 +44,7 @@ class Sampled(Guarantee):
     sampling: str = "poisson"
     neighbours: str = "add_remove"
     pair_has_curve = False
+    pair_is_least = False  # its profile joins points above the sampled one
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):

@@ -20,19 +20,27 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
 
     Each of the units is drawn with probability q = `rate`, independently; of more than B = `batch_size` a uniform B
     are kept. Their sum, of vectors of ℓ₂ norm at most 1, gets Gaussian noise of deviation σ = `noise_multiplier`.
-    Neighbours differ by one unit; the larger table has n = `n_units`, and n is public.
+    The user's table has n = `n_units`, which is public. A neighbour has one unit less or one more: then the larger of
+    both tables has n units, or n + 1, and the guarantee holds for both.
 
-    With w = P(Bin(n − 1, q) ≥ B) and p = P(Bin(n, q) > B)·B/(n·w) it is the mixture of `SubsampledGaussian`(q, σ),
-    with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w: docs/theory/sampling.md.
+    With w = P(Bin(m − 1, q) ≥ B) and p = P(Bin(m, q) > B)·B/(m·w), a pair whose larger table has m units has the
+    mixture of `SubsampledGaussian`(q, σ), with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w.
+    What only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which dominates all:
+    docs/theory/sampling.md.
     """
     whole(minimum=1, n_units=n_units, batch_size=batch_size)
     positive(noise_multiplier=noise_multiplier)
     plain = SubsampledGaussian(rate, noise_multiplier)
-    if batch_size >= n_units:
+    if batch_size > n_units:
         return plain
-    cut = max(float(scipy.stats.binom.sf(batch_size - 1, n_units - 1, rate)), _LEAST)
-    share = float(scipy.stats.binom.sf(batch_size, n_units, rate)) * batch_size / n_units / cut
-    chance = min(rate, max(share * (1 + _LOST), 1e-12)) if cut > _LEAST else rate
-    low, high = decimal(cut) * (1 - Fraction(_LOST)), min(Fraction(1), decimal(cut) * (1 + Fraction(_LOST)))
-    halved = [SubsampledGaussian(q, noise_multiplier / 2) for q in (chance, rate)]
+    cuts, chances = zip(*(_second_part(m, rate, batch_size) for m in (n_units, n_units + 1)), strict=True)
+    low, high = decimal(min(cuts)) * (1 - Fraction(_LOST)), min(Fraction(1), decimal(max(cuts)) * (1 + Fraction(_LOST)))
+    halved = [SubsampledGaussian(q, noise_multiplier / 2) for q in (max(chances), rate)]
     return Mixture([1 - high, low, high - low], [plain, *halved])
+
+
+def _second_part(n_larger: int, rate: float, batch_size: int) -> tuple[float, float]:
+    """Return w, and p rounded up, of two tables the larger of which has `n_larger` units."""
+    cut = max(float(scipy.stats.binom.sf(batch_size - 1, n_larger - 1, rate)), _LEAST)
+    share = float(scipy.stats.binom.sf(batch_size, n_larger, rate)) * batch_size / n_larger / cut
+    return cut, min(rate, max(share * (1 + _LOST), 1e-12)) if cut > _LEAST else rate

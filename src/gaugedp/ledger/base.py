@@ -1,5 +1,6 @@
 """The ledger: reserve before looking, settle before showing."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath, urandom
@@ -11,7 +12,7 @@ from gaugedp._notebook import drawn_by
 from gaugedp._postgres import is_address
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
-from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
+from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused, NotDurable
 from gaugedp.guarantees import Budget, Guarantee, compose
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger.chain import LedgerEvent, canonical, request_text, units_text
@@ -19,11 +20,12 @@ from gaugedp.ledger.entries import Entry, Reservation, Stored
 from gaugedp.ledger.header import LedgerHeader, check_names, check_text, opening_event
 from gaugedp.ledger.signature import NOBODY, Signature
 from gaugedp.ledger.store import MEMORY, Store
-from gaugedp.ledger.transaction import LedgerTransaction
+from gaugedp.ledger.transaction import LedgerTransaction, Seen
 from gaugedp.ledger.verify import Report, verify
 
 T = TypeVar("T")
 MAX_RELEASED_BYTES = 900_000_000
+_FORGETS = "is not durable: a restart or a power cut may lose what was spent. Use it for trials, or put it on a disk."
 
 
 class Ledger:
@@ -40,8 +42,9 @@ class Ledger:
     is_new = False
     _repr_html_ = drawn_by("ledger")
 
-    def __init__(self, store: Store, signature: Signature = NOBODY) -> None:
+    def __init__(self, store: Store, signature: Signature = NOBODY, seen: Seen | None = None) -> None:
         self._store, self._signature = store, signature
+        self._seen = self._run(LedgerTransaction.first, write=False) if seen is None else seen
         self._total = Budget(self._read(LedgerTransaction.header).budget)
 
     @classmethod
@@ -61,7 +64,9 @@ class Ledger:
 
         An existing ledger keeps its budget: another one is refused. `table` and `unit` bind the ledger where
         it is not yet bound (else the first reservation does) and must be the bound ones where it is. A locked
-        ledger is waited for at most `timeout` seconds. ":memory:" is an in-memory ledger.
+        ledger is waited for at most `timeout` seconds. ":memory:" is an in-memory ledger. A file system in memory, or a
+        server that does not wait for its disk, brings the warning `NotDurable`. A ledger that is replaced later is
+        refused: open it again.
         """
         check_names(table, unit)
         non_negative(timeout=timeout)
@@ -69,6 +74,8 @@ class Ledger:
         ledger = cls(_open_store(fspath(path), timeout, opening))
         ledger.is_new = opening is not None and ledger._begins_with(opening)
         ledger._agree(budget, table, unit)
+        if ledger.shared and not ledger.durable:
+            warnings.warn(f"The ledger {ledger._store.name} {_FORGETS}", NotDurable, stacklevel=2)
         return ledger
 
     @classmethod
@@ -82,7 +89,7 @@ class Ledger:
         Both are public, one line of at most 200 letters, and hashed with the entry. They change no cost: a key
         returns what it paid for, whoever asks. What is settled or resumed keeps the signature of its payment.
         """
-        ledger = Ledger(self._store, Signature.checked(by, purpose))
+        ledger = Ledger(self._store, Signature.checked(by, purpose), self._seen)
         ledger.is_new = self.is_new
         return ledger
 
@@ -209,7 +216,12 @@ class Ledger:
         Edits of entries, head and releases are found without a tip; a restored older copy and a history that
         was rewritten to its end are found with one.
         """
-        return self._read(lambda ledger: verify(ledger.transaction, tip))
+
+        def verified(ledger: LedgerTransaction) -> Report:
+            ledger.check_same(self._seen)
+            return verify(ledger.transaction, tip, self._seen.tip)
+
+        return self._run(verified, write=False)
 
     def save_html(self, path: str | PathLike[str], year: int | None = None) -> None:
         """Write the page of a `year`, by default that of the last entry: what was spent, by whom, and what is left.
@@ -242,10 +254,17 @@ class Ledger:
         return first is not None and first.event.request == opening.request
 
     def _read(self, act: Callable[[LedgerTransaction], T]) -> T:
-        return self._store.run(lambda transaction: act(LedgerTransaction(transaction, self._store.name)), write=False)
+        return self._run(lambda ledger: act(ledger.following(self._seen)), write=False)
 
     def _write(self, act: Callable[[LedgerTransaction], T]) -> T:
-        return self._store.run(lambda transaction: act(LedgerTransaction(transaction, self._store.name)))
+        def writing(ledger: LedgerTransaction) -> tuple[T, Seen]:
+            return act(ledger.following(self._seen)), ledger.seen(self._seen)
+
+        outcome, self._seen = self._run(writing, write=True)
+        return outcome
+
+    def _run(self, act: Callable[[LedgerTransaction], T], write: bool) -> T:
+        return self._store.run(lambda transaction: act(LedgerTransaction(transaction, self._store.name)), write=write)
 
     def __copy__(self) -> "Ledger":
         return self
@@ -253,8 +272,8 @@ class Ledger:
     def __deepcopy__(self, memo: object) -> "Ledger":
         return self
 
-    def __reduce__(self) -> tuple[type["Ledger"], tuple[Store, Signature]]:
-        return Ledger, (self._store, self._signature)
+    def __reduce__(self) -> tuple[type["Ledger"], tuple[Store, Signature, Seen]]:
+        return Ledger, (self._store, self._signature, self._seen)
 
     def __repr__(self) -> str:
         try:

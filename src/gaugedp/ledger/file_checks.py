@@ -6,13 +6,15 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from gaugedp._postgres import is_no_path
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 _MOUNTS = Path("/proc/mounts")
 _PATIENCE = 50
-_IN_MEMORY = ("tmpfs", "ramfs")
+_IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs", "rootfs")
+_MEMORY_DEVICE = re.compile(r"/dev/z?ram\d+")
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|cephfs|ceph-fuse|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|gfs2|ocfs2|panfs|"
     r"davfs2?|sshfs|s3fs|gcsfuse|rclone|webdav|curlftpfs|juicefs|moosefs|mfs"
@@ -59,13 +61,26 @@ def is_gone(path: Path) -> bool:
 
 def network_kind(path: Path, mounts: str) -> str | None:
     """Return the kind of network file system of `path`, by the text of /proc/mounts; None where local."""
-    kind = (_file_system(path, mounts) or "").removeprefix("fuse.")
+    mount = _mount_of(path, list(_mounted(mounts)))
+    kind = "" if mount is None else mount.kind.removeprefix("fuse.")
     return kind if _NETWORK.fullmatch(kind) else None
 
 
-def is_in_memory(path: Path, mounts: str | None = None) -> bool:
-    """Whether the file system of `path` is lost at a restart, by the text of /proc/mounts; False where not known."""
-    return _file_system(Path(os.path.realpath(path)), _mounts() if mounts is None else mounts) in _IN_MEMORY
+def is_in_memory(path: Path) -> bool:
+    """Whether a restart may lose what is written at `path`, by /proc/mounts; False where that is not known.
+
+    An overlay is where its upper folder is; a volatile one never waits for the disk. A container does not see the upper
+    folder of its own root.
+    """
+    place, mounts = Path(os.path.realpath(path)), list(_mounted(_mounts()))
+    while (mount := _mount_of(place, mounts)) is not None and mount.kind == "overlay":
+        mounts.remove(mount)
+        options = mount.options.split(",")
+        upper = next((option for option in options if option.startswith("upperdir=")), None)
+        if "volatile" in options or upper is None:
+            return "volatile" in options
+        place = Path(upper.removeprefix("upperdir="))
+    return mount is not None and (mount.kind in _IN_MEMORY or bool(_MEMORY_DEVICE.fullmatch(mount.source)))
 
 
 def _mounts() -> str:
@@ -76,21 +91,27 @@ def _mounts() -> str:
         return ""
 
 
-def _points(mounts: str) -> Iterator[tuple[str, str]]:
-    """Yield where each file system is mounted, and its kind."""
+class _Mount(NamedTuple):
+    """A line of /proc/mounts."""
+
+    source: str
+    point: str
+    kind: str
+    options: str
+
+
+def _mounted(mounts: str) -> Iterator[_Mount]:
+    """Yield the mounts in the order of their lines."""
     for line in mounts.splitlines():
-        fields = line.split(" ")
-        if len(fields) > 2:
-            yield re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1]), fields[2]
+        fields = [re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field) for field in line.split(" ")]
+        if len(fields) >= len(_Mount._fields):
+            yield _Mount(*fields[: len(_Mount._fields)])
 
 
-def _file_system(path: Path, mounts: str) -> str | None:
-    """Return the kind of file system of `path`, None where no line of `mounts` holds it."""
-    nearest, length = None, -1
-    for point, kind in _points(mounts):
-        if len(point) >= length and path.is_relative_to(point):
-            nearest, length = kind, len(point)
-    return nearest
+def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:
+    """Return the nearest mount of `path`, the later of two; None where none holds it."""
+    holding = [mount for mount in mounts if path.is_relative_to(mount.point)]
+    return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
 
 
 def _kind(path: Path) -> int | None:
@@ -125,7 +146,7 @@ def _check_local(path: Path, name: str) -> None:
 def check_single(path: Path, name: str) -> None:
     """Refuse a file with a second name: SQLite's log is found by name, so two names would spend the budget twice."""
     place = os.path.realpath(path)
-    if any(point == place for point, _ in _points(_mounts())):
+    if any(mount.point == place for mount in _mounted(_mounts())):
         raise LedgerRefused(
             f"The ledger {name} is a mount by itself: the file has a second name elsewhere.",
             "Mount its folder, and give the path in it.",

@@ -18,7 +18,7 @@ from gaugedp._files import sync_folder
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
-from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone
+from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone, is_in_memory
 from gaugedp.ledger.lock import held, process_lock, retry_while_locked
 from gaugedp.ledger.store import MEMORY, T, Transaction, no_ledger
 
@@ -31,11 +31,16 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 class SqliteStore:
     """The ledger file at `path`, `shown` in messages; a lock is waited for at most `timeout` seconds."""
 
-    durable = shared = True
+    shared = True
 
     def __init__(self, path: Path, shown: str, timeout: float) -> None:
         self._path, self._shown, self._timeout = path, shown, timeout
         self.name = repr(shown)
+
+    @property
+    def durable(self) -> bool:
+        """Whether a restart leaves the file, by the kind of its file system."""
+        return not is_in_memory(self._path)
 
     @classmethod
     def open(cls, shown: str, timeout: float, opening: LedgerEvent | None) -> "SqliteStore":

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
@@ -15,12 +16,49 @@ from gaugedp.ledger.store import Transaction
 _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
 
+class Seen(NamedTuple):
+    """What a `Ledger` object knows of its chain: the tip of the first entry; number and tip after its last act."""
+
+    first: str
+    number: int
+    tip: str
+
+
 @dataclass(frozen=True)
 class LedgerTransaction:
     """A ledger within one `transaction` of its store; messages call it `name`."""
 
     transaction: Transaction
     name: str
+
+    def first(self) -> Seen:
+        """Return what a `Ledger` object has seen when it is opened: the first entry."""
+        row = self.transaction.row(1)
+        if row is None:
+            raise self._altered()
+        return Seen(row.tip, 1, row.tip)
+
+    def seen(self, before: Seen) -> Seen:
+        """Return what was seen `before`, with the last entry of now."""
+        head = self.transaction.head()
+        return before._replace(number=head.entries, tip=head.tip)
+
+    def check_same(self, seen: Seen) -> None:
+        """Refuse another ledger in the place of the one that was opened."""
+        row = self.transaction.row(1)
+        if row is not None and row.tip != seen.first:
+            raise LedgerRefused(
+                f"The ledger {self.name} was replaced after it was opened.",
+                "Bring it back, or open the new one where that is right.",
+            )
+
+    def following(self, seen: Seen) -> "LedgerTransaction":
+        """Return this transaction; refuse also an older copy: it lacks the last entry that was `seen`."""
+        self.check_same(seen)
+        row = self.transaction.row(seen.number)
+        if row is None or row.tip != seen.tip:
+            raise self._altered()
+        return self
 
     def header(self) -> LedgerHeader:
         """Return whose budget it is, as the first entries say."""

@@ -22,18 +22,19 @@ class Report:
     unsettled: tuple[str, ...] = ()
 
 
-def verify(transaction: Transaction, tip: str | None) -> Report:
+def verify(transaction: Transaction, *tips: str | None) -> Report:
     """Return the report of a ledger: chain, sums, budget and head, recomputed from the entries.
 
     Found are an edited, missing, reordered or inserted entry, an edited head and an edited release. Whoever
-    rewrites every later entry and the head, or restores an older copy, is found by a `tip` exported before.
+    rewrites every later entry and the head, or restores an older copy, is found by `tips` exported before.
     """
     replay = _Replay()
     for row in transaction.rows():
         replay.take(row)
     replay.close(transaction.head())
-    if tip is not None and tip not in replay.tips:
-        replay.problems.append(f"The tip {tip} is not in this chain: it is an older copy, or another ledger.")
+    for tip in dict.fromkeys(tips):
+        if tip is not None and tip not in replay.tips:
+            replay.problems.append(f"The tip {tip} is not in this chain: it is an older copy, or another ledger.")
     problems = (*transaction.damage(), *replay.problems)
     return Report(not problems, replay.entries, problems, replay.tip, tuple(replay.unsettled))
 

@@ -86,10 +86,12 @@ def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) ->
 
     None without terms; for a walk, whose draws hang together; and for more answers than draws are made of.
     """
+    if not terms:
+        return None
     places = [np.arange(start, start + n) for start, n, _ in terms]
     one_tells = _are_alike(noise, places)
     rows = _draws(noise, len(terms) if one_tells else sum(map(len, places)))
-    if not terms or rows is None:
+    if rows is None:
         return None
     pairs = []
     for place, (_, n, parts) in zip(places, terms, strict=True):
@@ -101,9 +103,11 @@ def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) ->
 
 def comparison_widths(noise: AdditiveNoise, terms: Sequence[tuple[np.ndarray, np.ndarray]]) -> BothWays | None:
     """Return the widths of answers compared with other answers, both given by their places; None as for shares."""
+    if not terms:
+        return None
     one_tells = _are_alike(noise, [np.concatenate(places) for places in terms])
     rows = _draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in terms)))
-    if not terms or rows is None:
+    if rows is None:
         return None
     return BothWays([Pairs(rows, rows, own, other, _kinds(noise, own, other)) for own, other in terms], one_tells)
 

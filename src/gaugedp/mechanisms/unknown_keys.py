@@ -18,6 +18,8 @@ from gaugedp.mechanisms.base import Calibrated
 from gaugedp.samplers.key_noise import MOST_CHANCES, GaussianNoise, KeyNoise, n_chances, optimal_noise
 
 _SHARES = (1.0, 0.99, 0.9, 0.5)  # of δ, for noise and cut alike: the last always holds
+_USUAL_DELTA = 1e-9  # where it is not delta that is too small
+_LEAST_DELTA = 1e-305  # of a key: below it, floats have lost digits
 _DOWN = 1 - 2.0**-30
 _MOST_SPLITS = 1000  # up to so many changed keys, every number of new ones among them is looked at
 
@@ -46,10 +48,7 @@ class KeySelection(Calibrated):
         target = _approximate(guarantee)
         options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
         if not options:
-            raise InvalidRequest(
-                f"epsilon is {target.epsilon_value:g}: a key would have to be that of a million people.",
-                "Give a larger epsilon.",
-            )
+            raise _too_small(n_changed, target)
         selections = [cls(target, n_changed, noise) for noise in options]
         return min(selections, key=lambda selection: selection.least_count(0.5))
 
@@ -108,17 +107,33 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
     )
 
 
+def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
+    """Return the refusal: it names delta where delta alone is in the way."""
+    epsilon, delta = target.epsilon_value, target.delta_value
+    if _is_too_small(n_changed, epsilon, _USUAL_DELTA):
+        return InvalidRequest(
+            f"epsilon is {epsilon:g}: a key would have to be that of a million people.", "Give a larger epsilon."
+        )
+    return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Give a larger delta, such as 1e-9.")
+
+
+def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
+    """Whether the table of chances at an equal share for each changed key is too long, or a share is no float."""
+    share = delta / n_changed
+    return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
+
+
 def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
     """Return the optimal noise at an equal share of ε and δ for each changed key; none where its table is too long."""
     epsilon, delta = target.epsilon_value, target.delta_value
-    if n_chances(epsilon / n_changed, delta / n_changed) > MOST_CHANCES:
+    if _is_too_small(n_changed, epsilon, delta):
         return []
     return [optimal_noise(epsilon, delta, n_changed)]
 
 
 def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
     """Return Gaussian noise for several changed keys, with the largest share of δ for which it is shown to hold."""
-    if n_changed == 1:
+    if n_changed == 1 or target.delta_value / n_changed < _LEAST_DELTA:
         return []
     for share in _SHARES if n_changed <= _MOST_SPLITS else _SHARES[-1:]:
         noise = _calibrated(n_changed, target.epsilon_value, target.delta_value * share * _DOWN)

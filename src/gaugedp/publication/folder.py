@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -55,6 +56,8 @@ def check_place(publication: Publication, digest: str, folder: str | Path) -> No
     target = Path(folder).absolute()
     if not target.parent.is_dir():
         raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Make it first.")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Name a folder in one that is yours.")
     if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
         raise InvalidRequest(f"{str(folder)!r} holds something else.", "Name a folder that is not there.")
 

@@ -30,14 +30,14 @@ _MOST_ROWS = 8000  # on the page
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
-_BARS = (
-    "{level} confidence intervals: each dark bar contains its true answer with probability at least {level}, over the "
-    "noise. The lighter, longer bars are simultaneous: with that probability all light bars of this page contain their "
-    "true answers at once."
+_ALONE = (
+    "The bars and intervals of this page are individual {level} confidence intervals: each contains its true answer "
+    "with probability at least {level}, over the noise, and of many some do not. To compare many answers, take the "
+    "wider simultaneous intervals (lower_all, upper_all) of the CSV file: all contain their true answers at once."
 )
 _ENDS = (
-    "Simultaneous {level} confidence intervals: all bars of this page contain their true quantiles with probability at "
-    "least {level}, over the noise. The ends of the bars were released with the answers."
+    "The bars and intervals of this page are simultaneous {level} confidence intervals: all contain their true "
+    "quantiles with probability at least {level}, over the noise. Their ends were released with the answers."
 )
 _SHORT = (
     "Where no bar shows, it is smaller than the dot. Rows that the rules below leave out are not part of the true "
@@ -63,17 +63,20 @@ def finding(term: Term) -> str:
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term, texts)
     top, bottom = int(np.argmax(term.estimate)), int(np.argmin(term.estimate))
-    if term.lowest[top] <= term.highest[bottom]:
-        ends = " to ".join(f"{texts[at][0]} for {cells[at]}" for at in (bottom, top))
-        return f"From {ends}; the noise alone may explain the differences."
+    if term.lower[top] <= term.upper[bottom]:
+        (low, *below), (high, *above) = texts[bottom], texts[top]
+        return (
+            f"From {low} for {cells[bottom]}, between {' and '.join(below)}, to {high} for {cells[top]}, between "
+            f"{' and '.join(above)}: the intervals overlap, and the noise alone may explain the differences."
+        )
     words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
-    others = (np.delete(term.highest, top).max(), np.delete(term.lowest, bottom).min())
-    is_sure = (term.lowest[top] > others[0], term.highest[bottom] < others[1])
-    doubts = ("; another may have more", "; another may have less")
-    said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_sure, doubts, strict=True)
+    others = (np.delete(term.upper, top).max(), np.delete(term.lower, bottom).min())
+    is_apart = (term.lower[top] > others[0], term.upper[bottom] < others[1])
+    doubts = ("; the interval of another reaches above its lower end", "; that of another reaches below its upper end")
+    said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_apart, doubts, strict=True)
     return " ".join(
-        f"{word}: {middle} for {cell}, between {low} and {high}{'' if sure else doubt}."
-        for word, (middle, low, high), cell, sure, doubt in said
+        f"{word}: {middle} for {cell}, between {low} and {high}{'' if apart else doubt}."
+        for word, (middle, low, high), cell, apart, doubt in said
     )
 
 
@@ -133,7 +136,7 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 
 
 def _explained(release: "Release", terms: list[Term]) -> list[str]:
-    bars = dict.fromkeys((_BARS if term.alone else _ENDS).format(level=term.level) for term in terms)
+    bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
     meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
         adds_up = any(estimate.kind == "" and estimate.ends is None for estimate in release.estimates)

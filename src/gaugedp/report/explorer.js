@@ -1,85 +1,29 @@
 (() => {
-  const { digits, small, short, upTo, sentences } = explorerWords;
+  const { digits, exact, small, short, sentences } = explorerWords;
   const data = JSON.parse(document.getElementById("explorer-data").textContent);
   const part = (name) => document.getElementById(`explorer-${name}`);
   const root = document.getElementById("explorer");
-  const SAME = 1e-9, FINE = 5, SLACK_FINE = 10; // steps of a slider between two computed points
-  const epsilons = data.epsilons, logs = epsilons.map(Math.log), last = epsilons.length - 1;
-  const slacks = data.deltas.slice(1);
-  const now = { x: Math.log(data.start.epsilon), delta: data.start.delta };
+  const points = [...data.points, ...data.others]; // of one δ in rising ε
+  const deltas = [...new Set(points.map((point) => point.delta))].sort((a, b) => a - b);
+  const curves = new Map(deltas.map((delta) => [delta, points.filter((point) => point.delta === delta)]));
+  const logs = points.map((point) => Math.log(point.epsilon));
+  const ends = [Math.min(...logs) - 0.05, Math.max(...logs) + 0.05];
+  let now = curves.get(data.start.delta).find((point) => point.epsilon === data.start.epsilon); // a computed point
+  let wish = Math.log(now.epsilon); // the ε that was chosen last: another δ may have computed others
 
-  // -- reading curves ---------------------------------------------------------------------------
-
-  // A reading is {value, exact}; null where nothing was computed on both sides. Beside a 0 the larger value holds.
-  function between(low, high, share) {
-    if (low === null || high === null) return null;
-    if (low.value <= 0 || high.value <= 0) return { value: Math.max(low.value, high.value), exact: false, flat: true };
-    const value = Math.exp((1 - share) * Math.log(low.value) + share * Math.log(high.value));
-    return { value, exact: false };
+  function nearest(log, delta) { // the computed point of this δ whose ε is nearest
+    const off = (point) => Math.abs(Math.log(point.epsilon) - log);
+    return curves.get(delta).reduce((best, point) => (off(point) < off(best) ? point : best));
   }
-  function along(at, values, x) {
-    let low = null;
-    for (let i = 0; i < at.length; i += 1) {
-      if (values[i] === null) continue;
-      const place = logs[at[i]], point = { value: values[i], exact: true };
-      if (Math.abs(place - x) < SAME) return point;
-      if (place > x) return low && between(low.point, point, (x - low.place) / (place - low.place));
-      low = { place, point };
-    }
-    return null;
-  }
-  function sides(delta) { // the computed curves at or around δ
-    const near = data.curves.findIndex((one) => one.delta >= delta * (1 - SAME));
-    const high = data.curves[near < 0 ? data.curves.length - 1 : near];
-    if (near <= 0 || Math.abs(high.delta - delta) <= SAME * delta) return [high];
-    return [data.curves[near - 1], high];
-  }
-  function read(pick, x, delta) {
-    const [low, high] = sides(delta);
-    const first = along(low.at, pick(low), x);
-    if (!high) return first;
-    const share = Math.log(delta / low.delta) / Math.log(high.delta / low.delta);
-    return between(first, along(high.at, pick(high), x), share);
-  }
-  function taken(x, delta) { // the mechanisms that are taken at the computed points around
-    const found = new Set();
-    for (const curve of sides(delta)) {
-      const places = curve.at.map((i) => logs[i]);
-      const same = places.findIndex((place) => Math.abs(place - x) < SAME);
-      const next = places.findIndex((place) => place > x);
-      const around = same >= 0 ? [same] : next < 0 ? [places.length - 1] : [Math.max(0, next - 1), next];
-      around.forEach((i) => found.add(curve.chosen[i]));
-    }
-    return [...found];
-  }
-  function bound(kind, x) { // the proved bound of the next larger ε holds here too
-    const at = data.bounds.at.findIndex((i) => logs[i] >= x - SAME);
-    return at < 0 ? null : data.bounds[kind][at];
-  }
-  const pickError = (curve) => curve.error;
-  const pickMechanism = (i) => (curve) => curve.errors[i];
-  const pickWidth = (i) => (curve) => curve.widths[i];
-
-  function needed(pick, wanted, delta) { // the least ε that reaches an error, and the next computed one
-    let before = null;
-    for (let i = 0; i <= last; i += 1) {
-      const here = read(pick, logs[i], delta);
-      if (here === null) continue;
-      if (here.value <= wanted) {
-        if (before === null) return { x: logs[i], next: i, first: true };
-        const drop = here.value > 0 ? Math.log(before.value / here.value) : 0;
-        const share = drop > 0 ? Math.min(1, Math.log(before.value / wanted) / drop) : 1;
-        return { x: before.place + share * (logs[i] - before.place), next: i, first: false };
-      }
-      before = { place: logs[i], value: here.value };
-    }
-    return null;
-  }
+  const pickError = (point) => point.error;
+  const pickMechanism = (name) => (point) => point.errors[name] ?? null;
+  const pickTerm = (text) => (point) => point.terms[text] ?? null;
+  const reaches = (pick, wanted) => (point) => pick(point) !== null && pick(point) <= wanted;
 
   // -- what is said -----------------------------------------------------------------------------
 
   function saySentences() {
-    const said = sentences(Math.exp(now.x), now.delta, Number(part("belief").value));
+    const said = sentences(now.epsilon, now.delta, Number(part("belief").value));
     for (const place of root.querySelectorAll("[data-say]")) {
       place.textContent = (place.dataset.before || "") + said[place.dataset.say];
     }
@@ -87,44 +31,41 @@
       place.hidden = (place.dataset.when === "delta") !== now.delta > 0;
     }
   }
-  const shown = (reading) => (reading === null ? "–" : short(reading.value));
+  const shown = (value) => (value === null || value === undefined ? "–" : short(value));
   function sayReadings() {
-    const error = read(pickError, now.x, now.delta), names = taken(now.x, now.delta);
-    part("error").textContent = shown(error);
-    const words = names.map((i) => data.mechanisms[i]).join(" or ");
-    part("taken").textContent = names.length > 1 ? `Chosen: ${words}; it changes near here.` : `Chosen: ${words}.`;
-    const whole = bound("whole", now.x), real = bound("real", now.x);
+    part("error").textContent = shown(now.error);
+    part("taken").textContent = `Chosen: ${now.chosen}.`;
+    const pure = curves.has(0) && curves.get(0).find((point) => point.epsilon === now.epsilon);
+    const [whole, real] = pure ? pure.bounds : [null, null];
     part("bound").textContent = real === null ? "" :
       "Lower bound at δ = 0: " + (whole === null ? "" : `${short(whole)} for whole numbers, `) + `${short(real)} for real numbers.`;
-    part("how").textContent = error === null ? "Nothing could be computed here." :
-      error.exact ? "Computed at this point." : "Interpolated between computed points.";
-    sayTables(names);
-  }
-  function sayTables(names) {
+    part("how").textContent = `${curves.get(now.delta).length} of ${data.values} values of epsilon were computed at this δ.`;
     root.querySelectorAll(".mechanisms tbody tr").forEach((row, i) => {
-      row.cells[1].textContent = shown(read(pickMechanism(i), now.x, now.delta));
-      row.classList.toggle("taken", names.includes(i));
+      row.cells[1].textContent = shown(pickMechanism(data.mechanisms[i])(now));
+      row.classList.toggle("taken", data.mechanisms[i] === now.chosen);
     });
     part("terms").querySelectorAll("tbody tr").forEach((row, i) => {
-      row.cells[1].textContent = shown(read(pickWidth(i), now.x, now.delta));
+      row.cells[1].textContent = shown(pickTerm(data.terms[i])(now));
     });
   }
   let found = null;
-  function sayNeeded() {
-    const wanted = Number(part("wanted").value.replace(",", ".")), index = part("measure").value;
-    const pick = index === "" ? pickError : pickWidth(Number(index));
-    const valid = part("wanted").value.trim() !== "" && wanted > 0 && wanted < Infinity;
-    found = valid ? needed(pick, wanted, now.delta) : null;
-    part("go").disabled = found === null;
-    part("needed").textContent = !valid ? "Give a number above 0." : inWords(pick, found);
+  function picked() {
+    const index = part("measure").value;
+    return index === "" ? pickError : pickTerm(data.terms[Number(index)]);
   }
-  function inWords(pick, place) {
-    if (place === null) return `Not reached at any ε up to ${small(epsilons[last])} with this δ.`;
-    if (place.first) return `ε = ${small(epsilons[place.next])}, the least one here, is enough.`;
-    const next = read(pick, logs[place.next], now.delta), x = Math.exp(place.x);
-    const rounded = upTo(x, 2 - Math.floor(Math.log10(x)));
-    const known = next.exact ? "computed" : "interpolated";
-    return `ε ≈ ${small(rounded)}, interpolated. At ε = ${small(epsilons[place.next])} it is ${short(next.value)}, ${known}.`;
+  function sayNeeded() {
+    const wanted = Number(part("wanted").value.replace(",", ".")), curve = curves.get(now.delta);
+    const valid = part("wanted").value.trim() !== "" && wanted > 0 && wanted < Infinity;
+    const at = valid ? curve.findIndex(reaches(picked(), wanted)) : -1;
+    found = at < 0 ? null : curve[at];
+    part("go").disabled = found === null;
+    part("needed").textContent = valid ? inWords(picked(), curve, at) : "Give a number above 0.";
+  }
+  function inWords(pick, curve, at) {
+    if (at < 0) return `Not reached at any computed ε with this δ; the largest is ${small(curve[curve.length - 1].epsilon)}.`;
+    const enough = `ε = ${small(curve[at].epsilon)} is enough: there it is ${shown(pick(curve[at]))}.`;
+    if (at === 0) return `${enough} It is the least computed ε with this δ.`;
+    return `${enough} At ε = ${small(curve[at - 1].epsilon)}, the next smaller one computed, it is ${shown(pick(curve[at - 1]))}.`;
   }
 
   // -- the chart --------------------------------------------------------------------------------
@@ -141,8 +82,7 @@
     return made;
   }
   function valueRange() {
-    const values = data.curves.flatMap((curve) => curve.errors.flat());
-    const positive = values.concat(data.bounds.whole).filter((value) => value > 0);
+    const positive = points.flatMap((point) => [...Object.values(point.errors), point.bounds[0]]).filter((value) => value > 0);
     const high = positive.reduce((a, b) => Math.max(a, b), 0) || 1;
     const low = Math.max(positive.reduce((a, b) => Math.min(a, b), high), high / 1e7);
     return [Math.log(low) - 0.2, Math.log(high) + 0.2];
@@ -153,7 +93,7 @@
     for (let power = Math.floor(low / Math.LN10); power <= Math.ceil(high / Math.LN10); power += 1) {
       for (const front of [1, 2, 5]) found.push({ front, value: Number(`${front}e${power}`), power });
     }
-    const inside = found.filter((one) => Math.log(one.value) >= low - SAME && Math.log(one.value) <= high + SAME);
+    const inside = found.filter((one) => Math.log(one.value) >= low && Math.log(one.value) <= high);
     const tens = inside.filter((one) => one.front === 1);
     const stride = Math.max(1, Math.ceil(tens.length / most));
     return inside.length <= most ? inside : tens.filter((one) => one.power % stride === 0);
@@ -166,29 +106,29 @@
     const height = Math.round(Math.min(420, Math.max(250, 0.66 * width)));
     const inner = { left: 58, right: width - 12, top: 22, bottom: height - 40 };
     scale = {
-      x: (log) => inner.left + ((log - logs[0]) / (logs[last] - logs[0])) * (inner.right - inner.left),
+      x: (log) => inner.left + ((log - ends[0]) / (ends[1] - ends[0])) * (inner.right - inner.left),
       y: (log) => inner.bottom - ((log - range[0]) / (range[1] - range[0])) * (inner.bottom - inner.top),
-      back: (x) => logs[0] + ((x - inner.left) / (inner.right - inner.left)) * (logs[last] - logs[0]),
+      back: (x) => ends[0] + ((x - inner.left) / (inner.right - inner.left)) * (ends[1] - ends[0]),
       scaled: width,
       inner,
     };
-    const words = `Expected error against ε at δ = ${small(now.delta)}, one line a mechanism. The numbers are in the tables.`;
+    const words = `Expected error against ε at δ = ${small(now.delta)}, marks at the computed points. The numbers are in the tables.`;
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words });
     drawAxes(svg, width, height);
     const clip = element("clipPath", { id: "explorer-clip" });
     clip.append(element("rect", { x: inner.left, y: inner.top - 6, width: inner.right - inner.left + 6, height: inner.bottom - inner.top + 6 }));
     const lines = element("g", { "clip-path": "url(#explorer-clip)" });
     svg.append(clip, lines);
-    const x = scale.x(now.x);
+    const x = scale.x(Math.log(now.epsilon));
     lines.append(element("line", { x1: x, x2: x, y1: inner.top, y2: inner.bottom, class: "here" }));
-    drawBound(lines, "real", "1 4");
-    drawBound(lines, "whole", "6 4");
-    data.mechanisms.forEach((_, i) => drawMechanism(lines, i));
+    drawBound(lines, 1, "1 4");
+    drawBound(lines, 0, "6 4");
+    data.mechanisms.forEach((name, i) => drawMechanism(lines, name, i));
     box.replaceChildren(svg);
   }
   function drawAxes(svg, width, height) {
     const { left, right, top, bottom } = scale.inner;
-    for (const one of ticks(logs[0], logs[last], Math.floor(width / 45))) {
+    for (const one of ticks(ends[0], ends[1], Math.floor(width / 45))) {
       const x = scale.x(Math.log(one.value));
       svg.append(element("line", { x1: x, x2: x, y1: top, y2: bottom, class: "grid" }));
       svg.append(element("text", { x, y: bottom + 16, "text-anchor": "middle" }, digits(one.value)));
@@ -204,51 +144,37 @@
   function path(points) {
     return points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
   }
-  function drawBound(lines, kind, dashes) {
-    const points = data.bounds.at.map((i, k) => [scale.x(logs[i]), data.bounds[kind][k]]).filter((point) => point[1] > 0);
-    const placed = points.map(([x, value]) => [x, scale.y(Math.log(value))]);
-    lines.append(element("path", { d: path(placed), class: "bound", "stroke-dasharray": dashes }));
+  function placed(curve, pick) { // where the computed points stand
+    return curve.filter((point) => pick(point) > 0).map((point) => [scale.x(Math.log(point.epsilon)), scale.y(Math.log(pick(point))), point]);
   }
-  function drawMechanism(lines, i) {
-    const colour = data.colours[i % data.colours.length], pick = pickMechanism(i), points = [];
-    logs.forEach((log, k) => {
-      const here = read(pick, log, now.delta);
-      if (here && here.value > 0 && !here.flat) points.push([scale.x(log), scale.y(Math.log(here.value)), k]);
-    });
-    if (!points.length) return;
+  function drawBound(lines, kind, dashes) {
+    const at = placed(curves.get(0) ?? [], (point) => point.bounds[kind]);
+    lines.append(element("path", { d: path(at), class: "bound", "stroke-dasharray": dashes }));
+  }
+  function drawMechanism(lines, name, i) {
+    const colour = data.colours[i % data.colours.length], at = placed(curves.get(now.delta), pickMechanism(name));
+    if (!at.length) return;
     const dashes = i < SHAPES.length ? {} : { "stroke-dasharray": "8 3" };
-    lines.append(element("path", { d: path(points), class: "curve", stroke: colour, ...dashes }));
-    const shape = SHAPES[i % SHAPES.length];
-    for (const [x, y, k] of points) {
-      if ((k + i) % 8 === 0) lines.append(element("path", { d: shape, transform: `translate(${x},${y}) scale(0.75)`, fill: colour }));
+    lines.append(element("path", { d: path(at), class: "curve", stroke: colour, ...dashes }));
+    for (const [x, y, point] of at) {
+      const look = point === now ? { size: 1.35, stroke: "#fff" } : { size: 0.75, stroke: "none" };
+      const transform = `translate(${x},${y}) scale(${look.size})`;
+      lines.append(element("path", { d: SHAPES[i % SHAPES.length], transform, fill: colour, stroke: look.stroke }));
     }
-    const here = read(pick, now.x, now.delta);
-    if (!here || !(here.value > 0)) return;
-    const place = `translate(${scale.x(now.x)},${scale.y(Math.log(here.value))}) scale(1.35)`;
-    lines.append(element("path", { d: shape, transform: place, fill: colour, stroke: "#fff" }));
   }
 
   // -- moving -----------------------------------------------------------------------------------
 
-  function fromSlider(value, places, fine) { // a step of the slider as a place between computed ones
-    const low = Math.floor(value / fine), share = (value % fine) / fine;
-    return share ? (1 - share) * places[low] + share * places[low + 1] : places[low];
-  }
-  function toSlider(place, places, fine) {
-    const next = places.findIndex((one) => one >= place - SAME);
-    if (next <= 0) return 0;
-    const share = (place - places[next - 1]) / (places[next] - places[next - 1]);
-    return Math.round((next - 1 + share) * fine);
-  }
-  const slackLogs = slacks.map(Math.log);
   function place() { // put the controls where the numbers are
-    const epsilon = part("epsilon"), delta = part("delta");
-    epsilon.value = String(toSlider(now.x, logs, FINE));
-    epsilon.setAttribute("aria-valuetext", `ε = ${small(Math.exp(now.x))}`);
-    delta.value = String(now.delta > 0 ? 1 + toSlider(Math.log(now.delta), slackLogs, SLACK_FINE) : 0);
+    const epsilon = part("epsilon"), delta = part("delta"), curve = curves.get(now.delta);
+    epsilon.max = String(curve.length - 1);
+    epsilon.disabled = curve.length < 2;
+    epsilon.value = String(curve.indexOf(now));
+    epsilon.setAttribute("aria-valuetext", `ε = ${small(now.epsilon)}`);
+    delta.value = String(deltas.indexOf(now.delta));
     delta.setAttribute("aria-valuetext", `δ = ${small(now.delta)}`);
     part("slack").textContent = `δ = ${small(now.delta)}`;
-    if (document.activeElement !== part("number")) part("number").value = digits(Math.exp(now.x));
+    if (document.activeElement !== part("number")) part("number").value = exact(now.epsilon);
   }
   function show() {
     place();
@@ -257,46 +183,40 @@
     sayNeeded();
     draw();
   }
-  function go(x) {
-    if (!Number.isFinite(x)) return;
-    now.x = Math.min(logs[last], Math.max(logs[0], x));
+  function go(log) {
+    if (!Number.isFinite(log)) return;
+    wish = log;
+    now = nearest(log, now.delta);
     show();
   }
   function setDelta() {
-    const value = Number(part("delta").value);
-    now.delta = value === 0 ? 0 : exactly(fromSlider(value - 1, slackLogs, SLACK_FINE), slacks);
+    now = nearest(wish, deltas[Number(part("delta").value)]);
     show();
-  }
-  function exactly(log, values) {
-    const same = values.find((value) => Math.abs(Math.log(value) - log) < SAME);
-    return same === undefined ? Number(Math.exp(log).toPrecision(3)) : same;
   }
   function typed() {
     const value = Number(part("number").value.replace(",", "."));
     if (value > 0 && value < Infinity) go(Math.log(value));
   }
-  function point(event) {
+  function click(event) {
     const box = part("chart").querySelector("svg").getBoundingClientRect();
     go(scale.back((event.clientX - box.left) * (scale.scaled / box.width)));
   }
 
-  part("epsilon").max = String(last * FINE);
-  part("delta").max = String(slacks.length ? 1 + (slacks.length - 1) * SLACK_FINE : 0);
-  part("delta").disabled = !slacks.length;
-  part("epsilon").addEventListener("input", () => go(fromSlider(Number(part("epsilon").value), logs, FINE)));
+  part("delta").max = String(deltas.length - 1);
+  part("delta").disabled = deltas.length < 2;
+  part("epsilon").addEventListener("input", () => go(Math.log(curves.get(now.delta)[Number(part("epsilon").value)].epsilon)));
   part("delta").addEventListener("input", setDelta);
   part("number").addEventListener("input", typed);
   part("number").addEventListener("change", () => { part("number").blur(); show(); });
   part("belief").addEventListener("change", saySentences);
   part("wanted").addEventListener("input", sayNeeded);
   part("measure").addEventListener("change", () => { startWanted(); sayNeeded(); });
-  part("go").addEventListener("click", () => { if (found) go(found.x); });
-  part("chart").addEventListener("pointerdown", point);
-  part("chart").addEventListener("pointermove", (event) => { if (event.buttons === 1) point(event); });
+  part("go").addEventListener("click", () => { if (found) go(Math.log(found.epsilon)); });
+  part("chart").addEventListener("pointerdown", click);
+  part("chart").addEventListener("pointermove", (event) => { if (event.buttons === 1) click(event); });
   function startWanted() { // a round number near what is shown, to begin with
-    const index = part("measure").value;
-    const here = read(index === "" ? pickError : pickWidth(Number(index)), now.x, now.delta);
-    if (here && here.value > 0) part("wanted").value = String(Number(here.value.toPrecision(1)));
+    const here = picked()(now);
+    if (here > 0) part("wanted").value = String(Number(here.toPrecision(1)));
   }
   root.classList.add("on");
   for (const details of root.querySelectorAll("details")) details.open = false;

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gaugedp._numbers import exact
 from gaugedp._validate import between, finite, positive
 from gaugedp.answer import Release, check_released
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.planning import Plan, plan
+from gaugedp.planning import Plan, half_widths, plan
 from gaugedp.queries.base import Query
 from gaugedp.report import explorer_page, html
 from gaugedp.report.plots import check_installed
@@ -23,9 +24,8 @@ EPSILONS = tuple(
 )
 DELTAS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
 SECONDS = 40.0
-_STRIDES = (8, 4, 2, 1)
-_LEAST_STRIDE = 2  # with δ > 0, where plans take longest
-_FEWEST = 2  # values of ε between which something can be read off
+_EVERY = 2  # of the ε where δ is another than at the start: plans with δ > 0 take longest
+_STEP = 3  # steps of ε that one of δ is worth in the order of computing: a factor of 2, at ten steps to a decade
 
 
 class Stopwatch:
@@ -41,9 +41,10 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Point:
-    """What a plan says at one (ε, δ): errors and exactness by mechanism, the chosen one, its widths by measure.
+    """What a plan says at one (ε, δ): errors and exactness by mechanism, the chosen one, half-widths by term.
 
-    `lower_bounds` holds Plan.lower_bound and Plan.real_lower_bound at δ = 0, and (0, 0) elsewhere.
+    `terms` holds the half-width that a plan prints for each term. `lower_bounds` holds Plan.lower_bound and
+    Plan.real_lower_bound at δ = 0, and (0, 0) elsewhere.
     """
 
     epsilon: float
@@ -51,7 +52,7 @@ class Point:
     errors: dict[str, float]
     exactness: dict[str, str]
     chosen: str
-    widths: tuple[float, ...]
+    terms: dict[str, float]
     lower_bounds: tuple[float, float]
 
     @property
@@ -59,18 +60,40 @@ class Point:
         """The expected error of the chosen mechanism."""
         return self.errors[self.chosen]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the point as JSON can hold it; an interval without an end has the half-width None."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "error": _finite(self.error),
+            "terms": {text: _finite(width) for text, width in self.terms.items()},
+            "chosen": self.chosen,
+            "errors": {name: _finite(error) for name, error in self.errors.items()},
+            "bounds": [bound or None for bound in self.lower_bounds],
+        }
+
 
 @dataclass(frozen=True)
 class Explored:
-    """The plans of a question on a grid of ε and δ, as numbers. Made of public facts alone."""
+    """The plans of a question around `start`, an (ε, δ), on a grid of ε and δ. Made of public facts alone."""
 
     query: Query
     unit: PrivacyUnit
+    start: tuple[float, float]
     epsilons: tuple[float, ...]
-    deltas: tuple[float, ...]
     points: tuple[Point, ...]
-    measures: tuple[str, ...]
     in_rows: bool
+    remarks: tuple[str, ...]
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """The values of δ at which points were computed, in rising order."""
+        return tuple(sorted({point.delta for point in self.points}))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The texts of the question's terms."""
+        return tuple(self.points[0].terms)
 
     @property
     def mechanisms(self) -> dict[str, str]:
@@ -85,34 +108,27 @@ class Explored:
         """Return the points at one δ, in rising ε."""
         return sorted((point for point in self.points if point.delta == delta), key=lambda point: point.epsilon)
 
+    def counts(self) -> str:
+        """Return how many values of ε were computed, in a sentence or two."""
+        of_start, delta = len(self.curve(self.start[1])), self.start[1]
+        at = f" at δ = {exact(delta)}" if delta else ""
+        more = [f"{len(self.curve(other))} at δ = {exact(other)}" for other in self.deltas if other != delta]
+        others = f" With another δ: {', '.join(more)}." if more else ""
+        return f"{of_start} of {len(self.epsilons)} values of epsilon were computed{at}.{others}"
+
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that the page shows as JSON can hold it, numbers rounded to six digits."""
-        names = list(self.mechanisms)
-        pure = self.curve(0.0)
-        bounds = {
-            key: [_six(point.lower_bounds[i]) or None for point in pure] for i, key in enumerate(("whole", "real"))
-        }
+        """Return everything that the page shows as JSON can hold it: `points` at the δ of `start`, `others` after."""
+        epsilon, delta = self.start
+        others = (other for other in self.deltas if other != delta)
         return {
             "query": self.query.text,
-            "epsilons": self.epsilons,
-            "deltas": self.deltas,
-            "mechanisms": names,
-            "exactness": list(self.mechanisms.values()),
-            "measures": self.measures,
+            "start": {"epsilon": epsilon, "delta": delta},
+            "values": len(self.epsilons),
+            "terms": self.terms,
+            "mechanisms": list(self.mechanisms),
             "in_rows": self.in_rows,
-            "bounds": {"at": [self.epsilons.index(point.epsilon) for point in pure], **bounds},
-            "curves": [self._curve_facts(delta, names) for delta in self.deltas],
-        }
-
-    def _curve_facts(self, delta: float, names: list[str]) -> dict[str, Any]:
-        points = self.curve(delta)
-        return {
-            "delta": delta,
-            "at": [self.epsilons.index(point.epsilon) for point in points],
-            "chosen": [names.index(point.chosen) for point in points],
-            "error": [_six(point.error) for point in points],
-            "errors": [[_six(point.errors.get(name)) for point in points] for name in names],
-            "widths": [[_six(point.widths[i]) for point in points] for i in range(len(self.measures))],
+            "points": [point.to_dict() for point in self.curve(delta)],
+            "others": [point.to_dict() for other in others for point in self.curve(other)],
         }
 
 
@@ -120,38 +136,30 @@ def explore(
     query: Query,
     unit: PrivacyUnit,
     grid: tuple[Sequence[float], Sequence[float]] = (EPSILONS, DELTAS),
+    start: tuple[float, float] = (1.0, 0.0),
     seconds: float = SECONDS,
     on_progress: Callable[[float], object] = str,
 ) -> Explored:
-    """Return the plans of a question on a grid of (epsilons, deltas); δ = 0 is always among them. No data is touched.
+    """Return the plans of a question at `start` = (ε, δ) and outward from it on a grid of (epsilons, deltas).
 
-    Points come from coarse to fine: the ends and the ε nearest to 1 for each δ, δ = 0 and the outer ones first; then
-    every 8th ε counted from there, every 4th, every 2nd, and at δ = 0 every one. A point is begun where it will be
-    ready after `seconds`, of the clock and of the processor, if it takes as long as those before did on average. Both
-    ends at δ = 0 are always computed; where `seconds` is 0, every 8th ε, and no more. A δ without a point is left out.
-    `on_progress` is told the share that is done. Refused: fewer than two ε; what `plan` refuses at every point.
+    No data is touched. The start is always computed, and first. Any other point is begun where it will be ready after
+    `seconds`, of the clock and of the processor, if it takes as long as those before did on average. Where δ is not
+    that of the start, every second ε is computed. A point that no mechanism can be made for is left out.
+    `on_progress` is told the share that is done. Refused: a start that `plan` refuses.
     """
-    epsilons, deltas = _checked(grid)
-    rounds = _rounds(epsilons, len(deltas))
-    places = [place for part in rounds for place in _most_useful_first(part, epsilons, len(deltas))]
-    least, elapsed = (_FEWEST if seconds > 0 else len(rounds[0])), Stopwatch()
-    first_plan: Plan | None = None
-    points: list[Point] = []
-    for number, (at, which) in enumerate(places):
-        is_of_use = number >= least and len(points) >= _FEWEST
-        if is_of_use and elapsed() * (number + 1) > seconds * number:
+    epsilons, deltas = _checked(grid, start)
+    places, elapsed = _outward(epsilons, deltas, start), Stopwatch()
+    first = plan(query, unit, epsilon=start[0], delta=start[1] or None)
+    points = [_point(first, *start)]
+    on_progress(1 / len(places))
+    for number, (epsilon, delta) in enumerate(places[1:], 1):
+        if elapsed() * (number + 1) > seconds * number:
             break
         with contextlib.suppress(InvalidRequest):  # such as noise beyond 64 bits where ε is small
-            planned = plan(query, unit, epsilon=epsilons[at], delta=deltas[which] or None)
-            points.append(_point(planned, epsilons[at], deltas[which]))
-            first_plan = first_plan or planned
+            points.append(_point(plan(query, unit, epsilon=epsilon, delta=delta or None), epsilon, delta))
         on_progress((number + 1) / len(places))
-    if first_plan is None:
-        plan(query, unit, epsilon=epsilons[-1])  # says why not
-        raise InvalidRequest("No epsilon of the grid can be planned for.", "Give a larger epsilon, or more of them.")
     points.sort(key=lambda point: (point.delta, point.epsilon))
-    reached = tuple(delta for delta in deltas if delta in {0.0, *(point.delta for point in points)})
-    return Explored(query, unit, epsilons, reached, tuple(points), _measures(first_plan), first_plan.mechanism.in_rows)
+    return Explored(query, unit, start, epsilons, tuple(points), first.mechanism.in_rows, tuple(first.remarks()))
 
 
 def save_explorer(
@@ -162,13 +170,10 @@ def save_explorer(
     seconds: float = SECONDS,
     on_progress: Callable[[float], object] = str,
 ) -> Explored:
-    """Explore a question and write the page, which opens at `start` = (ε, δ). Return what it shows.
-
-    Where the time was up before the δ of `start` was reached, it opens at the nearest one that was.
-    """
+    """Explore a question and write the page, which opens at `start` = (ε, δ). Return what it shows."""
     check_start(start)
-    explored = explore(query, unit, seconds=seconds, on_progress=on_progress)
-    Path(path).write_text(explorer_page.page(explored, nearest(explored, *start)), encoding="utf-8")
+    explored = explore(query, unit, start=start, seconds=seconds, on_progress=on_progress)
+    Path(path).write_text(explorer_page.page(explored), encoding="utf-8")
     return explored
 
 
@@ -181,14 +186,15 @@ def save_report(
 ) -> Explored:
     """Write the report of a release with the explorer of its question inside. Return what the explorer shows.
 
-    It opens at the ε and δ that were asked for. Refused: a `query` that is not the release's; a missing matplotlib.
+    It opens at the ε and δ that were asked for, at ε = 1 for a guarantee in ρ or μ. Refused: a `query` that is not the
+    release's; a missing matplotlib.
     """
     check_installed()
     check_released(release, query)
-    explored = explore(query, PrivacyUnit.of(release.facts["unit"]), seconds=seconds, on_progress=on_progress)
-    request = release.facts["asked"]
-    start = nearest(explored, float(request.get("epsilon", 1.0)), float(request.get("delta", 0.0)))
-    section = explorer_page.section(explored, start)
+    request, unit = release.facts["asked"], PrivacyUnit.of(release.facts["unit"])
+    start = (float(request.get("epsilon", 1.0)), float(request.get("delta", 0.0)))
+    explored = explore(query, unit, start=start, seconds=seconds, on_progress=on_progress)
+    section = explorer_page.section(explored)
     Path(path).write_text(html.render(release, section, release.remarks(query)), encoding="utf-8")
     return explored
 
@@ -202,17 +208,12 @@ def check_start(start: tuple[float, float]) -> None:
         raise InvalidRequest(f"delta is {start[1]!r}.", f"Start at 0, or between {DELTAS[1]:g} and {DELTAS[-1]:g}.")
 
 
-def nearest(explored: Explored, epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the point of the grid's range that is nearest to (ε, δ); a δ below the least positive one becomes 0."""
-    low, high = explored.epsilons[0], explored.epsilons[-1]
-    inside = len(explored.deltas) > 1 and delta >= explored.deltas[1]
-    return min(max(epsilon, low), high), min(delta, explored.deltas[-1]) if inside else 0.0
-
-
-def _checked(grid: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    epsilons, deltas = sorted({float(value) for value in grid[0]}), sorted({0.0, *map(float, grid[1])})
-    if len(epsilons) < _FEWEST:
-        raise InvalidRequest("There are fewer than two epsilons.", "Give at least two.")
+def _checked(
+    grid: tuple[Sequence[float], Sequence[float]], start: tuple[float, float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the grid with δ = 0 and the start in it, in rising order."""
+    epsilons = sorted({float(start[0]), *map(float, grid[0])})
+    deltas = sorted({0.0, float(start[1]), *map(float, grid[1])})
     for value in epsilons:
         positive(epsilon=value)
     for value in deltas[1:]:
@@ -220,53 +221,31 @@ def _checked(grid: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float
     return tuple(epsilons), tuple(deltas)
 
 
-def _rounds(epsilons: Sequence[float], n_deltas: int) -> list[list[tuple[int, int]]]:
-    """Return places (ε, δ) from coarse to fine, each once; the ends, and the ε nearest to 1, are in the first round."""
-    last, middle = len(epsilons) - 1, _middle(epsilons)
-    done: set[tuple[int, int]] = set()
-    rounds = []
-    for stride in _STRIDES:
-        ats = [at for at in range(last + 1) if at in (0, last) or (at - middle) % stride == 0]
-        places = [(at, which) for which in range(n_deltas) for at in ats if which == 0 or stride >= _LEAST_STRIDE]
-        rounds.append([place for place in places if place not in done])
-        done.update(places)
-    return rounds
+def _outward(
+    epsilons: Sequence[float], deltas: Sequence[float], start: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Return the points (ε, δ) to compute, the start first, then by their distance from it."""
+    at, which = epsilons.index(start[0]), deltas.index(start[1])
 
+    def distance(place: tuple[int, int]) -> tuple[int, int, int]:
+        steps = abs(place[1] - which)
+        return abs(place[0] - at) + _STEP * steps, steps, -place[0]
 
-def _most_useful_first(
-    places: list[tuple[int, int]], epsilons: Sequence[float], n_deltas: int
-) -> list[tuple[int, int]]:
-    """Return places (ε, δ) in an order that may be broken off: the ends and the middle first, δ = 0 and the outer δ."""
-    rank = {_middle(epsilons): 1, 0: 0, len(epsilons) - 1: 0}
-
-    def use(place: tuple[int, int]) -> tuple[bool, int, int, int]:
-        at, which = place
-        return at not in rank, min(which, n_deltas - which), which, rank.get(at, 0)
-
-    return sorted(places, key=use)
-
-
-def _middle(epsilons: Sequence[float]) -> int:
-    """Return where the ε nearest to 1 stands, on a logarithmic scale."""
-    return min(range(len(epsilons)), key=lambda at: abs(math.log(epsilons[at])))
+    places = [(i, j) for j in range(len(deltas)) for i in range(len(epsilons)) if j == which or (i - at) % _EVERY == 0]
+    return [(epsilons[i], deltas[j]) for i, j in sorted(places, key=distance)]
 
 
 def _point(planned: Plan, epsilon: float, delta: float) -> Point:
     errors: dict[str, float] = {}
-    for candidate in planned.candidates:
+    weighed = [candidate for candidate in planned.candidates if candidate not in planned.beaten]
+    for candidate in weighed:
         errors[candidate.mechanism.name] = min(candidate.error, errors.get(candidate.mechanism.name, candidate.error))
     name = planned.mechanism.name
-    kinds = {candidate.mechanism.name: candidate.mechanism.exactness for candidate in planned.candidates}
-    widths = tuple(width for term in planned.terms() for width in term["interval_95"])
+    kinds = {candidate.mechanism.name: candidate.mechanism.exactness for candidate in weighed}
+    terms = {term["query"]: half_widths(term)[0] for term in planned.terms()}
     bounds = (float(planned.lower_bound), float(planned.real_lower_bound)) if delta == 0 else (0.0, 0.0)
-    return Point(epsilon, delta, {**errors, name: planned.error}, kinds, name, widths, bounds)
+    return Point(epsilon, delta, {**errors, name: planned.error}, kinds, name, terms, bounds)
 
 
-def _measures(planned: Plan) -> tuple[str, ...]:
-    """Return a name for each width of `Plan.terms`."""
-    parts = {1: ("",), 2: (": its centred sum", ": its count")}
-    return tuple(f"{term['query']}{part}" for term in planned.terms() for part in parts[len(term["interval_95"])])
-
-
-def _six(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -6,7 +6,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from gaugedp.report.explorer_words import Start, protected, sentences, small, with_delta
+from gaugedp._numbers import exact
+from gaugedp.report.explorer_words import protected, sentences, small, with_delta
 from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, heading, join, table, tag, titled
@@ -17,7 +18,7 @@ from gaugedp.report.words import BESIDE_RANKS
 if TYPE_CHECKING:
     from gaugedp.report.explorer import Explored, Point
 
-_MOST_TERMS = 24  # measures that the page offers
+_MOST_TERMS = 24  # terms that the page offers
 _FIRST_CELLS = 6
 _NO_NUMBER = "–"
 _MEANING = (
@@ -26,25 +27,26 @@ _MEANING = (
 )
 _MEANING_IN_ROWS = "The expected error is a bound on the l2 norm of the rank errors of all quantiles, in rows. "
 _COMPUTED = (
-    "Numbers are computed at the points of the table. Between them they are interpolated on logarithmic axes, and the "
-    "page says so. The number of a lower bound is never interpolated: it is that of the next larger ε in the table."
+    "The page shows computed numbers only, those of gaugedp plan at the same ε and δ. The sliders stop at the points "
+    "of the table; nothing between them is shown. In the chart, marks are computed and the lines between marks are "
+    "drawn for the eye."
 )
 _BOUNDED = (
     "The lower bounds hold for mechanisms with δ = 0. The dashed one is for counts in whole numbers, the dotted "
     "one for data in real numbers: mechanisms on whole numbers may pass below the dotted one. They are proved, or "
-    "certified with confidence 1 − 10⁻⁹, as a plan says. Between their points the lines are drawn for the eye."
+    "certified with confidence 1 − 10⁻⁹, as a plan says."
 )
 _NO_SCRIPT = (
     "The sliders and the chart need a script, which did not run here. The table below has every computed number."
 )
 
 
-def page(explored: "Explored", start: Start) -> str:
-    """Return the explorer as a page of its own. The same points and start give the same bytes."""
+def page(explored: "Explored") -> str:
+    """Return the explorer as a page of its own. The same points give the same bytes."""
     text = explored.query.text
     lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
     header = heading("Explorer", text, tag("p", lead, class_="lead"))
-    parts, source = [header, tag("main", section(explored, start))], "Made from public facts; no row was read for it."
+    parts, source = [header, tag("main", section(explored))], "Made from public facts; no row was read for it."
     return document(f"Explorer – {text[:120]}", parts, source, policy(), looks())
 
 
@@ -62,20 +64,20 @@ def looks() -> Html:
     return Html(f"<style>{resource('explorer.css')}{colours}</style>")
 
 
-def section(explored: "Explored", start: Start) -> Html:
+def section(explored: "Explored") -> Html:
     """Return the explorer for the inside of a page whose head has `policy` and `looks`."""
     return titled(
         "Explore other choices",
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
         tag("div", _controls(explored), _chart(explored), _target(explored), class_="bench live"),
         tag("h3", "What it means for those protected"),
-        protected(explored.unit.to_dict(), start),
+        protected(explored.unit.to_dict(), explored.start),
         _terms(explored),
-        _commands(explored, start),
+        _commands(explored),
         tag("h3", "What was computed"),
-        tag("p", _COMPUTED, class_="small"),
+        tag("p", f"{explored.counts()} {_COMPUTED}", class_="small"),
         _grid(explored),
-        _data(explored, start),
+        _data(explored),
         Html(f"<script>{_script()}</script>"),
         class_="explorer",
         id="explorer",
@@ -125,8 +127,8 @@ def _named(index: int, name: str) -> Html:
 def _target(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
     terms = [
-        tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))
-        for i, name in enumerate(explored.measures[:_MOST_TERMS])
+        tag("option", f"{text}: ± of its 95\u00a0% intervals", value=str(i))
+        for i, text in enumerate(explored.terms[:_MOST_TERMS])
     ]
     measured = tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure"))
     limit = tag("label", "It may be at most ", _number("explorer-wanted", "the largest error"))
@@ -141,10 +143,11 @@ def _target(explored: "Explored") -> Html:
 
 
 def _terms(explored: "Explored") -> Html:
-    shown = explored.measures[:_MOST_TERMS]
-    n_hidden = len(explored.measures) - len(shown)
-    caption = "The widest 95\u00a0% interval of the chosen mechanism: the released number ± this"
-    widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(name, "") for name in shown])
+    shown = explored.terms[:_MOST_TERMS]
+    n_hidden = len(explored.terms) - len(shown)
+    caption = "95\u00a0% intervals of the chosen mechanism, each alone: the released number ± this at most"
+    widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(text, "") for text in shown])
+    remarks = [tag("p", remark, class_="small") for remark in explored.remarks]
     more = f" {n_hidden:,} more are left out here; gaugedp plan prints them." if n_hidden > 0 else ""
     cells = explored.query.labels
     named = [cell for _, cell in cells[:_FIRST_CELLS]]
@@ -152,16 +155,17 @@ def _terms(explored: "Explored") -> Html:
     end = "" if names.endswith("…") else "."
     count = f"{plain(len(cells))} answer{'s' * (len(cells) != 1)}{': ' * bool(names)}{names}{end}{more}"
     title = tag("h3", "How far an answer may be off")
-    return tag("div", title, tag("p", count, class_="small"), widths, class_="live", id="explorer-terms")
+    return tag("div", title, tag("p", count, class_="small"), widths, *remarks, class_="live", id="explorer-terms")
 
 
-def _commands(explored: "Explored", start: Start) -> Html:
+def _commands(explored: "Explored") -> Html:
     if "matrix(" in explored.query.text:
         return Html("")
     domain = shlex.quote(explored.query.domain.file or "domain.toml")
     options = f"--domain {domain} --query {shlex.quote(explored.query.text)} --epsilon "
-    number = tag("span", f"{start[0]:.6g}", data_say="digits")
-    slack = with_delta([" --delta ", tag("span", f"{start[1]:.6g}".replace("e-0", "e-"), data_say="slack")], start)
+    epsilon, delta = explored.start
+    number = tag("span", exact(epsilon), data_say="digits")
+    slack = with_delta([" --delta ", tag("span", exact(delta).replace("e-0", "e-"), data_say="slack")], explored.start)
     lines = (
         ["gaugedp plan ", options, number, slack],
         ["gaugedp release TABLE ", options, number, slack, " --ledger LEDGER"],
@@ -193,9 +197,9 @@ def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:
     return [small(point.epsilon), *errors, point.chosen, *bounds, sentences(point.epsilon, point.delta)["guess"]]
 
 
-def _data(explored: "Explored", start: Start) -> Html:
+def _data(explored: "Explored") -> Html:
     """Return the numbers as JSON that no text in it can end."""
-    facts = {**explored.to_dict(), "start": {"epsilon": start[0], "delta": start[1]}, "colours": COLOURS}
+    facts = {**explored.to_dict(), "colours": COLOURS}
     text = json.dumps(facts, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -3,15 +3,16 @@
 const explorerWords = (() => {
   const raise = (power) => String(power).replace(/[-0-9]/g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
   const digits = (value) => String(Number(value.toPrecision(6)));
+  const exact = (value) => (value > 0 && value < 1e-4 ? value.toExponential() : String(value));
   function scientific(value) {
     const [mantissa, power] = value.toExponential(2).split("e");
     const front = String(Number(mantissa));
     return (front === "1" ? "" : `${front} × `) + `10${raise(Number(power))}`;
   }
   const small = (value) => (value > 0 && value < 1e-3 ? scientific(value) : digits(value));
-  function fixed(value, decimals) { // ties go to the even digit, as in Python
-    const scaled = value * 10 ** decimals, low = Math.floor(scaled);
-    return scaled - low === 0.5 && low % 2 === 0 ? (low / 10 ** decimals).toFixed(decimals) : value.toFixed(decimals);
+  function fixed(value, decimals) { // ties go to the even digit, as in Python; 25 more digits tell a tie from its neighbours
+    const digits = value.toFixed(decimals + 25), front = digits.slice(0, -25).replace(/\.$/, "");
+    return /^50*$/.test(digits.slice(-25)) && /[02468]$/.test(front) ? front : value.toFixed(decimals);
   }
   function short(value) {
     if (value === 0) return "0";
@@ -48,10 +49,10 @@ const explorerWords = (() => {
       least: percentDown((belief * fade) / (belief * fade + against)),
       except: small(2 * delta),
       twice: `ε = ${small(2 * epsilon)}` + (delta > 0 ? `, δ = ${small(2 * delta)}` : ""),
-      digits: digits(epsilon),
-      slack: Number(delta.toPrecision(6)).toExponential(),
+      digits: exact(epsilon),
+      slack: exact(delta),
     };
   }
 
-  return { digits, small, short, upTo, sentences };
+  return { digits, exact, small, short, sentences };
 })();

@@ -28,7 +28,7 @@ _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "round
 _IN_ROWS = (
     "Here errors and bars are ranks, counted in rows: how many rows may lie between an answer, or an end of its "
     "interval, and the true quantile. The expected error is at most this l2 norm of the errors of all answers. "
-    "The intervals above were released with the answers and are simultaneous."
+    "The intervals above were released with the answers."
 )
 _CANDIDATES = ("mechanism", "expected error", "widest 95\u00a0% bar", "simultaneous", "guarantee", "exactness", "noise")
 

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 _MOST = 6  # findings
 _NOISE = (
-    "Every figure includes random noise, so that it tells almost nothing about any one person. An interval behind a "
-    "figure contains the figure without noise with a probability of {level}. It does not tell how far a survey is off."
+    "Every figure includes random noise, so that it tells almost nothing about any one person. {intervals} "
+    "They do not tell how far a survey is off."
 )
+_SIMULTANEOUS = "The intervals are simultaneous: all contain the figures without noise with a probability of {level}."
+_INDIVIDUAL = "The intervals are individual: each contains its figure without noise with a probability of {level}."
 _PROCESSED = "The intervals are those from before the figures were made to fit one another."
 
 
@@ -59,5 +61,6 @@ def _picture(terms: list[Term]) -> Html:
 def _noise(release: "Release", term: Term) -> Html:
     captions = release.captions
     source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
-    said = (_NOISE.format(level=term.level), _PROCESSED if release.processing else "", captions.footnote, source)
+    intervals = (_SIMULTANEOUS if term.simultaneous else _INDIVIDUAL).format(level=term.level)
+    said = (_NOISE.format(intervals=intervals), _PROCESSED if release.processing else "", captions.footnote, source)
     return titled("About these figures", *(tag("p", text) for text in said if text))

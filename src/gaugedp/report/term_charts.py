@@ -124,8 +124,6 @@ def _scaled(term: Term, factors: np.ndarray) -> Term:
         estimate=term.estimate[first] * factors,
         lower=term.lower[first] * factors,
         upper=term.upper[first] * factors,
-        lowest=term.lowest[first] * factors,
-        highest=term.highest[first] * factors,
     )
 
 
@@ -161,15 +159,13 @@ def _finished(axes: Any, term: Term, sizes: Sizes, margin: float, along: tuple[l
 
 
 def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarray, int], *, upright: bool) -> None:
-    """Draw the wide pale bars (where they are others than the narrow), the narrow bars and the points of one series."""
+    """Draw the bars and the points of one series."""
     mask, series = selection
     at, n_cells = places[mask], len(places)
     thin = upright and n_cells > 60
-    widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
-    ends = [np.clip(end[mask], *_range(term)) for end in (term.lowest, term.highest, term.lower, term.upper)]
-    if term.alone:
-        bars(axes, at, (ends[0], ends[1]), (PALE[series], widths[0], upright))
-    bars(axes, at, (ends[2], ends[3]), (COLOURS[series], widths[1], upright))
+    width = min(1.6, max(0.4, 160 / n_cells)) if thin else 1.7
+    low, high = (np.clip(end[mask], *_range(term)) for end in (term.lower, term.upper))
+    bars(axes, at, (low, high), (COLOURS[series], width, upright))
     values = term.estimate[mask]
     if thin:
         style = (COLOURS[series], min(3.6, max(1.2, 1000 / n_cells)), upright)
@@ -182,7 +178,7 @@ def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarra
 
 def _range(term: Term) -> tuple[float, float]:
     """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
-    shown = np.concatenate([term.lowest, term.highest, term.estimate])
+    shown = np.concatenate([term.lower, term.upper, term.estimate])
     shown = shown[np.isfinite(shown)]
     low, high = float(shown.min()), float(shown.max())
     if low > 0 and (term.from_zero or low < high / 2):

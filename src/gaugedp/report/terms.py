@@ -76,10 +76,10 @@ _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbourin
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One question: its cells, estimates, 95 % intervals (each alone; all answers of the release at once).
+    """One question: its cells, estimates and 95 % intervals, each of which holds alone.
 
     Where the estimates are `processed`, the intervals are still those of the raw answers. With `ends`, a level, the
-    intervals were released with the answers: both kinds are those, and all of them hold at once at that level.
+    intervals were released with the answers, and hold at that level; those of old releases are `simultaneous`.
 
     `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
     attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
@@ -95,8 +95,6 @@ class Term:
     estimate: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    lowest: np.ndarray
-    highest: np.ndarray
     title: str = ""
     measure: str = "Number of rows"
     runs: str = ""
@@ -107,7 +105,7 @@ class Term:
     from_zero: bool = False
     processed: bool = False
     ends: float | None = None
-    alone: bool = True
+    simultaneous: bool = False
     unit: str = ""
     areas: Mapping[str, str] = field(default_factory=dict)
     sign: str = ""
@@ -119,9 +117,9 @@ class Term:
 
     @property
     def bars(self) -> str:
-        """What the intervals speak of, to be put after "intervals": nothing more for raw answers, each alone."""
+        """What the intervals speak of, to be put after "intervals"."""
         raw = " of the raw answers" if self.processed else ""
-        return raw + (" (simultaneous)" if not self.alone and len(self.cells) > 1 else "")
+        return raw + " (simultaneous)" * (self.simultaneous and len(self.cells) > 1)
 
     @property
     def meaning(self) -> str:
@@ -135,7 +133,7 @@ class Term:
 
 def read_terms(release: "Release") -> list[Term]:
     """Return the terms in the order of the question."""
-    columns = [release.values, *release.interval(LEVEL), *release.interval(LEVEL, simultaneous=True)]
+    columns = [release.values, *release.interval(LEVEL)]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)
     terms = [_term(outline, release.captions, cells, parts) for outline, (_, cells), parts in labels]
@@ -144,7 +142,7 @@ def read_terms(release: "Release") -> list[Term]:
             term,
             processed=bool(release.processing),
             ends=estimate.ends,
-            alone=estimate.alone or estimate.ends is None,
+            simultaneous=estimate.ends is not None and not estimate.alone,
         )
         for term, estimate in zip(terms, release.estimates, strict=True)
     ]
@@ -152,7 +150,7 @@ def read_terms(release: "Release") -> list[Term]:
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
     scale = 100 if outline.measure in _SHARES_OF_ALL else 1
-    estimate, lower, upper, lowest, highest = (scale * part for part in parts)
+    estimate, lower, upper = (scale * part for part in parts)
     axes = outline.axes if len(cells) <= MOST_DRAWN else ()
     return Term(
         outline.text,
@@ -160,8 +158,6 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         estimate,
         lower,
         upper,
-        lowest,
-        highest,
         captions.terms.get(outline.text, ""),
         _measure(outline, captions),
         next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),

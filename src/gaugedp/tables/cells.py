@@ -8,7 +8,6 @@ the form of a decimal number, or is "inf". A bin edge is the float nearest to th
 a value written with at most 15 digits is on the same side of the edge as its decimal.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,15 +15,13 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from gaugedp._validate import decimal
 from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
 from gaugedp.calendars import Dates
 from gaugedp.tables.dates import Steps, date_steps
-from gaugedp.tables.engine import Column, Kind, Sql
+from gaugedp.tables.engine import SPELT, Column, Kind, Sql
+from gaugedp.tables.spelling import DECIMAL_NUMBER, category_numbers, truths
 from gaugedp.trees import finest_of
 
-# read alike by every engine's regular expressions, in linear time by those that go back
-DECIMAL_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 TEXT_NUMBER = rf"[ \t\n\r\f]*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))[ \t\n\r\f]*"
 EXACT = 2**53  # whole numbers up to here are floats
 LEAF = 8  # a search tree compares one by one up to this many values
@@ -103,11 +100,16 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpr
 
 def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
     """The condition that there is a value and it is no code for an unknown one; `value` as `read_steps` reads it."""
+    is_there = exp.not_(value.is_(exp.null()))
+    return exp.and_(is_there, exp.not_(is_code(bounded, column, value))) if bounded.unknown else is_there
+
+
+def is_code(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
+    """The condition that a value is a code for an unknown one; `value` as `read_steps` reads it."""
     is_whole = column.kind is Kind.INTEGER and bounded.step == 1
     codes = [code for code in bounded.unknown if not is_whole or (code.denominator == 1 and abs(code) < 2**63)]
-    is_there = exp.not_(value.is_(exp.null()))
     literals = [exp.convert(int(code)) if is_whole else _float(code) for code in codes]
-    return exp.and_(is_there, exp.not_(value.isin(*literals))) if codes else is_there
+    return value.copy().isin(*literals) if codes else exp.false()
 
 
 def in_units(steps: Sql, step: Fraction) -> Sql:
@@ -147,7 +149,7 @@ def _as_read(column: Column, alias: str) -> ColumnExpression:
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
     """Return the code of a value: category k is `values` from `starts[k]` on, to where the next begins."""
     value = exp.column(alias)
-    if column.kind in {Kind.TEXT, Kind.LABEL} and column.has_enums:
+    if column.kind in SPELT - {Kind.BOOLEAN} and column.has_enums:
         place = _enum(values, column, alias)
         if len(starts) == len(values):
             return place
@@ -159,11 +161,14 @@ def _categories(values: Sequence[str], starts: Sequence[int], column: Column, al
 def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: str) -> ColumnExpression:
     """Return the code of a value, where `values` and `codes` list both."""
     value = exp.column(alias)
-    if column.kind in {Kind.TEXT, Kind.LABEL}:
-        texts = sorted(zip(values, codes, strict=True))
+    if column.kind in SPELT:
+        places = dict(zip(values, codes, strict=True))
+        if column.kind is Kind.BOOLEAN:
+            places = {truth: places[text] for truth, text in truths(values).items()}
+        texts = sorted(places.items())
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
         return ColumnExpression({alias: text_of(column)}, _is_any(value, choices), _search_equal(value, choices))
-    numbers = _category_numbers(values, whole=column.kind is Kind.INTEGER)
+    numbers = category_numbers(values, whole=column.kind is Kind.INTEGER)
     is_integer = column.kind is Kind.INTEGER
     choices = [(exp.convert(int(key)) if is_integer else _float(key), codes[numbers[key]]) for key in sorted(numbers)]
     read = _source(column) if is_integer else number_of(column)
@@ -173,22 +178,10 @@ def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: s
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
     """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
     kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(text) for text in texts])
-    is_plain = column.kind is Kind.TEXT and not column.type_name.endswith("(UUID)")  # text, or an enum of texts
-    place = exp.func("ENUM_CODE", exp.TryCast(this=_source(column) if is_plain else text_of(column), to=kind))
+    text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # of a column of text, or an enum of texts
+    place = exp.func("ENUM_CODE", exp.TryCast(this=text, to=kind))
     inside = exp.not_(exp.column(alias).is_(exp.null()))
     return ColumnExpression({alias: place}, inside, exp.column(alias), is_null_outside=True, is_dear=True)
-
-
-def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]:
-    """The codes of the categories that a number can match; the first of two spellings of one number wins."""
-    numbers: dict[Fraction, int] = {}
-    for code, text in enumerate(values):
-        if not re.fullmatch(DECIMAL_NUMBER, text) or abs(float(text)) > 2.0**63:
-            continue
-        number = Fraction(text) if whole else decimal(float(text))
-        if abs(number) < 2**63 and (number.denominator == 1 or not whole):
-            numbers.setdefault(number, code)
-    return numbers
 
 
 def _integers(attribute: Integers, column: Column, alias: str) -> ColumnExpression:

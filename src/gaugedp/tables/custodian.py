@@ -3,18 +3,23 @@
 It is for mistakes in codes and formats, before anything is paid. No ledger, release or log is handed anything of it.
 """
 
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
+from gaugedp._numbers import exact
+from gaugedp._progress import Progress, silent
 from gaugedp.attributes import BoundedColumn
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.bounding import over
-from gaugedp.tables.cells import ColumnExpression, number_of, read_attribute, read_person, read_steps, text_of
+from gaugedp.tables.cells import ColumnExpression, is_code, read_attribute, read_person, read_steps, text_of
 from gaugedp.tables.engine import Column, Engine, Sql
+from gaugedp.tables.line_faults import LineCount, count_lines
+from gaugedp.tables.refusals import or_refuse, unfinished
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
 
@@ -39,10 +44,14 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Custody:
-    """Findings about the rows of a table. Not private: what is printed of it by itself holds no figure."""
+    """Findings about the rows of a table, and about the lines of a text file.
+
+    Not private: what is printed of it by itself holds no figure.
+    """
 
     n_rows: int
     findings: tuple[Finding, ...]
+    lines: LineCount | None = None
 
     def table(self) -> list[dict[str, str]]:
         """Return a row a finding: column, problem, rows, their share of all, examples."""
@@ -61,19 +70,35 @@ class Custody:
         return "Custody(not private: show its table() to the custodian alone)"
 
 
-def check(table: Table) -> Custody:
+def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     """Return what in the rows fits no cell or lies beyond bounds, has no value or no person, or belongs to many.
 
-    All rows are read, and nothing is paid: what comes back is not private. Values are listed for files and frames; for
-    PostgreSQL and Spark there is only how many rows have them.
+    Of a text file, `lines` says which lines are not rows. All rows are read, and nothing is paid: what comes back is
+    not private. Values are listed for files and frames; for PostgreSQL and Spark there is only how many rows have them.
     """
     if not isinstance(table, Table):
         raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
+    try:
+        return _checked(table, on_progress)
+    except UnreadableTable as refusal:
+        raise UnreadableTable(refusal.what, refusal.do, "Nothing was spent.") from None
+
+
+def _checked(table: Table, on_progress: Progress) -> Custody:
     engine = table._engine.below
     n_rows = _counts(engine, over(_rows({}), exp.convert(1).as_("one")), {"all": exp.true()})["all"]
     of_rows = _of_domain(engine, table.domain.rows or table.domain)
     person_rows = _of_domain(table._engine, table.domain) if table.domain.rows else ()
-    return Custody(n_rows, (*of_rows, *_of_people(engine, table.unit), *person_rows))
+    findings = (*of_rows, *_of_people(engine, table.unit), *person_rows)
+    return Custody(n_rows, findings, _lines(engine, n_rows, on_progress))
+
+
+def _lines(engine: Engine, n_rows: int, on_progress: Progress) -> LineCount | None:
+    """Return the lines of a text file; None where the rows are not lines."""
+    file = engine.text_file
+    if file is None:
+        return None
+    return or_refuse(lambda: count_lines(file, on_progress), unfinished(), (EOFError, zlib.error)).of_engine(n_rows)
 
 
 def _of_domain(engine: Engine, domain: Domain) -> Iterator[Finding]:
@@ -102,14 +127,14 @@ def _of_column(engine: Engine, name: str, bounded: BoundedColumn) -> Iterator[Fi
         yield from _of_cells(engine, name, key, read_steps(bounded, key, _READ))
         return
     column, number, is_missing = engine.columns[name], exp.column(_READ), _VALUE.is_(exp.null())
-    reading = ColumnExpression({_READ: number_of(column)}, exp.true(), number)
-    is_no_number = exp.and_(exp.not_(is_missing.copy()), number.is_(exp.null()))
-    low, high = float(bounded.low), float(bounded.high)
+    reading, is_unknown = read_steps(bounded, column, _READ), is_code(bounded, column, number)
+    is_nan = exp.and_(exp.not_(number.is_(exp.null())), exp.not_(exp.or_(reading.inside.copy(), is_unknown.copy())))
     problems = {
-        "no value": is_missing,
-        "no number": is_no_number,
-        f"below {low:g}": number < low,
-        f"above {high:g}": number > high,
+        "no value": exp.or_(is_missing, is_nan),
+        "no number": exp.and_(exp.not_(is_missing.copy()), number.is_(exp.null())),
+        "unknown, by its code": is_unknown,
+        f"below {exact(float(bounded.low))}": exp.and_(reading.inside.copy(), number < float(bounded.low)),
+        f"above {exact(float(bounded.high))}": exp.and_(reading.inside.copy(), number > float(bounded.high)),
     }
     counts = _counts(engine, _valued(column, reading), problems)
     yield from (Finding(name, problem, count) for problem, count in counts.items() if count)
@@ -155,4 +180,8 @@ def _examples(engine: Engine, rows: Sql, condition: Sql) -> tuple[tuple[str, int
     """Return the commonest values of the rows that fulfil a condition."""
     grouped = over(rows, _VALUE, exp.Count(this=exp.Star()).as_("n")).where(condition.copy()).group_by("value")
     result: Mapping[str, Any] = engine.run(grouped.order_by(exp.column("n").desc(), "value").limit(_MOST_VALUES))
-    return tuple((str(value)[:_LONGEST], int(count)) for value, count in zip(result["value"], result["n"], strict=True))
+    return tuple((_short(str(value)), int(count)) for value, count in zip(result["value"], result["n"], strict=True))
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"

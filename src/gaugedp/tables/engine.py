@@ -8,6 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from gaugedp.tables.files import File
+
 Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
 Of: TypeAlias = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # int64 columns of some rows to a sum over them, int64
 T = TypeVar("T")
@@ -22,10 +24,18 @@ class Kind(Enum):
     WIDE = "wide numbers"  # beyond 64 bits, and decimals: 64-bit floats, but text where they name a person
     SHORT_REAL = "short numbers"  # 32-bit floats: 0.7 is the number that prints as 0.7
     TEXT = "text"
-    LABEL = "labels"  # dates, times and booleans: compared by their text, never used as numbers
+    BOOLEAN = "true or false"  # compared with two categories, as `spelling.truths` says
+    UUID = "UUIDs"  # as the dates and times below: compared by their text, never used as numbers
+    DATE = "dates"
+    TIME = "times of day"
+    TIMESTAMP = "points in time"
     INSTANT = "points in time with a time zone"  # read as dates, by a text that ends in their offset
     READ = "cells"  # of an attribute, NULL for none
     UNUSABLE = "values"
+
+
+SPELT = frozenset({Kind.TEXT, Kind.BOOLEAN, Kind.UUID, Kind.DATE, Kind.TIME, Kind.TIMESTAMP})  # compared by their text
+NUMBERS = frozenset({Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL})
 
 
 @dataclass(frozen=True)
@@ -48,8 +58,8 @@ class Types:
 
     def column(self, name: str, family: str, type_name: str) -> Column:
         """Return the column `name`, whose type is one of a `family`, and `type_name` in full."""
-        words = f"{self.words.get(family, 'values')} ({type_name})"
-        return Column(name, self.kinds.get(family, Kind.UNUSABLE), words, self.has_enums)
+        kind = self.kinds.get(family, Kind.UNUSABLE)
+        return Column(name, kind, f"{self.words.get(family, kind.value)} ({type_name})", self.has_enums)
 
 
 class Engine(ABC):
@@ -66,6 +76,7 @@ class Engine(ABC):
     columns: Mapping[str, Column]
     sql_products: int
     in_process: bool = False
+    text_file: File | None = None  # that the rows are the lines of
     gives_texts: bool = True  # whether texts can come back, whatever bytes they are
 
     @abstractmethod

@@ -4,12 +4,15 @@ import csv
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 from gaugedp._postgres import is_no_path
 from gaugedp.errors import UnreadableTable
+from gaugedp.tables.headers import check_is_text
 from gaugedp.tables.refusals import unfinished
 
 FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".tsv": "TSV", ".csv.gz": "CSV", ".tsv.gz": "TSV"}
@@ -54,9 +57,17 @@ class File:
         """What stands between two fields."""
         return "\t" if self.format == "TSV" else ","
 
+    @contextmanager
+    def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Open the file as it is stored, and its content, unpacked."""
+        with self.path.open("rb") as stored, gzip.GzipFile(fileobj=stored) as unpacked:
+            yield stored, cast(IO[bytes], unpacked) if self.is_packed else stored
+
     def header(self) -> list[str]:
         """Return the names in the first line of a text file; nothing else is looked at."""
-        line = self._first_line()
+        start = self._start()
+        check_is_text(start or b"", str(self.path))
+        line = _first_line(start)
         if line is None:
             raise UnreadableTable(
                 f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line."
@@ -74,16 +85,20 @@ class File:
             )
         return names
 
-    def _first_line(self) -> str | None:
+    def _start(self) -> bytes | None:
+        """Return the bytes from which the header is taken; None where they cannot be read."""
         try:
-            with gzip.open(self.path) if self.is_packed else self.path.open("rb") as file:
-                start = file.read(MAX_HEADER)
+            with self.open() as (_, content):
+                return content.read(MAX_HEADER)
         except (OSError, EOFError, zlib.error):
             return None
-        try:
-            return start.splitlines()[0].decode("utf-8-sig") if start else ""
-        except UnicodeDecodeError:
-            return None
+
+
+def _first_line(start: bytes | None) -> str | None:
+    try:
+        return None if start is None else start.splitlines()[0].decode("utf-8-sig") if start else ""
+    except UnicodeDecodeError:
+        return None
 
 
 def _is(path: Path, kind: Callable[[Path], bool]) -> bool:

@@ -3,20 +3,17 @@
 To read one, nothing is imported: a frame can only be given by someone who imported its library. It is not changed.
 """
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import date
-from decimal import Decimal
 from importlib import import_module
 from importlib.util import find_spec
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from gaugedp._cells import numbers
 from gaugedp.errors import MissingExtra
+from gaugedp.tables.objects import text_of
 
 _FEW = 2**15  # texts of a column up to which an engine is given each of them once
 LIBRARIES = {
@@ -77,11 +74,11 @@ def without_rows(source: Any) -> Any:
     return source.schema.empty_table()
 
 
-def selected(source: Any, names: Sequence[str]) -> Any:
-    """Return a new frame of the named columns with their rows."""
+def selected(source: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Any:
+    """Return a new frame of the named columns with their rows; for `truths` see `tables.sources`."""
     match library(source):
         case "pandas":
-            return _selected_pandas(source, names)
+            return _selected_pandas(source, names, truths)
         case "polars":
             lazy = source.lazy()
             places = lazy.collect_schema().names()
@@ -90,71 +87,48 @@ def selected(source: Any, names: Sequence[str]) -> Any:
     return source.select(list(names))
 
 
-def _selected_pandas(frame: Any, names: Sequence[str]) -> Any:
+def _selected_pandas(frame: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Any:
     places = list(frame.columns)
-    columns = {name: _plain(frame.iloc[:, places.index(name)]).array for name in names}  # the index plays no part
+    series = {name: frame.iloc[:, places.index(name)] for name in names}
+    columns = {name: _plain(each, truths.get(name, {})).array for name, each in series.items()}  # without the index
     return sys.modules["pandas"].DataFrame(columns, copy=False)
 
 
-def _plain(series: Any) -> Any:
+def _plain(series: Any, truths: Mapping[str, str]) -> Any:
     """The series as numpy numbers, dates or text: a column of Python objects is text, whatever is in it."""
     pandas = sys.modules["pandas"]
     if isinstance(series.dtype, pandas.CategoricalDtype):
-        return _texts(series.cat.codes.to_numpy(), series.cat.categories)
-    if series.dtype == object or isinstance(series.dtype, pandas.StringDtype):
+        return _of_categories(series.cat.codes.to_numpy(), series.cat.categories, truths)
+    if _holds_objects(series.dtype):
         if pandas.api.types.infer_dtype(series, skipna=True) != "string":  # 1 and True are equal, their texts are not
-            return pandas.Series([_text(value) for value in series], dtype=object)
-        return _texts(*pandas.factorize(series, sort=True))  # the same enum for the same texts in any order
+            return pandas.Series([text_of(value, truths) for value in series], dtype=object)
+        codes, texts = pandas.factorize(series, sort=True)  # the same enum for the same texts in any order
+        return _texts(codes, texts, truths)
     if series.dtype.kind == "c":  # one complex number makes all others complex
         return pandas.Series(numbers(series.to_numpy()))
     return series
 
 
-def _texts(codes: np.ndarray, values: Any) -> Any:
+def _holds_objects(dtype: Any) -> bool:
+    return bool(dtype.kind == "O") and isinstance(dtype, np.dtype | sys.modules["pandas"].StringDtype)
+
+
+def _of_categories(codes: np.ndarray, values: Any, truths: Mapping[str, str]) -> Any:
+    """The series values[codes], missing where a code is −1, of the type that the values have by themselves."""
+    if _holds_objects(values.dtype):
+        return _texts(codes, values, truths)
+    pandas = sys.modules["pandas"]
+    has_missing = values.dtype.kind not in "iub"  # numpy has no missing integers and booleans
+    array = values.array if has_missing else pandas.array(values.to_numpy())
+    return _plain(pandas.Series(array.take(codes, allow_fill=True)), truths)
+
+
+def _texts(codes: np.ndarray, values: Any, truths: Mapping[str, str]) -> Any:
     """The texts of values[codes], missing where a code is −1: each value is made a text once."""
     pandas = sys.modules["pandas"]
-    texts = [_text(value) for value in values]
+    texts = [text_of(value, truths) for value in values]
     places = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
     if not 0 < len(places) <= _FEW:
         return pandas.Series(np.array([*texts, None], dtype=object)[codes], dtype=object)
     codes = np.array([*(-1 if text is None else places[text] for text in texts), -1])[codes]
     return pandas.Series(pandas.Categorical.from_codes(codes, list(places)))
-
-
-def _text(value: object) -> str | None:
-    """The text of an object, None for what is neither text, number nor date, or too long a number; it cannot fail."""
-    try:
-        return _known_text(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _known_text(value: object) -> str | None:
-    match value:
-        case str():
-            return value if value.isascii() or _is_unicode(value) else None
-        case bool():
-            return str(value).lower()
-        case Integral():
-            return str(int(value))
-        case Real():
-            return _number_text(float(value))
-        case Decimal() | date():
-            return str(value)
-    return None
-
-
-def _number_text(number: float) -> str | None:
-    """Whole numbers without a point, so that they match the category of that number; None for NaN."""
-    if math.isnan(number):
-        return None
-    return str(int(number)) if abs(number) < 2**53 and number.is_integer() else repr(number)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether the text can be written in UTF-8 (a lone surrogate cannot)."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

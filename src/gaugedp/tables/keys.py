@@ -20,7 +20,7 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number, row_number
 from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of
-from gaugedp.tables.engine import Column, Kind, Sql
+from gaugedp.tables.engine import SPELT, Column, Kind, Sql
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
 
@@ -110,7 +110,7 @@ def _read_key(column: Column) -> ColumnExpression:
 
 
 def _is_text(column: Column) -> bool:
-    return column.kind in {Kind.TEXT, Kind.LABEL}
+    return column.kind in SPELT
 
 
 def _text(value: object) -> str:

@@ -22,12 +22,15 @@ def or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures) 
     raise raised
 
 
-def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
-    """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
+def check_names(names: Sequence[object], needed: Sequence[str], *, in_text: bool = False) -> None:
+    """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart.
+
+    Others may be missing, occur twice or clash. `in_text` says that the names are the first line of a text file.
+    """
     for name in needed:
         if name not in names:
             others = set(needed) - {name}
-            raise _no_column(name, names, has_header=bool(others) and others <= set(names))
+            raise _no_column(name, names, has_header=bool(others) and others <= set(names), in_text=in_text)
         alike = sorted(
             {candidate for candidate in names if isinstance(candidate, str) and candidate.lower() == name.lower()}
         )
@@ -35,25 +38,27 @@ def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
             raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
 
 
-def _no_column(name: str, names: Sequence[object], *, has_header: bool) -> UnknownName:
+def _no_column(name: str, names: Sequence[object], *, has_header: bool, in_text: bool) -> UnknownName:
     """Return the refusal of a missing column.
 
-    In a file that has no header, the first row stands in its place. So names are not listed, and the only one that is
-    told has the letters and digits of `name` itself. One that is near `name` is told where the first line `has_header`:
-    all other needed names are in it.
+    In a file that has no header, and in a frame made of one, the first row stands in its place. So names are not
+    listed, and the only one that is told has the letters and digits of `name` itself. One that is near `name` is told
+    where the first line `has_header`: all other needed names are in it.
     """
     near = get_close_matches(name, [str(candidate) for candidate in names], n=1) if has_header else []
     if near and near[0] == near[0].strip():
         return UnknownName.among("column", name, near)
     similar = next((str(candidate) for candidate in names if _letters(candidate) == _letters(name)), "")
     meant = f"Did you mean {similar!r}? " if similar else ""
-    if similar != similar.strip():
-        meant = f"The first line has {similar!r}, with a space: take the space away. "
-    return UnknownName(
-        f"There is no column {name!r}.",
-        f"{meant}Check the spelling, that the first line holds the names, and that commas (.csv) or tabs (.tsv) "
-        "separate them: a table from Excel may have semicolons.",
+    if similar == name:  # as in a pandas frame whose columns are numbers
+        meant = f"The column {name} has a name that is no text: rename it. "
+    elif similar != similar.strip():
+        meant = f"The {'first line' if in_text else 'table'} has {similar!r}, with a space: take the space away. "
+    first_line = (
+        ", that the first line holds the names, and that commas (.csv) or tabs (.tsv) separate them: a table from "
+        "Excel may have semicolons"
     )
+    return UnknownName(f"There is no column {name!r}.", f"{meant}Check the spelling{first_line * in_text}.")
 
 
 def _letters(name: object) -> str:

@@ -40,6 +40,8 @@ _INSTEAD = {
     "with_": ("WITH", "Write one SELECT with one table."),
 }
 FUNCTIONS = "COUNT(*), SUM(C), AVG(C), STDDEV_POP(C), MEDIAN(C) and PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY C)"
+_QUOTES = {"`": "mysql", "[": "tsql"}  # around names, in engines that do not quote them by "
+_NAMES = (exp.Sub, exp.Column, exp.Identifier)
 _MEASURES: dict[type[Sql], str] = {
     exp.Sum: "sum",
     exp.Avg: "mean",
@@ -77,8 +79,9 @@ def read_select(statement: str) -> Select:
 
 
 def _parsed(statement: str) -> exp.Select:
+    dialect = next((dialect for sign, dialect in _QUOTES.items() if sign in statement and '"' not in statement), None)
     try:
-        parsed = sqlglot.parse(statement)
+        parsed = sqlglot.parse(statement, dialect=dialect)
     except (SqlglotError, RecursionError):
         raise InvalidRequest(
             "The statement is no SQL that is understood.", "Write SELECT A, COUNT(*) FROM people GROUP BY A."
@@ -107,7 +110,15 @@ def _check_parts(select: exp.Select) -> None:
 
 
 def _unsupported(node: Sql) -> InvalidRequest:
-    return InvalidRequest(f"{node.sql()[:60]} is not supported.", f"Ask for some of {FUNCTIONS}.")
+    """Return the refusal of a part that is not read, with what to write in its place."""
+    names = list(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
+    what, do = f"{node.sql()[:60]} is not supported.", f"Ask for some of {FUNCTIONS}."
+    if names and isinstance(node, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets):
+        terms = "; ".join(dict.fromkeys(["*".join(names), *names, "count"]))
+        do = f'Ask for each grouping as a term of a query, such as "{terms}".'
+    elif isinstance(node, exp.Sub) and all(isinstance(part, _NAMES) for part in node.walk()):
+        do = f'For a column of that name, write it in double quotes: "{"-".join(names)}".'
+    return InvalidRequest(what, do)
 
 
 def _group(node: Sql, columns: Sequence[Sql]) -> str:

@@ -1,6 +1,6 @@
 """Table: rows somewhere, with the public facts about them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -14,8 +14,10 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, finer
 from gaugedp.tables.buckets import Buckets, joined
-from gaugedp.tables.engine import Column, Engine, Kind
+from gaugedp.tables.engine import NUMBERS, SPELT, Column, Engine, Kind
 from gaugedp.tables.frames import library
+from gaugedp.tables.spelling import EXAMPLES, can_match, truths
+from gaugedp.trees import finest_of
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments
@@ -75,7 +77,7 @@ class Table(Rows):
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         try:
-            engine = open_source(source, needed)
+            engine = open_source(source, needed, _spelt_truths(facts))
         except UnknownName as refusal:
             raise _named_by(unit, refusal) from None
         for fact_name, fact in facts:
@@ -267,6 +269,11 @@ def _check_total(total: Aggregate, domain: Domain) -> None:
         check_values(domain, total)
 
 
+def _spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict[str, dict[str, str]]:
+    """Return how the categories of each column write true and false, where they do."""
+    return {name: words for name, fact in facts if (words := truths(categories_of(fact)))}
+
+
 def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
     """Return the refusal of a missing column, which says where the column is named."""
     if refusal.what == f"There is no column {unit.column!r}.":
@@ -278,16 +285,29 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
 
 
 def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
-    accepted = {Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL, Kind.TEXT}
+    """Refuse a column whose values, by its type, can be in no cell and no number."""
     if fact.column or isinstance(fact, Categories | UnknownKeys):
-        _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
+        _refuse_unless(column, SPELT | NUMBERS, "compared with categories")
+        categories = categories_of(fact)
+        if categories and not can_match(column.kind, categories):
+            raise UnreadableTable(
+                f"Column {column.name!r} holds {column.type_name}, and none of its categories is such a value.",
+                f"Write categories such as {EXAMPLES[column.kind]}, or convert the column to text.",
+            )
     elif isinstance(fact, Dates):
-        _refuse_unless(column, {Kind.TEXT, Kind.LABEL, Kind.INSTANT}, "read as dates")
+        _refuse_unless(column, {Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT}, "read as dates")
     else:
-        _refuse_unless(column, accepted, "read as numbers")
+        _refuse_unless(column, NUMBERS | {Kind.TEXT}, "read as numbers")
 
 
-def _refuse_unless(column: Column, accepted: set[Kind], use: str) -> None:
+def categories_of(fact: Attribute | BoundedColumn) -> Sequence[str]:
+    """Return the texts that values of the column are compared with; none where it has no categories, or no known."""
+    if isinstance(fact, BoundedColumn):
+        return [text for text, _ in fact.by_key]
+    return finest_of(fact)[0] if isinstance(fact, Categories) else ()
+
+
+def _refuse_unless(column: Column, accepted: Set[Kind], use: str) -> None:
     if column.kind not in accepted:
         raise UnreadableTable(
             f"Column {column.name!r} holds {column.type_name}, which cannot be {use}.",

@@ -9,7 +9,7 @@ import numpy as np
 from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, line_of
 
 _Lattice = tuple[Fraction, Fraction]  # offset, span
-_FEW = 32  # atoms, up to which sums take less time than a Fourier transform
+_FEW = 8  # atoms, up to which sums take less time than a Fourier transform
 
 
 class Atoms(NamedTuple):
@@ -73,6 +73,11 @@ class FinitePrivacyLoss(PrivacyLoss):
     def work(self) -> int:
         """One number an atom."""
         return sum(len(values) for values, _ in self._atoms)
+
+    @property
+    def period_work(self) -> int:
+        """One number an atom, up to what a Fourier transform takes."""
+        return sum(min(len(values), _FEW) for values, _ in self._atoms)
 
 
 def _log_moment(orders: Array, values: Array, weights: Array) -> Array:

@@ -38,7 +38,7 @@ class MixedPrivacyLoss(PrivacyLoss):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return the sum of bounds on log Σ u_i·|M_i(c + it)/M_i(c)|, u the tilted weights."""
         tails = [
-            _log_mean([(u, loss.log_tail(order, height, until)) for u, loss in _tilted(order, parts) if u])
+            _log_mean([(log_u, loss.log_tail(order, height, until)) for log_u, loss in _log_tilted(order, parts)])
             for parts in self.parts
         ]
         return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
@@ -100,9 +100,9 @@ def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
 
 
 def _log_mean(logs: list[tuple[float, float]]) -> float:
-    """Return log Σ u·e^x over the pairs (u, x), the largest x taken out first, as all e^x may be 0."""
-    largest = max(x for _, x in logs)
-    return largest + math.log(math.fsum(u * math.exp(x - largest) for u, x in logs))
+    """Return log Σ u·e^x over the pairs (log u, x), the largest term taken out first, as all may be 0."""
+    largest = max(log_u + x for log_u, x in logs)
+    return largest + math.log(math.fsum(math.exp(log_u + x - largest) for log_u, x in logs))
 
 
 def _all_atoms(parts: list[tuple[float, Array, Array]]) -> tuple[Array, Array]:
@@ -123,9 +123,14 @@ def _log_moment(orders: Array, parts: Parts) -> Array:
 
 def _tilted(order: float, parts: Parts) -> Parts:
     """Return the parts with their weights after tilting: w·M_i(c)/M(c)."""
+    return [(math.exp(log_u), loss) for log_u, loss in _log_tilted(order, parts)]
+
+
+def _log_tilted(order: float, parts: Parts) -> Parts:
+    """Return the parts with the logarithms of these weights, which may be below the floats."""
     at = np.array([order])
     total = float(_log_moment(at, parts)[0])
-    return [(w * math.exp(float(loss.log_moment(at)[0]) - total), loss) for w, loss in parts]
+    return [(math.log(w) + float(loss.log_moment(at)[0]) - total, loss) for w, loss in parts]
 
 
 def _line(order: float, heights: Array, parts: Parts) -> Line:

@@ -53,28 +53,21 @@ class Interactions:
         return math.prod(size - 1 for size in self.sizes(axes))
 
     @property
-    def joint(self) -> int:
-        """N."""
-        return math.prod(self.structure.shape)
-
-    @property
     def repeats(self) -> np.ndarray:
-        """N/N_T, one for each T."""
-        return np.array([self.joint / self.cells(axes) for axes in self.sets])
+        """1/N_T, one for each T."""
+        return np.array([1 / self.cells(axes) for axes in self.sets])
 
     @cached_property
     def share(self) -> np.ndarray:
-        """dim E_T/N = ‖P_T e_j‖² for every cell j, one for each T."""
-        return np.array([self.dimension(axes) / self.joint for axes in self.sets])
+        """dim E_T = N·‖P_T e_j‖² for every cell j, one for each T."""
+        return np.array([float(self.dimension(axes)) for axes in self.sets])
 
     @cached_property
     def demand(self) -> np.ndarray:
-        """A_T = tr(F·P_T·Fᵀ) = dim E_T·Σ_{S ⊇ T} N/N_S, S over the marginals asked."""
-        times = [
-            sum(self.joint / self.cells(block) for block in self.blocks if set(axes) <= set(block))
-            for axes in self.sets
-        ]
-        return np.array([self.dimension(axes) for axes in self.sets]) * np.array(times)
+        """A_T/N = tr(F·P_T·Fᵀ)/N = dim E_T·Σ_{S ⊇ T} 1/N_S, S over the marginals asked."""
+        blocks = [(set(block), 1 / self.cells(block)) for block in self.blocks]
+        times = [sum(part for block, part in blocks if block.issuperset(axes)) for axes in self.sets]
+        return self.share * np.array(times)
 
     def differences(self, most: int) -> list[Axes] | None:
         """Return the sets of axes in which exactly two cells can differ; None where these and none are above `most`."""
@@ -82,9 +75,9 @@ class Interactions:
         return list(_subsets(movable))[1:] if 2 ** len(movable) <= most else None
 
     def apart(self, movable: Sequence[int]) -> np.ndarray:
-        """Return ‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `movable`."""
+        """Return N·‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `movable`."""
         inner = [math.prod(-1 if a in movable else self.structure.shape[a] - 1 for a in axes) for axes in self.sets]
-        return 2 * (self.share - np.array(inner) / self.joint)
+        return 2 * (self.share - np.array(inner, dtype=float))
 
     def residual(self, table: np.ndarray, n_axes: int) -> np.ndarray:
         """Return the last `n_axes` axes freed of their means, one after the other."""
@@ -95,7 +88,10 @@ class Interactions:
 
 @dataclass(frozen=True, eq=False)
 class MarginalNoise(Strategy, ABC):
-    """Noise F·Σ_T x_T, x_T in E_T with covariance noise_T·P_T, independent of one another; never on the joint table."""
+    """Noise F·Σ_T x_T, x_T in E_T with covariance noise_T·P_T/N, independent of one another; never on the joint table.
+
+    The factor N is left out everywhere: of 1,100 attributes it is no float.
+    """
 
     interactions: Interactions
     noise: np.ndarray
@@ -118,17 +114,17 @@ class MarginalNoise(Strategy, ABC):
 
     @property
     def squares(self) -> np.ndarray:
-        """noise_T·dim E_T·N/N_S², summed over T ⊆ S, for each cell of S."""
+        """noise_T·dim E_T/N_S², summed over T ⊆ S, for each cell of S."""
         parts = []
         for block in self.interactions.blocks:
             inside = [set(axes) <= set(block) for axes in self.interactions.sets]
-            cells, joint = self.interactions.cells(block), self.interactions.joint
-            total = float((self.noise * self.interactions.share)[inside].sum()) * joint * (joint / cells) / cells
+            cells = self.interactions.cells(block)
+            total = float((self.noise * self.interactions.share)[inside].sum()) / cells / cells
             parts.append(np.full(cells, total))
         return np.concatenate(parts)
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return noise_T·A_T/dim E_T, dim E_T times each; only without weights."""
+        """Return noise_T·A_T/(N·dim E_T), dim E_T times each; only without weights."""
         if weights is not None and np.ptp(weights) > 0:
             return None
         dimensions = np.array([float(self.interactions.dimension(axes)) for axes in self.interactions.sets])

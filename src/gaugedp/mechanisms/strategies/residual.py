@@ -29,7 +29,7 @@ class Residual(MarginalNoise):
     least: float = 0.0
 
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
-        """Return √(noise_T·N/N_T) times the residual of independent variables on the cells of T."""
+        """Return √(noise_T/N_T) times the residual of independent variables on the cells of T."""
         start, tables = 0, []
         for axes, factor in zip(self.interactions.sets, self._factors, strict=True):
             cells = self.interactions.cells(axes)
@@ -40,7 +40,7 @@ class Residual(MarginalNoise):
 
     @cached_property
     def _factors(self) -> list[float]:
-        """√(noise_T·N/N_T)."""
+        """√(noise_T/N_T)."""
         return [math.sqrt(square) for square in self.noise * self.interactions.repeats]
 
     def proof(self, body: Polytope) -> tuple[float, Combined, None] | None:
@@ -71,7 +71,7 @@ def residual(body: Polytope, structure: Structure) -> Residual:
 
 
 def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, float]:
-    """Return ‖P_T z‖², a row for each kind of z, and a factor with body ⊆ factor·conv{±z}."""
+    """Return N·‖P_T z‖², a row for each kind of z, and a factor with body ⊆ factor·conv{±z}."""
     if not body.differences:
         return interactions.share[None], 1.0
     kinds = interactions.differences(_MOST_PATTERNS)

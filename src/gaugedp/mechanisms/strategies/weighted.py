@@ -45,7 +45,7 @@ class Weighted(MarginalNoise):
 
     @property
     def largest(self) -> np.ndarray:
-        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T·N/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
+        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
         sets, spread = self.interactions.sets, self.noise * self.interactions.share
         inside = np.array([[set(axes) <= set(wider) for axes in sets] for wider in sets])
         scales, parts = self._scales(), []
@@ -53,7 +53,7 @@ class Weighted(MarginalNoise):
             within = [set(axes) <= set(block) for axes in sets]
             reach = scales * ((inside & within) @ spread)
             cells = self.interactions.cells(block)
-            parts.append(np.full(cells, float(reach.max()) * self.interactions.joint / cells))
+            parts.append(np.full(cells, float(reach.max()) / cells))
         return np.concatenate(parts)
 
     def describe(self) -> str:

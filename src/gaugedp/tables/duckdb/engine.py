@@ -43,18 +43,18 @@ KINDS = {
     "timestamp with time zone": Kind.INSTANT,
     **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
     **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal"), Kind.WIDE),
-    **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),
-    **dict.fromkeys(
-        ("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL
-    ),
+    **dict.fromkeys(("varchar", "enum", "sqlnull", "null", '"null"'), Kind.TEXT),
+    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.TIMESTAMP),
+    **dict.fromkeys(("time", "time_ns"), Kind.TIME),
+    "boolean": Kind.BOOLEAN,
+    "uuid": Kind.UUID,
+    "date": Kind.DATE,
     "double": Kind.REAL,
     "float": Kind.SHORT_REAL,
 }
 WORDS = {
-    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
-    "timestamp_s": "points in time", "timestamp_ms": "points in time", "timestamp_ns": "points in time",
-    "timestamp with time zone": "points in time with a time zone", "blob": "bytes", "list": "lists", "array": "lists",
-    "struct": "records", "map": "records", "union": "values of several types", "interval": "lengths of time",
+    "blob": "bytes", "list": "lists", "array": "lists", "struct": "records", "map": "records",
+    "union": "values of several types", "interval": "lengths of time",
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS, has_enums=True)
 _TEXT = (
@@ -93,6 +93,7 @@ class DuckDBEngine(_InProcess):
     columns: Mapping[str, Column]
     _attach: Attach = field(repr=False)
     rules: tuple[str, ...] = ()
+    text_file: File | None = None
 
     def limited(self, memory_bytes: int) -> "DuckDBEngine":
         """See Engine."""
@@ -142,14 +143,16 @@ class RelationEngine(_InProcess):
         return self._relation.query(SOURCE, statement.sql(dialect="duckdb"))
 
 
-def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEngine:
-    """Return the engine over `source` that shows the `needed` columns; only names and types are looked at."""
+def open_source(
+    source: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]
+) -> DuckDBEngine | RelationEngine:
+    """Return the engine over `source` that shows the `needed` columns; see `tables.sources`."""
     import duckdb
 
     if isinstance(source, str | Path):
         return _open_file(File.find(source), needed)
     if frames.library(source) is not None:
-        return _open_frame(source, needed)
+        return _open_frame(source, needed, truths)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return _open_relation(source, needed)
     raise UnreadableTable(
@@ -158,29 +161,54 @@ def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEn
     )
 
 
-def file_types(file: File) -> dict[str, Any]:
-    """Return the columns of a Parquet file with their types."""
-    return _or_refuse(lambda: _types(lambda connection: _view(connection, _parquet(file))), unreadable())
+def file_types(file: File) -> list[tuple[str, Any]]:
+    """Return the columns of a Parquet file, in order, with their types: DuckDB would rename those of one name."""
+    return _or_refuse(lambda: list(zip(_parquet_names(file), _parquet_types(file), strict=True)), unreadable())
+
+
+def _parquet_names(file: File) -> list[str]:
+    """Return the names of the columns as the file has them; parts of a column follow it in the schema."""
+    with own_database() as connection:
+        listed = connection.execute(f"SELECT name, num_children FROM parquet_schema({_path(file)})").fetchall()
+    names, inner = list[str](), 0
+    for name, n_children in listed[1:]:
+        if not inner:
+            names.append(name)
+        inner = max(0, inner - 1) + (n_children or 0)
+    return names
 
 
 def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     if file.format == "Parquet":
-        return _described("a Parquet file", needed, lambda connection: _view(connection, _parquet(file)))
+        return _open_parquet(file, needed)
     header = file.header()
-    check_names(header, needed)
+    check_names(header, needed, in_text=True)
     columns = {name: Column(name, Kind.TEXT, "text", has_enums=True) for name in needed}
     text = _text_file(file, header, needed)
-    return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text), (BROKEN_LINES,))
+    return DuckDBEngine(f"a {file.format} file", columns, partial(_view, rows=text), (BROKEN_LINES,), file)
+
+
+def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
+    columns = file_types(file)
+    names = [name for name, _ in columns]
+    check_names(names, needed)
+    rows = _parquet(file, _by_place(names, needed))
+    types = {name: columns[names.index(name)][1] for name in needed}
+    return DuckDBEngine("a Parquet file", _columns(types), lambda connection: _view(connection, rows))
+
+
+def _by_place(names: Sequence[str], needed: Sequence[str]) -> str:
+    """Return the needed columns for SELECT, by their places: DuckDB takes names that differ in case for the same."""
+    return ", ".join(f"#{names.index(name) + 1} AS {quoted(name)}" for name in needed)
 
 
 def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
     """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line."""
     file = File.find(path)
     if file.format == "Parquet":
-        types = file_types(file)
-        kinds = [TYPES.column(f"f{i}", types[name].id.lower(), str(types[name])) for i, name in enumerate(names)]
-        columns = ", ".join(f"{quoted(name)} AS f{i}" for i, name in enumerate(names))
-        texts = [f"SELECT {columns} FROM ({_parquet(file)})"] * 2
+        types = [kind for _, kind in file_types(file)]
+        kinds = [TYPES.column(f"f{i}", kind.id.lower(), str(kind)) for i, kind in enumerate(types)]
+        texts = [_parquet(file, ", ".join(f"#{i + 1} AS f{i}" for i in range(len(names))))] * 2
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
         texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
@@ -188,28 +216,31 @@ def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Duc
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
-def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
+def _open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> DuckDBEngine:
     library = frames.library(frame) or ""
     failures = frames.failures(library)
     empty = _or_refuse(lambda: frames.without_rows(frame), unreadable(), failures)
     check_names(frames.column_names(empty), needed)
     columns: dict[str, Column] = {}
-    for name in needed:
-        columns |= _columns(_or_refuse(partial(_frame_types, empty, name), unusable(name), failures))
+    with own_database() as connection:
+        for name in needed:
+            types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
+            columns |= _columns(types)
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
-        rows = _or_refuse(lambda: frames.selected(frame, needed), unfinished(), failures)
+        rows = _or_refuse(lambda: frames.selected(frame, needed, truths), unfinished(), failures)
         connection.register(SOURCE, rows)
 
     return DuckDBEngine(f"a {library} {type(frame).__name__}", columns, attach)
 
 
 def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -> RelationEngine:
-    types = _or_refuse(lambda: dict(zip(relation.columns, relation.types, strict=True)), unreadable())
-    check_names(list(types), needed)
+    names, types = _or_refuse(lambda: (list(relation.columns), list(relation.types)), unreadable())
+    check_names(names, needed)
     if _or_refuse(lambda: _has_taken_words(relation), unreadable()):
         raise taken_words("database")
-    return RelationEngine(_columns({name: types[name] for name in needed}), relation)
+    rows = _or_refuse(lambda: relation.project(_by_place(names, needed)), unreadable())
+    return RelationEngine(_columns({name: types[names.index(name)] for name in needed}), rows)
 
 
 def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
@@ -220,22 +251,15 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     return bool(builtin & macros)
 
 
-def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckDBEngine:
-    """An engine over a source that DuckDB itself describes."""
-    types = _or_refuse(lambda: _types(attach), unreadable())
-    check_names(list(types), needed)
-    return DuckDBEngine(description, _columns({name: types[name] for name in needed}), attach)
-
-
-def _types(attach: Attach) -> dict[str, Any]:
+def _parquet_types(file: File) -> list[Any]:
     with own_database() as connection:
-        attach(connection)
-        relation = connection.view(SOURCE)
-        return dict(zip(relation.columns, relation.types, strict=True))
+        _view(connection, _parquet(file))
+        return list(connection.view(SOURCE).types)
 
 
-def _frame_types(empty: Any, name: str) -> dict[str, Any]:
-    return _types(lambda connection: connection.register(SOURCE, frames.selected(empty, [name])))
+def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
+    connection.register(SOURCE, frames.selected(empty, [name], {}))
+    return dict(zip([name], connection.view(SOURCE).types, strict=True))
 
 
 def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
@@ -274,8 +298,8 @@ def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS {rows}")
 
 
-def _parquet(file: File) -> str:
-    return f"SELECT * FROM read_parquet({_path(file)}, hive_partitioning = false)"
+def _parquet(file: File, columns: str = "*") -> str:
+    return f"SELECT {columns} FROM read_parquet({_path(file)}, hive_partitioning = false)"
 
 
 def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, rule: str = TEXT_RULE) -> str:

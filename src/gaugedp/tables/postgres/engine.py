@@ -20,16 +20,18 @@ from gaugedp.tables.refusals import check_names, or_refuse, unfinished
 KINDS = {
     "timestamptz": Kind.INSTANT,
     **dict.fromkeys(("int2", "int4", "int8"), Kind.INTEGER),
-    **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext", "uuid"), Kind.TEXT),
-    **dict.fromkeys(("bool", "date", "time", "timestamp"), Kind.LABEL),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext"), Kind.TEXT),
+    "timestamp": Kind.TIMESTAMP,
+    "bool": Kind.BOOLEAN,
+    "uuid": Kind.UUID,
+    "date": Kind.DATE,
+    "time": Kind.TIME,
     "numeric": Kind.WIDE,
     "float8": Kind.REAL,
     "float4": Kind.SHORT_REAL,
 }
 WORDS = {
-    "bool": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
-    "timestamptz": "points in time with a time zone", "bytea": "bytes", "json": "records", "jsonb": "records",
-    "interval": "lengths of time",
+    "bytea": "bytes", "json": "records", "jsonb": "records", "interval": "lengths of time",
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS)
 OLDEST = 13  # the first version that has what the statements use

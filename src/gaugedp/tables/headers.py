@@ -1,0 +1,57 @@
+"""What a first line may be in place of column names: a row of values, or the beginning of another kind of file."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gaugedp.errors import UnreadableTable
+
+_NUMBER = re.compile(
+    r"[+\-€$£]?\s*(\d[\d\s.,'_]*|\.\d+)([eE][+-]?\d+)?\s*[%€$£]?|[+-]?(inf|infinity|nan)", re.IGNORECASE
+)
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*|\d{1,2}:\d{2}(:\d{2})?.*|\d{4}-\d{2}")
+_SEPARATORS = re.compile(r"[;,|\t]")
+_TEXTS = ("Save it as CSV UTF-8: one line of names, then one line for each row.", "Write the rows as CSV UTF-8.")
+_KINDS = {  # by the first bytes
+    rb"PK\x03\x04": ("a workbook, such as .xlsx, or another archive", _TEXTS[0]),
+    rb"\xd0\xcf\x11\xe0": ("an old workbook (.xls)", _TEXTS[0]),
+    rb"\s*<[a-zA-Z!?]": ("a web page or XML", _TEXTS[0]),
+    rb'\s*(\{\s*["}]|\[\s*[\[{"\d\]])': ("JSON", _TEXTS[1]),
+    rb"\xff\xfe|\xfe\xff": ("text in UTF-16", "Save it in UTF-8."),
+    rb"\x1f\x8b": ("packed by gzip", "Give it a name that ends in .gz."),
+    rb"PAR1[^ -~]": ("a Parquet file", "Give it a name that ends in .parquet."),
+    rb"SQLite format 3\x00|ARROW1\x00|\$FL[23]@|<stata_dta>": ("a database or a table of another program", _TEXTS[1]),
+    rb"%PDF-|\{\\rtf|BZh[1-9]1AY|\xfd7zXZ|\x28\xb5\x2f\xfd": ("a document or an archive", _TEXTS[1]),
+}
+
+
+def check_is_text(start: bytes, name: str) -> None:
+    """Refuse the `start` of a file that is no text of fields, whatever its `name` says."""
+    for beginning, (what, do) in _KINDS.items():
+        if re.match(beginning, start):
+            raise UnreadableTable(f"{name!r} is {what}, and not what its name says.", do)
+
+
+def doubts(names: Sequence[str]) -> list[str]:
+    """Return why names may be the values of a row: each as "a number (field 3 and 2 more)"; no name is repeated."""
+    counts = Counter(name.strip().casefold() for name in names)
+    found = [(doubt, place) for place, name in enumerate(names, 1) for doubt in _doubts(name.strip(), counts)]
+    firsts, numbers = dict(reversed(found)), Counter(doubt for doubt, _ in found)
+    more = {doubt: f" and {number - 1} more" if number > 1 else "" for doubt, number in numbers.items()}
+    return [f"{doubt} (field {firsts[doubt]}{rest})" for doubt, rest in more.items()]
+
+
+def _doubts(name: str, counts: Counter[str]) -> Iterator[str]:
+    if not name:
+        yield "no name"
+    elif counts[name.casefold()] > 1:
+        yield "a repeated name"
+    if _DATE.fullmatch(name):
+        yield "a date or time"
+    elif _NUMBER.fullmatch(name):
+        yield "a number"
+    if _SEPARATORS.search(name):
+        yield "a separator in a name"
+    if any(unicodedata.category(letter)[0] == "C" or letter in "\u2028\u2029" for letter in name):
+        yield "a control character"

@@ -1,0 +1,281 @@
+"""Lines of a text file that are not rows: what a strict reader of CSV sees, next to what the engine reads.
+
+A line is a record as a strict reader has it, Python's csv module with strict=True: a field that begins with a quote
+ends with one, and may hold line ends. Where the strict reader refuses a record, its first line of text is a line, and
+reading goes on with the next. The engine refuses nothing (gaugedp.tables.duckdb): it opens a quote after a space too,
+drops what follows a closing quote, and is in a quoted field until the next quote. Both are followed at the same time,
+and where neither is in a quoted field, the lines so far are compared with the rows so far.
+"""
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from gaugedp._progress import Progress, silent
+from gaugedp.tables.files import File
+
+LONGEST_LINE = 2_000_000  # bytes with the line end, of a record that the engine reads: its max_line_size
+EMPTY = "empty"
+SHORT = "with fewer fields than the header"
+NOT_UTF8 = "with bytes that are not UTF-8"
+LONG = f"of more than {LONGEST_LINE:,} bytes"
+AFTER_QUOTE = "after an unclosed quote"
+AFTER_OTHERS = "after other unclosed quotes"
+EXTRA = "with more fields than the header"
+BEHIND_QUOTE = "with text after a closing quote"
+OTHER = "for a reason of the engine's own"
+INSIDE = "from inside the quoted fields of a line"
+_START, _SPACE, _PLAIN, _QUOTED, _CLOSED, _BROKEN = range(6)  # where in a field a reader is
+_LINES_TO_REPORT = 2**16  # between two reports of the progress
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why lines are not rows, or differ from a strict reader's: how many they are, and the number of the first.
+
+    Lines of text are counted from 1, the header; `first` is 0 where it is not known.
+    """
+
+    reason: str
+    lines: int
+    first: int
+
+    def __str__(self) -> str:
+        if not self.first:
+            return f"{self.lines:,} {self.reason}"
+        place = f"line {self.first:,}"
+        is_exact = self.lines == 1 or self.reason == AFTER_QUOTE
+        return (
+            f"{self.lines:,} {self.reason} at {place}"
+            if is_exact
+            else f"{self.lines:,} {self.reason} (first at {place})"
+        )
+
+
+@dataclass(frozen=True)
+class LineCount:
+    """The lines of a text file without its header: why some are `lost`, and which rows are `read_otherwise`.
+
+    The rows are the lines less those that are lost, and more only where an unclosed quote turns the inside of a quoted
+    field into rows.
+    """
+
+    n_lines: int
+    lost: tuple[Cause, ...]
+    read_otherwise: tuple[Cause, ...]
+
+    @property
+    def n_lost(self) -> int:
+        """The number of lines that are not rows."""
+        return sum(cause.lines for cause in self.lost)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.n_lines - self.n_lost + sum(each.lines for each in self.read_otherwise if each.reason == INSIDE)
+
+    def of_engine(self, n_rows: int) -> "LineCount":
+        """Return the count such that it has the `n_rows` that the engine has read."""
+        lost = self.n_rows - n_rows
+        if lost > 0:
+            return replace(self, lost=(*self.lost, Cause(OTHER, lost, 0)))
+        return replace(self, read_otherwise=(*self.read_otherwise, Cause(INSIDE, -lost, 0))) if lost else self
+
+    def sentences(self) -> list[str]:
+        """Return what is said of lines that are not rows, and of rows that differ from a strict reader's."""
+        said = []
+        if lost := ", ".join(map(str, self.lost)):
+            are_lost = "lines that are not rows" if self.n_lost == 1 else f"{self.n_lost:,} of them are not rows"
+            said.append(f"{self.n_lines:,} line{'s' * (self.n_lines != 1)}, {are_lost}: {lost}.")
+        if otherwise := ", ".join(map(str, self.read_otherwise)):
+            said.append(f"Rows that a strict reader reads otherwise: {otherwise}.")
+        return said
+
+
+def count_lines(file: File, on_progress: Progress = silent) -> LineCount:
+    """Return the lines of a text file. Raises OSError, EOFError or zlib.error where it cannot be read."""
+    tally = _Tally(len(file.header()), file.delimiter)
+    tally.add(_lines(file, on_progress))
+    return tally.counted()
+
+
+def _lines(file: File, on_progress: Progress) -> Iterator[str]:
+    """Yield the lines of text, their ends left aside, each byte as one letter."""
+    size = max(file.path.stat().st_size, 1)
+    with file.open() as (stored, content), io.TextIOWrapper(content, encoding="latin-1", newline="") as text:
+        for number, line in enumerate(text):
+            yield line.rstrip("\r\n")
+            if number % _LINES_TO_REPORT == 0:
+                on_progress(stored.tell() / size)
+
+
+@dataclass
+class _Record:
+    """What the engine has read of a record, which began in line `first`."""
+
+    first: int
+    fields: int = 1
+    size: int = 0
+    is_text: bool = True
+    has_tail: bool = False  # text after a closing quote
+
+
+@dataclass
+class _Causes:
+    """Numbers of lines by reason, with the first of each."""
+
+    counts: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, reason: str, lines: int, first: int) -> None:
+        self.counts.setdefault(reason, [0, first])[0] += lines
+
+    def all(self) -> tuple[Cause, ...]:
+        causes = [Cause(reason, *count) for reason, count in self.counts.items()]
+        return tuple(sorted(causes, key=lambda cause: -cause.lines))
+
+
+class _Tally:
+    """The lines as a strict reader has them, and the records as the engine has them, of the lines of text so far."""
+
+    def __init__(self, n_fields: int, delimiter: str) -> None:
+        self.n_fields, self.delimiter, self.number = n_fields, delimiter, 0
+        self.tokens = re.compile(f'"|{delimiter}| |[^" {delimiter}]+')
+        self.closed_fields = re.compile(f'(^|{delimiter})"[^"]*(?:""[^"]*)*"(?={delimiter}|$)')
+        self.n_lines, self.lost, self.otherwise = -1, _Causes(), _Causes()  # the header is no line
+        self.record: _Record | None = None  # that the engine has not ended
+        self.passed: int | None = None  # lines of text after the one whose record the strict reader has not ended
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin to compare: neither reader is in a quoted field."""
+        self.start, self.lines, self.rows, self.causes = self.number + 1, 0, 0, _Causes()
+
+    def add(self, lines: Iterable[str]) -> None:
+        """Read lines of text. Most are the same to both readers: those are compared with the header at once."""
+        for line in lines:
+            plain = self.closed_fields.sub(r"\1", line) if '"' in line else line
+            is_awkward = '"' in plain or self.record is not None or self.passed is not None
+            if is_awkward or plain.count(self.delimiter) + 1 != self.n_fields or not _is_plain(line):
+                self._add(line)
+            else:
+                self.number += 1
+                self.n_lines += 1
+                self.start += 1
+
+    def counted(self) -> LineCount:
+        """Return what was counted, at the end of the file."""
+        if self.record is not None:
+            self._end(self.record, "")
+        if self.passed is not None:
+            self.lines += 1 + self.passed
+        self._compare()
+        return LineCount(self.n_lines, self.lost.all(), self.otherwise.all())
+
+    def _add(self, line: str) -> None:
+        """Read a line by both readers, and compare them where neither is in a quoted field."""
+        self.number += 1
+        self._read_strictly(line)
+        self._read(line)
+        if self.record is None and self.passed is None:
+            self._compare()
+
+    def _read_strictly(self, line: str) -> None:
+        if self.passed is not None:
+            state = self._after(line, _QUOTED)
+            if state == _QUOTED:
+                self.passed += 1
+                return
+            self.lines += 1 if state != _BROKEN else 1 + self.passed
+            self.passed = None
+            if state != _BROKEN:
+                return
+        if self._after(line, _START) == _QUOTED:
+            self.passed = 0
+        else:
+            self.lines += 1
+
+    def _after(self, line: str, state: int) -> int:
+        """Return where in a field the strict reader is after a line that it begins in `state`."""
+        for token in self.tokens.findall(line) if '"' in line else ():
+            state = _next(state, token, self.delimiter)
+            if state == _SPACE:
+                state = _PLAIN
+            elif state == _BROKEN:
+                break
+        return state
+
+    def _read(self, line: str) -> None:
+        """Read a line as the engine does."""
+        state = _START if self.record is None else _QUOTED
+        record = self.record = self.record or _Record(self.number)
+        for token in self.tokens.findall(line):
+            state = _next(state, token, self.delimiter)
+            record.fields += state == _START
+            record.is_text &= record.fields > self.n_fields or _is_utf8(token)
+            record.has_tail |= state == _BROKEN
+        record.size += len(line) + 1
+        if state != _QUOTED:
+            self._end(record, line)
+
+    def _end(self, record: _Record, line: str) -> None:
+        """Count the record of the engine that ends in a line, and say where it is no row."""
+        self.record = None
+        reason = self._fault(record, line)
+        if reason:
+            self.causes.add(reason, 1, record.first)
+            return
+        self.rows += 1
+        for reason, differs in ((EXTRA, record.fields > self.n_fields), (BEHIND_QUOTE, record.has_tail)):
+            if differs:
+                self.otherwise.add(reason, 1, record.first)
+
+    def _fault(self, record: _Record, line: str) -> str:
+        """Return why a record is no row; "" for a row, and for the header."""
+        if record.first == 1:
+            return ""
+        if record.size > LONGEST_LINE:
+            return LONG
+        if record.fields < self.n_fields:
+            return EMPTY if record.first == self.number and not line else SHORT
+        return "" if record.is_text else NOT_UTF8
+
+    def _compare(self) -> None:
+        """Compare the lines with the rows of the engine: what is not lost by itself is lost to an unclosed quote."""
+        lost = self.lines - self.rows
+        for reason, (count, first) in self.causes.counts.items():
+            by_itself = min(count, max(lost, 0))
+            if by_itself:
+                self.lost.add(reason, by_itself, first)
+                lost -= by_itself
+        if lost > 0:
+            self.lost.add(AFTER_OTHERS if AFTER_QUOTE in self.lost.counts else AFTER_QUOTE, lost, self.start)
+        elif lost < 0:
+            self.otherwise.add(INSIDE, -lost, self.start)
+        self.n_lines += self.lines
+        self._begin()
+
+
+def _next(state: int, token: str, delimiter: str) -> int:
+    """Return where in a field a reader is after a token; broken where text follows a closing quote."""
+    if state == _QUOTED:
+        return _CLOSED if token == '"' else _QUOTED
+    if token == delimiter:
+        return _START
+    if token == '"' and state != _PLAIN:
+        return _QUOTED
+    if state in (_CLOSED, _BROKEN):
+        return _BROKEN
+    return _SPACE if token == " " and state == _START else _PLAIN
+
+
+def _is_plain(line: str) -> bool:
+    return len(line) < LONGEST_LINE and _is_utf8(line)
+
+
+def _is_utf8(line: str) -> bool:
+    """Return whether the bytes of a line, each a letter, are UTF-8."""
+    try:
+        return line.isascii() or bool(line.encode("latin-1").decode())
+    except UnicodeDecodeError:
+        return False

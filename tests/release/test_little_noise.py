@@ -1,0 +1,22 @@
+"""Noise that is almost never there: what was paid for can be read back."""
+
+import pyarrow as pa
+import pytest
+
+import gaugedp as gd
+
+DOMAIN = gd.Domain.of(SEX=["m", "f"], PAY=gd.bounded(0, 10))
+
+
+@pytest.mark.parametrize("text", ["ratio(SEX)", "difference(SEX)", "share(SEX)", "mean(PAY) by SEX", "sd(PAY)", "SEX"])
+@pytest.mark.parametrize(
+    "budget", [{"mu": 7.5}, {"mu": 10.6}, {"mu": 30.0}, {"epsilon": 400.0}, {"rho": 300.0}], ids=str
+)
+def test_a_release_with_tiny_widths_is_read_back(text: str, budget: dict[str, float]) -> None:
+    """A width below 1e-250, such as the 0.999 quantile of Gaussian noise on whole numbers at mu = 10.6, was refused."""
+    table = gd.Table.scan(pa.table({"SEX": ["m", "f", "f"], "PAY": [1, 2, 3]}), domain=DOMAIN)
+    budgets = {"mu": gd.GaussianDP(100), "epsilon": gd.PureDP(1000), "rho": gd.ZCDP(1000)}
+    ledger = gd.Ledger.in_memory(budgets[next(iter(budget))])
+    paid = gd.release(gd.query(DOMAIN, text), table, ledger=ledger, key="a", **budget)
+    again = gd.release(gd.query(DOMAIN, text), table, ledger=ledger, key="a", **budget)
+    assert again.to_json() == paid.to_json()
