@@ -7,7 +7,7 @@ simultaneous (for quantiles in rows). Exceptions, each with its reason:
 - An exact mechanism is taken up to `NEAR` times the least error. So the error of a plan may rise by that factor where
   the exact one becomes near; the least error of all candidates may not.
 - Noise is shaped to the whole query. Without a term, or with other steps, it is shaped again: the total error falls,
-  and a remaining value may get a little more noise than before. In the first 150 random worlds that was at most 11 %.
+  and a remaining value may get a little more noise than before. In some 150 random worlds that was at most 11 %.
 """
 
 from collections.abc import Iterator
