@@ -5,7 +5,7 @@ that a new one is fitted here as soon as it is exported, or refused by `fit` in 
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +17,16 @@ from gaugedp import estimators
 from gaugedp.estimators.base import PrivateEstimator
 
 Generator = np.random.Generator
-NAMES = tuple(
-    name
-    for name in estimators.__all__
-    if inspect.isclass(kind := getattr(estimators, name)) and issubclass(kind, PrivateEstimator)
-)
+
+
+def names() -> Iterator[str]:
+    """Yield the names of all estimators."""
+    for name in estimators.__all__:
+        if inspect.isclass(kind := getattr(estimators, name)) and issubclass(kind, PrivateEstimator):
+            yield name
+
+
+NAMES = tuple(names())
 TARGETS: dict[
     str, Callable[[Generator, np.ndarray], np.ndarray]
 ] = {  # of a number in [0, 1], by the rows' first column

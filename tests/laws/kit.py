@@ -20,7 +20,7 @@ ASKED = {kind: int(os.environ.get(f"GAUGEDP_LAWS_{kind.upper()}", str(quick))) f
 
 # The share of all worlds that each law sees. test_coverage.py checks that they add up to 1.
 SHARES = {
-    "one_number": 0.10,
+    "one_number": 0.07,
     "no_noise": 0.15,
     "two_ways": 0.05,
     "monotone": 0.15,
@@ -28,9 +28,9 @@ SHARES = {
     "estimator_intervals": 0.05,
     "trivial": 0.05,
     "same_data": 0.10,
-    "free_refusal": 0.15,
-    "nothing_but_noise": 0.10,
-    "strict_reader": 0.05,
+    "free_refusal": 0.20,
+    "nothing_but_noise": 0.05,
+    "strict_reader": 0.08,
 }
 
 

@@ -77,6 +77,7 @@ DRAWS: dict[str, Draw] = {
     "RenyiDP": lambda _, size, __: g.RenyiDP([2, 8, 64], [size**2 * a / 2 for a in (2, 8, 64)]),
     "Grouped": lambda _, size, __: g.Grouped(g.PureDP(size / 2), 2),
 }
+COVERS = {"guarantees": {*DRAWS, "Composed"}}
 ASYMMETRIC = {"FiniteLoss", "LossDistribution", "SubsampledGaussian", "MixtureOfGaussians", "Sampled"}
 SLOW = {"SphericalLaplaceLoss", "Mixture", "MixtureOfGaussians", "Sampled", "ZCDP", "OffsetZCDP", "RenyiDP", "Grouped"}
 

@@ -148,31 +148,37 @@ def _ledger(budget: Mapping[str, float]) -> gd.Ledger:
     )
 
 
-def published(answer: gd.Release, ledger: gd.Ledger, folder: Path) -> dict[str, Any]:
-    """Return all that a release publishes: numbers, intervals, facts, its page, and the ledger's lines."""
+def published(answer: gd.Release, ledger: gd.Ledger, folder: Path | None) -> dict[str, Any]:
+    """Return all that a release publishes: numbers, facts, the ledger's lines, and its page where there is a folder."""
     facts = {key: value for key, value in json.loads(answer.to_json()).items() if key not in ("account", "numbers")}
     lines = [(entry.kind, repr(entry.guarantee), repr(entry.charge), entry.request) for entry in ledger.entries()[1:]]
-    answer.save_html(folder / "answer.html")
-    page = _NUMBER.sub("#", _PICTURE_OR_NAME.sub("#", (folder / "answer.html").read_text("utf-8")))
+    page = "" if folder is None else _page(answer, folder / "answer.html")
     shown = {"values": answer.values, "numbers": np.asarray(answer.numbers, float), "columns": answer.number_columns()}
     return dict(flat({"facts": facts, "ledger": lines, "shown": shown, "said": repr(answer), "page": page}))
+
+
+def _page(answer: gd.Release, path: Path) -> str:
+    answer.save_html(path)
+    return _NUMBER.sub("#", _PICTURE_OR_NAME.sub("#", path.read_text("utf-8")))
 
 
 def check(make: Any, made: World, other: World, words: str) -> None:
     """Insist that what `make` publishes of two worlds differs by what noise explains."""
     one, two = make(made, SEEDS[0]), make(other, SEEDS[0])
-    assert not (found := differences(one, two, [make(made, seed) for seed in SEEDS[1:]])), f"{words}: {found}"
+    assert not (found := differences(one, two, [make(made, SEEDS[1])])), f"{words}: {found}"
 
 
 @pytest.mark.parametrize("cases", batches("nothing_but_noise", 5), ids=str)
 def test_releases_publish_nothing_but_noise(cases: range, tmp_path: Path) -> None:
     def make(made: World, seed: int) -> dict[str, Any]:
         ledger, rng = _ledger(made.budget), gd.research_rng(seed)
-        answer = gd.release(made.query, made.table("csv", tmp_path), ledger=ledger, rng=rng, **tiny(made))
-        return published(answer, ledger, tmp_path)
+        answer = gd.release(plan.query, made.table("csv", tmp_path), ledger=ledger, rng=rng, planned=plan)
+        return published(answer, ledger, tmp_path if case % 2 and seed == SEEDS[0] else None)
 
     for case in cases:
-        made = world(generator("nothing_but_noise", case), most_cells=8, quick=True)
+        n_terms = 1 + (case % 3 == 0)
+        made = world(generator("nothing_but_noise", case), n_terms=n_terms, most_cells=8, quick=True)
+        plan = gd.plan(made.query, made.unit, **tiny(made))
         check(make, made, with_other_rows(made), f"case {case}: {made}")
 
 

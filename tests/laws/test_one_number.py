@@ -114,7 +114,7 @@ def check(world: worlds.World, folder: Path, way: str) -> None:
         check_explorer(world, planned)
     budget = world.budget if way == "release" else {"planned": planned}
     try:
-        release = gd.release(world.query, world.table(), ledger=world.ledger(), **budget)
+        release = gd.release(world.query, world.table("csv", folder), ledger=world.ledger(), **budget)
     except GaugedpError:  # a table that the domain does not describe
         return
     check_release(planned, release)
