@@ -16,7 +16,7 @@ NUMERIC, TIMES = "biuf", "mM"  # NumPy's kinds of numbers, and of durations and 
 _NUMBERS = Real | Decimal | str | bytes | np.bool_
 _WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them beside a text
 _NUMBER = re.compile(r"(?i)u?int\d+|float\d*|halffloat|double|bool(ean)?")  # names of types
-_TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary.*")  # names of types
+_TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary<values=(large_)?str.*")
 _DEPTH = 2  # a list of matrices has cells so far below its entries
 
 
