@@ -128,7 +128,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     closed = guarantee.exact_delta(epsilon)
     if closed is not None:
         largest = guarantee.renyi(math.inf)
-        lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
+        lost = 2.0**-49 * (1 + largest) if math.isfinite(largest) else 0.0  # e^ε errs by 1.25·2^−50, losses by 2^−50
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
