@@ -68,7 +68,8 @@ class Region:
         """Return the edge with as many points as nine digits of the largest δ(p) need at ε = `least`(edge)."""
         edge, gap = _Edge.of(self), math.inf
         for _ in range(_ROUNDS):
-            ceilings, best = edge.ceilings(least(edge)), edge.deltas(least(edge))[0].max()
+            epsilon = least(edge)
+            ceilings, best = edge.ceilings(epsilon), edge.deltas(epsilon)[0].max()
             before, gap = gap, ceilings.max() - best
             if gap <= best * _DIGITS or _NEAR_END * best > gap > before / 2 or len(edge.odds) > _MANY:
                 break

@@ -28,9 +28,7 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     What only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which dominates all:
     docs/theory/sampling.md. Groups are refused: their tables have other numbers of rows.
     """
-    whole(minimum=1, n_units=n_units, batch_size=batch_size)
-    positive(noise_multiplier=noise_multiplier)
-    return TruncatedPoisson(int(n_units), rate, int(batch_size), noise_multiplier)
+    return TruncatedPoisson(n_units, rate, batch_size, noise_multiplier)
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -43,6 +41,10 @@ class TruncatedPoisson(SameAs, Guarantee):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
+        whole(minimum=1, n_rows=self.n_rows, batch_size=self.batch_size)
+        positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
+        for name in ("n_rows", "batch_size"):
+            object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
         self.equivalent  # noqa: B018 - refuses what is no rate
