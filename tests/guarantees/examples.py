@@ -26,6 +26,7 @@ from gaugedp.guarantees import (
     Sampled,
     SphericalLaplaceLoss,
     SubsampledGaussian,
+    TruncatedPoisson,
     compose,
 )
 
@@ -56,6 +57,7 @@ ORDINARY: dict[str, list[Guarantee]] = {
         LossDistribution(0.1, (-2, [0.2, 0.1, 0.3, 0.1, 0.2], 0.1), (-3, [0.5, 0.0, 0.0, 0.5])),
     ],
     "SubsampledGaussian": [SubsampledGaussian(0.3, 2)],
+    "TruncatedPoisson": [TruncatedPoisson(4, 0.5, 2, 2), TruncatedPoisson(100, 0.1, 101, 1)],
     "Mixture": [Mixture([0.25, 0.75], [PureDP(1), PureDP(0.3)])],
     "MixtureOfGaussians": [MixtureOfGaussians([0, 1, 2], [0.5, 0.25, 0.25], 1.5)],
     "RepeatAndSelect": [RepeatAndSelect(ZCDP(0.01), 8), RepeatAndSelect(PureDP(0.1), 4, 0)],
@@ -111,6 +113,7 @@ EXTREME: dict[str, list[Guarantee]] = {
         SubsampledGaussian(1e-6, 0.5),
         SubsampledGaussian(0.2, 0.001),
     ],
+    "TruncatedPoisson": [TruncatedPoisson(1, 1, 1, 0.5), TruncatedPoisson(10**9, 1e-9, 1, 30)],
     "Mixture": [
         Mixture([1], [ZCDP(1)]),
         Mixture([0.5, 0.5], [ApproxDP(0.1, 0.5), ZCDP(0.1)]),

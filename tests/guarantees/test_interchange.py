@@ -24,6 +24,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in = SimpleNamespace(DpEvent=object, GaussianDpEvent=lambda noise_multiplier: noise_multiplier)
     stand_in.SampledWithoutReplacementDpEvent = lambda *numbers: numbers
     stand_in.MixtureOfGaussiansDpEvent = lambda *numbers: numbers
+    stand_in.TruncatedSubsampledGaussianDpEvent = dict
     monkeypatch.setattr(events, "_events", lambda: stand_in)
 
 
@@ -138,9 +139,25 @@ def test_what_selects_and_what_is_cut_is_read() -> None:
     }
     for guarantee, written in read.items():
         assert events.from_event(written) == guarantee
+    assert G.to_event(G.truncated_poisson(40, 0.1, 5, 1.5)) == cut
     assert G.to_event(G.MixtureOfGaussians([0, 2], [0.5, 0.5], 3.0)) == (3.0, [0.0, 2.0], [0.5, 0.5])
     with pytest.raises(InvalidRequest, match="added or removed"):
         G.to_event(G.SubsampledGaussian(0.1, 1.0, neighbours="replace"))
+
+
+@pytest.mark.usefixtures("known")
+def test_a_truncated_sample_is_read_for_its_own_number_of_rows_alone() -> None:
+    cut = {"dataset_size": 40, "sampling_probability": 0.1, "truncated_batch_size": 5, "noise_multiplier": 1.5}
+    step = event("TruncatedSubsampledGaussian", **cut)
+    fixed = {"source_dataset_size": 10, "sample_size": 3}
+    noise = event("Gaussian", noise_multiplier=2.0)
+    for wrong in (
+        event("PoissonSampled", sampling_probability=0.2, event=step),
+        event("SampledWithoutReplacement", event=step, **fixed),
+        event("Composed", events=[step, event("SampledWithoutReplacement", event=noise, **fixed)]),
+    ):
+        with pytest.raises(InvalidRequest):
+            G.from_event(wrong)
 
 
 @pytest.mark.usefixtures("known")

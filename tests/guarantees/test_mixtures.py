@@ -283,9 +283,38 @@ def test_a_truncated_sample_of_distant_others_shows_all_of_it_but_for_one_part()
     assert exact <= float(G.Mixture([0.5, 0.5], [gd.GaussianDP(200), gd.GaussianDP(200)]).delta(0.5))
 
 
+@pytest.mark.parametrize("cut", [(1, 0.9, 2, 2.0), (2, 0.9, 3, 1.0), (4, 0.5, 2, 1.0), (100, 0.1, 20, 0.01)])
+def test_a_truncated_sample_says_nothing_of_groups(cut: tuple[int, float, int, float]) -> None:
+    """The tables of a group have other numbers of rows, of which more are cut."""
+    step = G.truncated_poisson(*cut)
+    read = [G.from_json(G.to_json(each)) for each in (step, 3 * step, step + gd.PureDP(0.1))]
+    assert step.group(1) == step == read[0]
+    assert read[0].delta(1.0) == step.delta(1.0)
+    wrapped = [G.Mixture([0.5, 0.5], [step, gd.PureDP(1)]), G.RepeatAndSelect(step, 2.0, 1.0)]
+    for each in (step, 3 * step, step + gd.PureDP(0.1), *read, *wrapped, 2 * wrapped[1]):
+        for size in (2, 3, 64):
+            with pytest.raises(InvalidRequest, match="nothing of groups"):
+                each.group(size)
+    with pytest.raises(InvalidRequest, match="nothing of groups"):
+        G.Grouped(step, 2)
+    with pytest.raises(InvalidRequest):
+        G.from_dict({"kind": "Grouped", "guarantee": step.to_dict(), "size": 2})
+    for sampling in (("poisson", "add_remove"), ("without_replacement", "replace")):
+        with pytest.raises(InvalidRequest, match="other neighbours"):  # samples have other numbers of rows, too
+            G.Sampled(step, 0.5, *sampling)
+
+
+def test_a_group_on_a_truncated_sample_sees_more_than_one_that_is_never_cut() -> None:
+    """Nothing is cut from one or two rows of which two are kept, and something from three."""
+    x = np.linspace(-30, 30, 60_001)
+    sums = [kept_sums(values, 0.9, 2) for values in ([-1.0], [-1.0, 1.0, 1.0])]
+    laws = [gaussian_mixture(x, list(s), list(s.values()), 2.0) for s in sums]
+    assert float(G.SubsampledGaussian(0.9, 2.0).group(2).delta(4.0)) < shown(*laws, 4.0, x[1] - x[0])
+
+
 def test_a_sample_that_is_never_cut_is_a_sample_and_one_that_is_rarely_cut_nearly_one() -> None:
-    assert G.truncated_poisson(100, 0.1, 101, 1.0) == G.SubsampledGaussian(0.1, 1.0)
     plain = G.SubsampledGaussian(0.1, 1.0).delta(1.0)
+    assert G.truncated_poisson(100, 0.1, 101, 1.0).delta(1.0) == plain
     for most in (90, 60, 30):
         cut = G.truncated_poisson(100, 0.1, most, 1.0).delta(1.0)
         assert plain * (1 - 1e-12) <= cut <= plain * (1 + 1e-4)

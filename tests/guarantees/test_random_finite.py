@@ -72,3 +72,16 @@ def test_the_low_end_of_rare_outcomes_is_below_the_truth() -> None:
         actual = FiniteLoss([p, 1 - p], [q, 1 - q]).delta(0)
         assert actual.low <= p - q <= actual
         assert actual.low >= (p - q) * Fraction(9, 10)
+
+
+def test_the_low_end_near_a_small_largest_loss_is_below_the_truth() -> None:
+    """e^ε is rounded by its own size, however small the largest loss."""
+    for others in (17, 33, 1001):
+        p, q = (Fraction(3, 4), Fraction(1, 4)), (Fraction(others - 4, others), Fraction(4, others))
+        largest = math.log(p[1] / q[1])
+        for power in range(6, 14):
+            epsilon = largest * (1 - 10.0**-power)
+            with mpmath.workdps(60):
+                truth = mpmath.mpf(1) / 4 - mpmath.exp(mpmath.mpf(epsilon)) * 4 / others
+            actual = FiniteLoss(p, q).delta(epsilon)
+            assert actual.low <= truth <= float(actual), (others, power)

@@ -263,3 +263,45 @@ def test_coins_beside_a_leak_never_show_more() -> None:
                 shown = sum(max(0, x - mpmath.exp(epsilon) * y) for x, y in zip(first, second, strict=True))
                 assert both.delta(epsilon, "rdp") >= shown
             assert probability_range(both, q)[1] >= first[0] + first[1] + first[2]
+
+
+# -- large δ: ε near 0 -------------------------------------------------------------------------------------------------
+
+
+def nearly_all(case: int) -> gd.guarantees.Guarantee:
+    rng = np.random.default_rng(case)
+    orders = 1 + 10 ** rng.uniform(-1.5, 3, size=rng.integers(1, 4))
+    return RenyiDP(orders.tolist(), (10 ** rng.uniform(-4, 0.3, size=len(orders))).tolist())
+
+
+NEARLY_ALL = [
+    RenyiDP([2], [0.1]),
+    RenyiDP([1024], [0.0199]),
+    RenyiDP([233.382], [0.16093]),
+    gd.ZCDP(0.5),
+    *map(nearly_all, range(12)),
+]
+
+
+@pytest.mark.parametrize("bounds", NEARLY_ALL, ids=repr)
+def test_nearly_all_of_delta_needs_hardly_any_epsilon(bounds: gd.guarantees.Guarantee) -> None:
+    most, last = float(bounds.delta(0)), math.inf
+    for power in range(2, 10):
+        delta = most * (1 - 10.0**-power)
+        epsilon = float(bounds.epsilon(delta))
+        again = float(bounds.delta(epsilon))
+        assert epsilon <= last, (power, epsilon, last)
+        assert again >= delta * (1 - 1e-3) or epsilon < 1e-6, (power, epsilon, again)
+        assert epsilon <= 30 * 10.0**-power * most, (power, epsilon)
+        assert again <= delta * (1 + 1e-8), (power, epsilon, again)
+        last = epsilon
+
+
+@pytest.mark.parametrize("bounds", [RenyiDP([2, 3], [0, 1]), RenyiDP([36], [0]), RenyiDP([1, 4], [0, 0.5])], ids=repr)
+def test_a_divergence_of_zero_at_any_order_is_of_equal_laws(bounds: RenyiDP) -> None:
+    for epsilon in (0.0, 1e-9, 0.3):
+        assert float(bounds.delta(epsilon)) == 0
+    assert float(bounds.epsilon(0)) == float(bounds.epsilon(1e-9)) == 0
+    assert bounds.renyi(1e6) == bounds.renyi(math.inf) == 0
+    assert bounds.group(64) == bounds
+    assert float((bounds + gd.GaussianDP(1.0)).epsilon(1e-6)) >= float(gd.GaussianDP(1.0).epsilon(1e-6))

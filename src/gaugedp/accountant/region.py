@@ -7,6 +7,7 @@ convex: chords of its edge bound it from inside, and their extensions from outsi
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from gaugedp.accountant.rounding import LEAST_SURE, up
 
 _DIGITS = 1e-9  # of δ and ε
 _ROUNDS, _NEAR_END = 16, 1e-3  # of finer points; gaps, from which on rounding can stop the search
+_HALVINGS = 6  # of a step beyond the least ε
 _NEW, _MANY = 40, 1000  # points of each round, and of all
 _FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
 _MOST = 700.0  # of ε: e^ε is a float
@@ -47,31 +49,32 @@ class Region:
             return 0.0
         if most < LEAST_SURE:
             return most
-        edge, near, gap = _Edge.of(self), min(epsilon, _MOST), math.inf  # δ falls in ε
+        near = min(epsilon, _MOST)  # δ falls in ε
+        return min(most, max(float(self._fine_edge(lambda _: near).ceilings(near).max()), LEAST_SURE))
+
+    def epsilon(self, delta: float, most: float) -> float:
+        """Return an ε such that p − e^ε·q ≤ `delta` in the region, to nine digits, at most `most`."""
+        most = min(most, self.largest)
+        if delta < LEAST_SURE:
+            return most
+
+        def least(edge: "_Edge") -> float:
+            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _MOST)
+
+        edge = self._fine_edge(least)
+        return edge.sure_epsilon(delta, least(edge), most)
+
+    def _fine_edge(self, least: Callable[["_Edge"], float]) -> "_Edge":
+        """Return the edge with as many points as nine digits of the largest δ(p) need at ε = `least`(edge)."""
+        edge, gap = _Edge.of(self), math.inf
         for _ in range(_ROUNDS):
-            ceilings, best = edge.ceilings(near), edge.deltas(near)[0].max()
+            epsilon = least(edge)
+            ceilings, best = edge.ceilings(epsilon), edge.deltas(epsilon)[0].max()
             before, gap = gap, ceilings.max() - best
             if gap <= best * _DIGITS or _NEAR_END * best > gap > before / 2 or len(edge.odds) > _MANY:
                 break
             edge = edge.finer(ceilings > best + gap / 4)
-        return min(most, max(float(ceilings.max()), LEAST_SURE))
-
-    def epsilon(self, delta: float, most: float) -> float:
-        """Return an ε such that p − e^ε·q ≤ `delta` in the region, to nine digits, at most `most`."""
-        most, edge, slack, gap = min(most, self.largest), _Edge.of(self), _DIGITS, math.inf
-        for _ in range(4 * _ROUNDS):
-            epsilon = edge.least_epsilon(delta) * (1 + slack)
-            if epsilon >= min(most, _MOST) or delta < LEAST_SURE:
-                return most
-            ceilings = edge.ceilings(epsilon)
-            before, gap = gap, ceilings.max() - delta
-            if gap <= 0:
-                return epsilon
-            if slack > _DIGITS or _NEAR_END * delta > gap > before / 2 or len(edge.odds) > _MANY:
-                slack = 2 * slack
-            else:
-                edge = edge.finer(ceilings > delta + gap / 4)
-        return most
+        return edge
 
     def highest(self, q: float) -> float:
         """Return the largest p with (p, q) in the region, rounded up, for 0 < q < 1.
@@ -214,6 +217,19 @@ class _Edge:
         with np.errstate(all="ignore"):
             epsilons = self.low + np.log1p(-delta / expit(self.odds))
         return max(0.0, float(np.nan_to_num(epsilons, nan=0.0).max()))
+
+    def sure_epsilon(self, delta: float, low: float, most: float) -> float:
+        """Return an ε from `low` on at which no δ(p) exceeds `delta`; `most` where none is met before."""
+        under = over = low
+        step = max(low * _DIGITS, float(self.ceilings(low).max()) - delta)  # no δ(p) falls faster than ε grows
+        while over < min(most, _MOST) and self.ceilings(over).max() > delta:
+            under, over, step = over, over + step, 2 * step
+        if over >= min(most, _MOST):
+            return most
+        for _ in range(_HALVINGS):
+            middle = (under + over) / 2
+            under, over = (middle, over) if self.ceilings(middle).max() > delta else (under, middle)
+        return over
 
     def deltas(self, epsilon: float) -> Array:
         """Return δ(p) rounded down and up at p = 0, at the points, and at p = 1: shape (2, points + 2)."""

@@ -128,7 +128,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     closed = guarantee.exact_delta(epsilon)
     if closed is not None:
         largest = guarantee.renyi(math.inf)
-        lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
+        lost = 2.0**-49 * (1 + largest) if math.isfinite(largest) else 0.0  # e^ε errs by 1.25·2^−50, losses by 2^−50
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
@@ -157,11 +157,18 @@ def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
     for total, reverse in _curves(guarantee):
         spare = _left(total, delta)
         least = renyi_to_epsilon(total.log_moment_up, spare if spare > 0 else 0.0, total.knots)
-        least_value = least.value
-        if _is_lossless(total, reverse) and 0 < spare < 1:
-            least_value = _around(guarantee, total, reverse, least).epsilon(spare, least_value)
-        bounds.append(least_value)
+        is_lossless = _is_lossless(total, reverse) and 0 < spare < 1
+        bounds.append(_lossless_epsilon(guarantee, total, reverse, spare, least) if is_lossless else least.value)
     return Bound(max(bounds), "rdp")
+
+
+def _lossless_epsilon(guarantee: Part, total: Total, reverse: Total, delta: float, least: Converted) -> float:
+    """Return the ε by the region at the orders that `delta` at this ε is read at: for large δ they are others."""
+    epsilon = _around(guarantee, total, reverse, least).epsilon(delta, least.value)
+    again = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
+    if _place(again) == _place(least):
+        return epsilon
+    return _around(guarantee, total, reverse, again).epsilon(delta, epsilon)
 
 
 def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
@@ -198,8 +205,11 @@ def _is_lossless(total: Total, reverse: Total) -> bool:
 
 def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> Region:
     """The orders are powers of 2^⅒, whatever the best: so the δ at the ε of a δ is that δ."""
-    place = round(10 * math.log2(min(max(best.order, _LEAST_ORDER), _LARGEST_ORDER)))
-    return _region(guarantee, total, reverse, 2.0 ** (np.arange(place - _AROUND, place + _AROUND + 1) / 10))
+    return _region(guarantee, total, reverse, 2.0 ** ((_place(best) + np.arange(-_AROUND, _AROUND + 1)) / 10))
+
+
+def _place(best: Converted) -> int:
+    return round(10 * math.log2(min(max(best.order, _LEAST_ORDER), _LARGEST_ORDER)))
 
 
 def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:

@@ -35,7 +35,7 @@ from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian
-from gaugedp.guarantees.truncated_sample import truncated_poisson
+from gaugedp.guarantees.truncated_sample import TruncatedPoisson, truncated_poisson
 from gaugedp.guarantees.width import interval_noise
 from gaugedp.guarantees.zcdp import ZCDP
 
@@ -69,6 +69,7 @@ __all__ = [
     "Sampled",
     "SphericalLaplaceLoss",
     "SubsampledGaussian",
+    "TruncatedPoisson",
     "compose",
     "discrete_gaussian_std",
     "discrete_laplace_scale",

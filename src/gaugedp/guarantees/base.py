@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gaugedp.guarantees.membership import MembershipRisk
 
 
+ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follows for chains of neighbours
+
+
 class Guarantee(Part):
     """An upper bound on the privacy loss of a release, for all neighbouring tables and all attackers.
 
@@ -72,7 +75,7 @@ class Guarantee(Part):
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """The neighbours that the guarantee is about, where its parts say so: "add_remove", "replace"."""
+        """The neighbours that the guarantee is about, where its parts say so: "add_remove", "replace", `ONE_CHANGE`."""
         return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:

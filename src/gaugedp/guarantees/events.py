@@ -25,7 +25,7 @@ from gaugedp.guarantees.repeat_and_select import RepeatAndSelect
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.subsampled import SubsampledGaussian
-from gaugedp.guarantees.truncated_sample import truncated_poisson
+from gaugedp.guarantees.truncated_sample import TruncatedPoisson, truncated_poisson
 from gaugedp.guarantees.zcdp import ZCDP
 
 
@@ -229,6 +229,12 @@ _WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {
         up_decimal(1 / decimal(guarantee.scale)), guarantee.sensitivity
     ),
     SubsampledGaussian: _to_mixture,
+    TruncatedPoisson: lambda events, guarantee: events.TruncatedSubsampledGaussianDpEvent(
+        dataset_size=guarantee.n_rows,
+        sampling_probability=guarantee.rate,
+        truncated_batch_size=guarantee.batch_size,
+        noise_multiplier=guarantee.noise_multiplier,
+    ),
     MixtureOfGaussians: lambda events, guarantee: events.MixtureOfGaussiansDpEvent(
         guarantee.noise_std, list(guarantee.shifts), list(map(float, guarantee.chances))
     ),

@@ -10,7 +10,7 @@ from gaugedp._validate import one_of, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.base import ONE_CHANGE, Guarantee, check_order
 from gaugedp.guarantees.json import from_dict
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
@@ -54,6 +54,11 @@ class Grouped(Guarantee):
 
     def __post_init__(self) -> None:
         whole(minimum=2, size=self.size)
+        if ONE_CHANGE in self.guarantee.stated_neighbours:
+            raise InvalidRequest(
+                f"{self.guarantee!r} says nothing of groups, whose tables have other numbers of rows.",
+                "Account for one unit, or sample without a largest size: SubsampledGaussian.",
+            )
 
     @property
     def stated_neighbours(self) -> frozenset[str]:

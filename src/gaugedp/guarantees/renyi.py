@@ -44,6 +44,8 @@ class RenyiDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the least that the known orders say at `order`; infinity beyond the largest."""
         check_order(order)
+        if 0 in self.values:  # the laws are the same
+            return 0.0
         above = [value for at, value in zip(self.orders, self.values, strict=True) if at >= order]
         if order in self.orders:
             return min(above)
@@ -67,12 +69,13 @@ class RenyiDP(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the cost of the pure guarantee at order ∞; None without one."""
-        return PureDP(self.values[-1]).cost(accounting) if math.isinf(self.orders[-1]) else None
+        largest = self.renyi(math.inf)
+        return None if math.isinf(largest) else PureDP(largest).cost(accounting)
 
     def group(self, size: int) -> "RenyiDP":
         """Return (a/2^c, f·value) with 2^c ≥ `size` and the sharper factor f, at every order a > 2^c."""
         whole(minimum=1, size=size)
-        if size == 1:
+        if size == 1 or 0 in self.values:
             return self
         steps = doublings(size)
         usable = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]

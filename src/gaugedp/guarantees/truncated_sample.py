@@ -1,18 +1,18 @@
 """The guarantee of Gaussian noise on a Poisson sample that is cut to a largest size."""
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import scipy
 
 from gaugedp._validate import decimal, positive, whole
-from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.base import ONE_CHANGE, Guarantee
 from gaugedp.guarantees.mixture import Mixture
+from gaugedp.guarantees.same_as import SameAs
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 
-_LOST, _LEAST = (
-    2.0**-30,
-    1e-300,
-)  # relative: more than binomial tails lose (1.3e-10 of 4e9 units); the least of them that is told apart
+_LOST, _LEAST = 2.0**-30, 1e-300  # relative: more than binomial tails lose (1.3e-10 of 4e9); the least told apart
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
@@ -26,10 +26,59 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     With w = P(Bin(m − 1, q) ≥ B) and p = P(Bin(m, q) > B)·B/(m·w), a pair whose larger table has m units has the
     mixture of `SubsampledGaussian`(q, σ), with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w.
     What only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which dominates all:
-    docs/theory/sampling.md.
+    docs/theory/sampling.md. Groups are refused: their tables have other numbers of rows.
     """
-    whole(minimum=1, n_units=n_units, batch_size=batch_size)
-    positive(noise_multiplier=noise_multiplier)
+    return TruncatedPoisson(n_units, rate, batch_size, noise_multiplier)
+
+
+@dataclass(frozen=True, eq=True, repr=False)
+class TruncatedPoisson(SameAs, Guarantee):
+    """What `truncated_poisson` returns, for a table of `n_rows`: to one unit, and to no group."""
+
+    n_rows: int
+    rate: float
+    batch_size: int
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, n_rows=self.n_rows, batch_size=self.batch_size)
+        positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
+        for name in ("n_rows", "batch_size"):
+            object.__setattr__(self, name, int(getattr(self, name)))
+        object.__setattr__(self, "rate", float(self.rate))
+        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+        self.equivalent  # noqa: B018 - refuses what is no rate
+
+    @property
+    def equivalent(self) -> Guarantee:
+        """The mixture, or the plain sample where nothing is cut."""
+        return _of_step(self.n_rows, self.rate, self.batch_size, self.noise_multiplier)
+
+    @property
+    def stated_neighbours(self) -> frozenset[str]:
+        """One unit added or removed, once."""
+        return frozenset({"add_remove", ONE_CHANGE})
+
+    @property
+    def pair_has_curve(self) -> bool:  # type: ignore[override]
+        """Whether that of `equivalent` has."""
+        return self.equivalent.pair_has_curve
+
+    @property
+    def pair_is_least(self) -> bool:  # type: ignore[override]
+        """Whether that of `equivalent` is."""
+        return self.equivalent.pair_is_least
+
+    def group(self, size: int) -> Guarantee:
+        """Return this guarantee for one unit; refuse groups, which `equivalent` alone does not know of."""
+        return Guarantee.group(self, size)
+
+    def __repr__(self) -> str:
+        return f"truncated_poisson({self.n_rows}, {self.rate:.12g}, {self.batch_size}, {self.noise_multiplier:.12g})"
+
+
+@lru_cache(maxsize=64)
+def _of_step(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
     plain = SubsampledGaussian(rate, noise_multiplier)
     if batch_size > n_units:
         return plain
