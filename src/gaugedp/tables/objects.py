@@ -11,6 +11,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Context, Decimal
 from enum import Enum
 from numbers import Complex, Rational, Real
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -44,10 +45,8 @@ def _text(value: object, truths: Mapping[str, str]) -> str | None:
         case bool() | np.bool_():
             truth = str(bool(value)).lower()
             return truths.get(truth, truth)
-        case date() | time() | np.datetime64():
+        case date() | time() | timedelta() | np.datetime64():
             return _time_text(value)
-        case timedelta():
-            return _duration_text(value)
         case UUID():
             return str(value)
         case np.timedelta64():
@@ -60,16 +59,21 @@ def _text(value: object, truths: Mapping[str, str]) -> str | None:
 def _number_text(value: Complex | Decimal) -> str | None:
     match value:
         case Rational() if value.denominator == 1:
-            return _integer_text(int(value))
-        case np.longdouble() if np.isfinite(value):
-            return _float_text(float(value)) if float(value) == value else _decimal_text(Decimal(str(value)))
+            return _integer_text(int(value.numerator))
+        case np.floating():
+            return _numpy_text(value)
         case Decimal() if value.is_finite():
             return _float_text(float(value)) if float(value) == value else _decimal_text(value)
-        case np.float16() | np.float32():  # a short float is the number that it prints as
-            return _float_text(float(str(value)))
         case Real() | Decimal():
             return _float_text(float(value))
-    return _number_text(value.real) if value.imag == 0 else None
+    return _text(value.real, {}) if value.imag == 0 else None
+
+
+def _numpy_text(value: np.floating[Any]) -> str | None:
+    """Return the text of a short float as of the number that it prints as, and of a long one with its own digits."""
+    number = float(str(value)) if value.itemsize < np.dtype(float).itemsize else float(value)
+    is_long = number != value and value.itemsize > np.dtype(float).itemsize and np.isfinite(value)
+    return _decimal_text(Decimal(str(value))) if is_long else _float_text(number)
 
 
 def _integer_text(number: int) -> str | None:
@@ -81,7 +85,7 @@ def _float_text(number: float) -> str | None:
     if number.is_integer():
         return _integer_text(int(number))
     text = repr(number)
-    return None if text == "nan" else _decimal_text(Decimal(text)) if "e" in text else text
+    return None if math.isnan(number) else _decimal_text(Decimal(text)) if "e" in text else text
 
 
 def _decimal_text(number: Decimal) -> str | None:
@@ -94,10 +98,12 @@ def _decimal_text(number: Decimal) -> str | None:
     return format(short, "f") if abs(short.adjusted()) < _PLAIN else str(short)
 
 
-def _time_text(value: date | time | np.datetime64) -> str | None:
-    """Return a date or a time as engines write it; None for what is no time."""
+def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
+    """Return a date or a time as engines write it, and a duration as Python does; None for what is no time."""
     if value != value:  # noqa: PLR0124  # NaT
         return None
+    if isinstance(value, timedelta):
+        return _duration_text(value)
     if isinstance(value, np.datetime64):
         unit = np.datetime_data(value.dtype)[0]
         value = value.astype("M8[D]" if unit in _DATE_UNITS else "M8[s]" if unit in _COARSE_UNITS else value.dtype)
@@ -105,10 +111,8 @@ def _time_text(value: date | time | np.datetime64) -> str | None:
     return _TRAILING_ZEROS.sub(lambda found: found[1].rstrip("."), text)
 
 
-def _duration_text(value: timedelta) -> str | None:
+def _duration_text(value: timedelta) -> str:
     """Return the text of Python's duration; nanoseconds, which pandas has, follow its microseconds."""
-    if value != value:  # noqa: PLR0124  # NaT
-        return None
     text = str(timedelta(value.days, value.seconds, value.microseconds))
     nanoseconds = getattr(value, "nanoseconds", 0)
     return f"{text if value.microseconds else text + '.000000'}{nanoseconds:03}" if nanoseconds else text
