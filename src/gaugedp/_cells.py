@@ -173,7 +173,9 @@ def _read_list(entries: np.ndarray) -> np.ndarray:
 def shape_of_most(entries: Sequence[Any] | np.ndarray) -> tuple[int, ...]:
     """Return the shape that most entries of a list have: () of cells, (d,) of rows, (m, k) of matrices.
 
-    It is public, like that of an array. No entry by itself decides it where there are three; a single entry is a row.
+    It is public, like that of an array. Where all entries of at least three, or all but one, have one shape, no single
+    entry decides it. Where two shapes are about equally frequent, one entry does, as in every rule of a majority: build
+    an array, which has a shape. A single entry is a row.
     """
     depth = min(len(entries), _DEPTH)  # in one row, or one of two, a cell that is a list would make it a matrix
     counts = Counter(_shape(entry, depth) for entry in entries)
@@ -201,7 +203,9 @@ def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
 def is_nested(column: Any) -> bool:
     """Return True if most entries of a list, and more than one, are lists themselves.
 
-    So no single entry decides it. Arrays and columns have a shape instead.
+    Where all entries of at least three, or all but one, are of one form, no single entry decides it. In a list of which
+    about half of the entries are lists, which is neither numbers nor rows, one entry does: neighbours of such a list
+    are told apart by whether they are refused. Arrays and columns have a shape instead.
     """
     if hasattr(column, "__array__") or not isinstance(column, Sequence) or isinstance(column, str | bytes):
         return False

@@ -71,6 +71,7 @@ REFUSED = {
     "confidence is 1.0": ["--confidence", "1"],
     "No candidate is called 'Bingham'": ["--mechanism", "Bingham"],
     "cannot be written": ["--report", "nowhere/audit.html"],
+    "'' cannot be written": ["--report", ""],
     "is also the domain file": ["--report", "domain.toml"],
 }
 

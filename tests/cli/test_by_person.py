@@ -120,3 +120,10 @@ def test_other_commands_are_about_persons_too(desk: Desk) -> None:
     fitted = desk.gaugedp("fit", "people.csv", "--domain", "domain.toml", *words, "--budget", "1", "--details")
     assert fitted.code == 0, fitted.err
     assert "All rows of each PID are made one row" in fitted.out
+
+
+def test_one_row_is_said_in_the_singular(desk: Desk) -> None:
+    (desk.folder / "d.toml").write_text('[attributes]\nA = ["1"]\n')
+    for rows, words in ((1, "1 row: every value"), (2, "2 rows: every value"), (0, "0 rows: every value")):
+        (desk.folder / "one.csv").write_text("A\n" + "1\n" * rows)
+        assert words in desk.gaugedp("check", "one.csv", "--domain", "d.toml").out

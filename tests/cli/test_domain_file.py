@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.cli.main import run
+from gaugedp.tables.headers import doubts
 
 SECRET = "SECRET7731"
 
@@ -125,6 +127,33 @@ HEADERS = {
     "A|B": "a separator in a name (field 1)",
     '"A,B",C': "a separator in a name (field 1)",
     "a\x00,b": "a control character (field 1)",
+    "alice@x.org,Boston,617-555-1234": "an address (field 1), a number (field 3)",
+    "https://x.org/alice,b": "an address (field 1)",
+    "0f8fad5b-d9cb-469f-a165-70867728950e,M": "an identifier (field 1)",
+    "x,{0F8FAD5B-D9CB-469F-A165-70867728950E}": "an identifier (field 2)",
+    "x,0f8fad5bd9cb469fa16570867728950e": "an identifier (field 2)",
+    "x,00:1b:44:11:3a:b7": "an identifier (field 2)",
+    "x,DE89370400440532013000": "an identifier (field 2)",
+    "x,+44 20 7946 0958": "a number (field 2)",
+    "x,(617) 555-1234": "a number (field 2)",
+    "x,617.555.1234": "a number (field 2)",
+    "x,192.168.0.1": "a number (field 2)",
+    "−5,x": "a number (field 1)",
+    "x,−1.5e−3": "a number (field 2)",
+    "x,(5)": "a number (field 2)",
+    "x,18-24": "a number (field 2)",
+    "x,≥ 65": "a number (field 2)",
+    "x,-Inf": "a number (field 2)",
+    "x,EUR 5": "a number (field 2)",
+    "12kg,(5),TRUE": "a number with a unit (field 1), a number (field 2), a truth value (field 3)",
+    "x,5ft 11ft": "a number with a unit (field 2)",
+    "x,37.2°C": "a number with a unit (field 2)",
+    "x,3.5mg/l": "a number with a unit (field 2)",
+    "x,1.5k": "a number with a unit (field 2)",
+    "Smith,M,12 Main St": "a number before a word (field 3)",
+    "x,3 Mar 2024": "a number before a word (field 2)",
+    "x,03MAR2024": "a date or time (field 2)",
+    "x,3-Mar-24": "a date or time (field 2)",
     "a,\u202eb": "a control character (field 2)",
 }
 
@@ -151,12 +180,26 @@ def test_names_that_may_be_a_row_are_refused_without_being_shown(
     assert run(["domain", str(path), "--out", str(out), "--header-confirmed"]) == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["PAY_1", "x1", "2nd visit", "Alter (Jahre)", "größe", "a.b", "A/B", "e-mail", "Q3 2024"]
-)
+USUAL = [
+    "PAY_1", "x1", "2nd visit", "Alter (Jahre)", "größe", "a.b", "A/B", "e-mail", "Q3 2024", "income_2020", "q1",
+    "2nd_income", "2020_income", "1st", "1a", "12b", "3d", "5k", "5yr", "24h", "_1", "_c0", "V161086", "B01001_001E",
+    "PM2.5", "CO2", "h1n1", "No", "NA", "yes/no", "income (2020)", "age>65", "% male", "#", "Unnamed: 0",
+    "e-mail @work", "weight (kg)", "kg", "km2", "EUR", "nanny", "info", "March", "2010-dollars", "may2024", "truth",
+    "Null hypothesis", "face:feed", "deadbeef", "visit 12", "5-year rate", "1st-3rd grade",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USUAL)
 def test_usual_names_need_no_confirmation(name: str, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(f"sex,{name}\n1,2\n", "utf-8")
     assert run(["domain", str(tmp_path / "people.csv")]) == 0
+
+
+def test_long_fields_are_read_in_linear_time() -> None:
+    for field in ("a@" + "b." * 50_000 + "@", "1kg " * 25_000 + "x", "1" * 100_000, "ab:" * 30_000 + "z", "." * 10**5):
+        started = time.process_time()
+        doubts([field])
+        assert time.process_time() - started < 3
 
 
 OTHERS = {

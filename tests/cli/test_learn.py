@@ -1,5 +1,7 @@
 """Bounds of a column that are found with noise, paid for, and written into the domain file. The noise is random."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -68,6 +70,18 @@ def test_a_file_that_is_there_keeps_all_else(people: Path, capsys: pytest.Captur
 def test_without_a_file_it_is_shown(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert learned(people) == 0
     assert "yearly age" in tomllib.loads(capsys.readouterr().out)["columns"]
+
+
+def test_bounds_are_written_to_standard_output_by_its_name(people: Path) -> None:
+    """Into a file that the shell has made: it is empty, and no domain file; and nothing else is written into it."""
+    ledger, shown = str(people.with_suffix(".ledger")), people.with_suffix(".toml")
+    learn = ["domain", str(people), "--learn", "yearly age", "--epsilon", "2", "--ledger", ledger, "--budget", "9"]
+    with shown.open("w") as file:
+        words = [str(Path(sys.executable).with_name("gaugedp")), *learn, "--out", "/dev/stdout"]
+        done = subprocess.run(words, stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, "yearly age lies between" in done.stderr) == (0, True), done.stderr
+    assert '# sex = ["…", "…"]' in shown.read_text()
+    assert "yearly age" in tomllib.loads(shown.read_text())["columns"]
 
 
 def test_a_column_without_numbers_has_the_widest_bounds(people: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,6 +115,11 @@ def test_standard_output_by_its_name_holds_the_file_once(desk: Desk) -> None:
     )
     assert done.returncode == 0
     assert "# SEX = " in done.stderr
+    for path in ("/dev/stdout", "/dev/fd/1"):
+        with (desk.folder / "o.toml").open("w") as shown:
+            done = subprocess.run([*words, "domain", "people.csv", "--out", path], stdout=shown, check=False)
+        assert done.returncode == 0
+        assert (desk.folder / "o.toml").read_text() == desk.gaugedp("domain", "people.csv").out
     with (desk.folder / "shown").open("w") as shown:
         done = subprocess.run(
             [*words, "guarantee", "--epsilon", "1", "--svg", "/dev/stdout"], stdout=shown, check=False

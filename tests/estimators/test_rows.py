@@ -19,7 +19,7 @@ from sklearn.exceptions import DataConversionWarning
 from gaugedp.estimators import PCA, Lasso, LinearRegression, LinearSVC, LogisticRegression
 from gaugedp.estimators.labels import read_both
 from gaugedp.estimators.row_scaling import sums_of
-from gaugedp.estimators.rows import SUM_BITS, into_ball, read_bounds, read_table, read_target
+from gaugedp.estimators.rows import SUM_BITS, into_ball, read_array, read_bounds, read_table, read_target
 
 # -- bounds --------------------------------------------------------------------------------------------
 
@@ -289,6 +289,33 @@ def test_text_and_categories_are_refused_by_type() -> None:
         with pytest.raises(InvalidRequest, match="holds text"):
             read_table(table)
     assert read_table(frame.astype({"b": object}).astype(object)).tolist() == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_one_entry_decides_of_a_list_only_where_half_of_it_are_lists() -> None:
+    """Refused is a target of which more than half are lists; another form of one entry matters at the half alone."""
+    for n_rows in range(3, 9):
+        fates = []
+        for n_lists in range(n_rows + 1):
+            target = [[1.0, 2.0]] * n_lists + [1.0] * (n_rows - n_lists)
+            try:
+                read = read_target(target, n_rows)
+            except InvalidRequest:
+                fates.append(True)
+            else:
+                fates.append(False)
+                assert np.isnan(read).sum() == n_lists
+        assert fates == [2 * n_lists > n_rows for n_lists in range(n_rows + 1)]
+        assert fates[0] == fates[1] != fates[-1] == fates[-2]
+        assert {read_array([[1.0, 2.0]] * (n_rows - 1) + [odd]).shape for odd in (3.0, [1.0], "x")} == {(n_rows, 2)}
+
+
+def test_a_text_in_a_list_or_an_array_of_objects_is_missing() -> None:
+    """As the page advises: NumPy makes one text a type of text, which is refused."""
+    rows = [[1.0, 2.0], [3.0, "x"]]
+    for table in (rows, np.array(rows, dtype=object)):
+        assert np.isnan(read_array(table)).sum() == 1
+    with pytest.raises(InvalidRequest, match="The table holds text"):
+        read_array(np.array(rows))
 
 
 def test_a_list_of_lists_is_no_target() -> None:

@@ -2,9 +2,11 @@
 
 import datetime as dt
 import enum
+import math
 import uuid
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,11 @@ TEXTS: list[tuple[Any, str | None]] = [
     (dt.datetime(2020, 1, 2, 10, 0, 0, 120000, tzinfo=UTC), "2020-01-02 10:00:00.12+00:00"),
     (pd.Timestamp("2020-01-02 00:00:00.000000010"), "2020-01-02 00:00:00.00000001"),
     (np.datetime64("2020-01-02T03:00:00.000"), "2020-01-02 03:00:00"),
+    (np.datetime64("2020-01-02T03"), "2020-01-02 03:00:00"),
+    (np.datetime64("2020-01"), "2020-01-01"),
     (dt.timedelta(hours=1), "1:00:00"),
+    (pd.Timedelta(1500), "0:00:00.000001500"),
+    (pd.Timedelta(500), "0:00:00.000000500"),
     (pd.Period("2020-01", "M"), "2020-01"),
     (pd.Interval(0, 5), "(0, 5]"),
     (Sex.MALE, "m"),
@@ -69,7 +75,17 @@ TEXTS: list[tuple[Any, str | None]] = [
     (Decimal("2.00"), "2"),
     (Decimal("1.50"), "1.5"),
     (Decimal("1E+2"), "100"),
-    (Decimal("1.50E-10"), "1.5E-10"),
+    (Decimal("1.50E-10"), "0.00000000015"),
+    (1e-7, "0.0000001"),
+    (Decimal("1.50E-100"), "1.5E-100"),
+    (1e-100, "1E-100"),
+    (10**39, "1" + "0" * 39),
+    (10**40, "1E+40"),
+    (-(10**40) - 1, "-1" + "0" * 39 + "1"),
+    (1e16, "10000000000000000"),
+    (Decimal("1e-5000"), None),
+    (Decimal("Infinity"), "inf"),
+    (-math.inf, "-inf"),
     (Decimal("12345678901234567890123456789012345.10"), "12345678901234567890123456789012345.1"),
     (Decimal("NaN"), None),
     (Decimal("sNaN"), None),
@@ -92,6 +108,90 @@ TEXTS: list[tuple[Any, str | None]] = [
 @pytest.mark.parametrize(("value", "text"), TEXTS, ids=range(len(TEXTS)))
 def test_an_object_is_read_by_its_text(value: Any, text: str | None) -> None:
     assert text_of(value, {}) == text
+
+
+ALIKE: list[list[Any]] = [
+    [1e16, 10**16, Decimal("1e16"), Fraction(10**16), np.int64(10**16)],
+    [2.0**53, 2**53, Decimal(2**53)],
+    [2.0**60, 2**60, np.longdouble(2**60)],
+    [1e23, int(1e23), Decimal(int(1e23))],
+    [10**23, Decimal("1e23")],
+    [10**39, Decimal("1E+39"), Fraction(10**39)],
+    [10**45, Decimal("1e45"), Decimal("10e44"), Fraction(10**45)],
+    [10**400, Decimal("1e400"), Fraction(10**400)],
+    [1e-7, Decimal("1e-7"), Decimal("0.00000010"), np.float32(1e-7)],
+    [
+        0.1,
+        Decimal("0.1"),
+        Decimal("0.10"),
+        Decimal.from_float(0.1),
+        Fraction(1, 10),
+        np.float16(0.1),
+        np.longdouble(0.1),
+    ],
+    [1e-50, Decimal("1e-50"), Decimal("10e-51")],
+    [5e-324, Decimal.from_float(5e-324), Fraction(5e-324)],
+    [0, 0.0, -0.0, Decimal("-0.00"), Decimal("0E+5000"), np.float32(-0.0), 0j],
+    [dt.timedelta(1), pd.Timedelta(1, "D")],
+    [dt.timedelta(microseconds=1), pd.Timedelta(1000)],
+    [np.datetime64("2020-01-01T05"), np.datetime64("2020-01-01T05:00:00.000"), dt.datetime(2020, 1, 1, 5)],
+    [np.datetime64("2020"), np.datetime64("2020-01-01"), dt.date(2020, 1, 1)],
+    [dt.datetime(2020, 1, 1), pd.Timestamp("2020-01-01"), np.datetime64("2020-01-01T00")],
+]
+
+
+@pytest.mark.parametrize("values", ALIKE, ids=range(len(ALIKE)))
+def test_equal_values_of_different_types_are_one_person(values: list[Any]) -> None:
+    assert len({text_of(value, {}) for value in values} - {None}) == 1
+    frame = pd.DataFrame({"pid": pd.Series(values, dtype=object), "A": ["m"] * len(values)})
+    table = gd.Table.scan(frame, domain=gd.Domain.of(A=["m"]), unit=gd.PrivacyUnit("pid", max_rows=1))
+    assert table.totals([Aggregate(("A",))], b"")[0].tolist() == [1]
+
+
+def test_random_numbers_have_one_text_where_they_are_equal() -> None:
+    """Of numbers of all sizes: the float, its exact decimal and fraction; neighbouring integers stay apart."""
+    rng = np.random.default_rng(3)
+    for number in (rng.standard_normal(2000) * 10.0 ** rng.integers(-60, 60, 2000)).tolist():
+        alike = [number, Decimal(number), np.longdouble(number), Fraction(number), Decimal(repr(number))]
+        texts = [text_of(value, {}) for value in alike]
+        assert len(set(texts[:4])) == 1, number
+        assert float(texts[0] or "") == float(texts[4] or "") == number
+        whole = int(number * 10**40)
+        assert text_of(whole, {}) == text_of(Decimal(whole), {}) != text_of(whole + 1, {}), whole
+
+
+def test_a_small_decimal_is_in_its_category() -> None:
+    values = [Decimal("0.0000001"), Decimal("0.5"), 1e-7]
+    frame = pd.DataFrame({"A": pd.Series(values, dtype=object)})
+    table = gd.Table.scan(frame, domain=gd.Domain.of(A=["0.0000001", "0.5"]))
+    assert table.totals([Aggregate(("A",))], b"")[0].tolist() == [2, 1]
+
+
+def test_two_spellings_of_truth_are_read_from_one_column(tmp_path: Path) -> None:
+    """An attribute says yes and no, a lookup table true and false, or 1 and 0: each counts as typed booleans do."""
+    for words in (("true", "false"), ("1", "0"), ("TRUE", "FALSE"), ("yes", "no")):
+        (tmp_path / "look.csv").write_text(f"F,X,K\n{words[0]},5,a\n{words[1]},2,b\n")
+        (tmp_path / "d.toml").write_text(
+            '[attributes]\nF = ["yes", "no"]\nK = { look_up = "look.csv", on = "F" }\n'
+            '[columns]\nX = { look_up = "look.csv", on = "F", low = 0, high = 9, missing = "drop" }\n'
+        )
+        values = [True, np.bool_(True), False, None]
+        typed = pd.Series([True, True, False, None], dtype="boolean")
+        for column in (pd.Series(values, dtype=object), pd.Series(values, dtype=object).astype("category"), typed):
+            table = gd.Table.scan(pd.DataFrame({"F": column}), domain=gd.Domain.load(tmp_path / "d.toml"))
+            totals = table.totals([Aggregate(("F",)), Aggregate(("K",)), Aggregate((), "X")], b"")
+            assert [total.tolist() for total in totals] == [[2, 1], [2, 1], [-3]]
+
+
+def test_a_text_is_no_boolean_where_two_facts_spell_truth(tmp_path: Path) -> None:
+    (tmp_path / "look.csv").write_text("F,K\ntrue,a\nfalse,b\n")
+    (tmp_path / "d.toml").write_text(
+        '[attributes]\nF = ["yes", "no"]\nK = { look_up = "look.csv", on = "F", outside = "other" }\n'
+    )
+    frame = pd.DataFrame({"F": pd.Series(["yes", "no", True, "true"], dtype=object)})
+    table = gd.Table.scan(frame, domain=gd.Domain.load(tmp_path / "d.toml"))
+    assert table.totals([Aggregate(("F",))], b"")[0].tolist() == [2, 1]
+    assert table.totals([Aggregate(("K",))], b"")[0].tolist() == [2, 0, 2]
 
 
 def test_truth_is_written_as_the_domain_writes_it() -> None:

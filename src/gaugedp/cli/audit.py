@@ -55,7 +55,7 @@ def audit(
     """
     domain, unit = load(domain_path)
     guarantee = numbers(**options)
-    check_files({"domain file": domain_path}, report=(report or None, ".html"))
+    check_files({"domain file": domain_path}, report=(report, ".html"))
     planned = make_plan(query(domain, text), unit, **guarantee)
     mechanism = _named(planned, name)
     low, high = neighbours(mechanism)

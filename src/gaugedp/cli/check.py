@@ -25,9 +25,9 @@ def check(table: str, domain_path: str) -> None:
     click.echo(NOT_PRIVATE)
     for sentence in custody.lines.sentences() if custody.lines else ():
         click.echo(sentence)
-    rows = custody.table()
+    rows, counted = custody.table(), "1 row" if custody.n_rows == 1 else f"{custody.n_rows:,} rows"
     if rows:
-        show_table(rows, f"{custody.n_rows:,} rows", numbers=("rows", "share"))
+        show_table(rows, counted, numbers=("rows", "share"))
     else:
-        click.echo(f"{custody.n_rows:,} rows: every value has a cell, and lies within its bounds.")
+        click.echo(f"{counted}: every value has a cell, and lies within its bounds.")
     click.echo(WHY)

@@ -12,7 +12,7 @@ import click
 from gaugedp._names import in_quotes, written
 from gaugedp._validate import decimal
 from gaugedp.cli.fit import paid
-from gaugedp.cli.output import checked_key, hand_over, save, show_account, stored_before
+from gaugedp.cli.output import checked_key, hand_over, is_kept, save, show_account, stored_before
 from gaugedp.cli.shared import (
     Payment,
     budget_option,
@@ -83,7 +83,7 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
     """
     check_files({"table": table}, out=(out, ".toml"))
     domain_file = options["domain_path"]
-    if learn is not None and out is not None and Path(out).is_file():
+    if learn is not None and out is not None and is_kept(out):
         domain_file = out
     names = file_columns(table)
     if not header_confirmed and domain_file is None:
@@ -98,12 +98,12 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
     if out is None:
         click.echo(text, nl=False)
         return
-    if Path(out).is_file():
+    if is_kept(out):
         raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
     save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     said = f"Wrote {out}. Fill it in, and try it; then ask for your attributes in place of count:\n  {tried}"
-    click.echo(said, err=not Path(out).is_file())
+    click.echo(said, err=not is_kept(out))
 
 
 def _check_names(table: str, names: list[str]) -> None:
@@ -168,12 +168,13 @@ def learn_bounds(
     def show() -> None:
         if out is None:
             click.echo(filled, nl=False)
-        click.echo(f"{column} lies between {_number(ends[0])} and {_number(ends[1])}, with noise.", err=out is None)
+        is_file = out is not None and is_kept(out)
+        click.echo(f"{column} lies between {_number(ends[0])} and {_number(ends[1])}, with noise.", err=not is_file)
         if result["is_widest"]:
             click.echo("An end is the widest there is: the column has few numbers, or noise hides them.", err=True)
         if stored is not None:
             click.echo(stored_before("search for bounds", result["facts"]["account"]), err=True)
-        elif out is not None:
+        elif is_file:
             show_account(result["facts"]["account"], None)
 
     hand_over("domain file", [(lambda path: path.write_text(filled, encoding="utf-8"), out)], show)

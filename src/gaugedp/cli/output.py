@@ -127,6 +127,11 @@ def write_beside(path: Path, write: Callable[[Path], object]) -> None:
         click.echo(f"{path} was there before, and was written over.", err=True)
 
 
+def is_kept(path: str) -> bool:
+    """Return whether `path` is a file of its own, not a pipe, and not standard output that goes to a file."""
+    return _standard_stream(Path(path)) is None and Path(path).is_file()
+
+
 def _standard_stream(path: Path) -> BinaryIO | None:
     """Return standard output or error, where `path` is a name of it: a file behind it would be written twice."""
     place = os.path.abspath(path)

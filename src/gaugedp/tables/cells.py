@@ -19,7 +19,7 @@ from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories
 from gaugedp.calendars import Dates
 from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import SPELT, Column, Kind, Sql
-from gaugedp.tables.spelling import DECIMAL_NUMBER, category_numbers, truths
+from gaugedp.tables.spelling import DECIMAL_NUMBER, MARKS, category_numbers, truths
 from gaugedp.trees import finest_of
 
 TEXT_NUMBER = rf"[ \t\n\r\f]*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))[ \t\n\r\f]*"
@@ -149,7 +149,7 @@ def _as_read(column: Column, alias: str) -> ColumnExpression:
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
     """Return the code of a value: category k is `values` from `starts[k]` on, to where the next begins."""
     value = exp.column(alias)
-    if column.kind in SPELT - {Kind.BOOLEAN} and column.has_enums:
+    if column.kind in SPELT - {Kind.BOOLEAN} and column.has_enums and not column.has_marks:
         place = _enum(values, column, alias)
         if len(starts) == len(values):
             return place
@@ -165,6 +165,8 @@ def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: s
         places = dict(zip(values, codes, strict=True))
         if column.kind is Kind.BOOLEAN:
             places = {truth: places[text] for truth, text in truths(values).items()}
+        elif column.has_marks:
+            places = {MARKS[truth]: places[text] for truth, text in truths(values).items()} | places
         texts = sorted(places.items())
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
         return ColumnExpression({alias: text_of(column)}, _is_any(value, choices), _search_equal(value, choices))

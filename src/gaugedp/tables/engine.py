@@ -40,12 +40,16 @@ NUMBERS = frozenset({Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL})
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the engine describes it: its kind, its type in the engine's words, and whether texts can be enums."""
+    """A column as the engine describes it: its kind, its type in the engine's words, and whether texts can be enums.
+
+    Where `has_marks`, its texts may be `spelling.MARKS`, which stand for true and false.
+    """
 
     name: str
     kind: Kind
     type_name: str
     has_enums: bool = False
+    has_marks: bool = False
 
 
 @dataclass(frozen=True)

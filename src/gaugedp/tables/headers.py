@@ -7,10 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from gaugedp.errors import UnreadableTable
 
-_NUMBER = re.compile(
-    r"[+\-€$£]?\s*(\d[\d\s.,'_]*|\.\d+)([eE][+-]?\d+)?\s*[%€$£]?|[+-]?(inf|infinity|nan)", re.IGNORECASE
+_UNITS = (
+    "kg|mg|[µμu]g|ng|lbs?|oz|cm|mm|km|ft|ml|dl|cl|mmhg|bpm|kcal|kj|yrs|years|months|hrs|mins|°[cf]?|usd|eur|gbp|chf"
 )
-_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*|\d{1,2}:\d{2}(:\d{2})?.*|\d{4}-\d{2}")
+_DAY = r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*|\d{1,2}:\d{2}(:\d{2})?.*|\d{4}-\d{2}"
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_VALUES = {  # the whole field, in any case; the first that fits
+    "a date or time": rf"{_DAY}|\d{{1,2}}[-./]?({_MONTHS})[a-z]*[-./]?(\d{{2}}){{1,2}}",
+    "a number": r"[+\-−]?((?=[.,]*\d)[\d.,]+e[+\-−]?\d+|inf|infinity|nan)|(usd|eur|gbp|chf)\s\d[\d.,]*",
+    "a number with a unit": rf"\W*((\d[\d.,]*\s*({_UNITS})(/\w+)?\W*)+|\d+[.,]\d+[a-z])",
+    "a number before a word": r"\W*\d[\d.,]*\s.*[^\W\d_].*",
+    "a truth value": "true|false|yes|null|#?n/a",
+    "an address": r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+|[a-z]+://.*",
+    "an identifier": r"\W*[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\W*|([0-9a-f]{2,4}:){3}[0-9a-f:]+|\D*\d{10}.*",
+}
 _SEPARATORS = re.compile(r"[;,|\t]")
 _TEXTS = ("Save it as CSV UTF-8: one line of names, then one line for each row.", "Write the rows as CSV UTF-8.")
 _KINDS = {  # by the first bytes
@@ -47,10 +57,10 @@ def _doubts(name: str, counts: Counter[str]) -> Iterator[str]:
         yield "no name"
     elif counts[name.casefold()] > 1:
         yield "a repeated name"
-    if _DATE.fullmatch(name):
-        yield "a date or time"
-    elif _NUMBER.fullmatch(name):
-        yield "a number"
+    if value := next((kind for kind, form in _VALUES.items() if re.fullmatch(form, name, re.IGNORECASE)), ""):
+        yield value
+    elif not name.isidentifier() and any(map(str.isdigit, name)) and not any(map(str.isalpha, name)):
+        yield "a number"  # also of a telephone
     if _SEPARATORS.search(name):
         yield "a separator in a name"
     if any(unicodedata.category(letter)[0] == "C" or letter in "\u2028\u2029" for letter in name):

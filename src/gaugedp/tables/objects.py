@@ -10,19 +10,25 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Context, Decimal
 from enum import Enum
-from numbers import Complex, Integral, Real
+from numbers import Complex, Rational, Real
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 
 _TRAILING_ZEROS = re.compile(r"([.][0-9]*?)0+(?![0-9])")  # of the fraction of a second
+_PLAIN = 40  # places before or after the point that are written out: more than DuckDB's widest decimal has
+_EXPONENT_FROM = 10**_PLAIN
+_LONGEST = 4000  # places of a number that has a text: Python writes no integers of more than 4,300
+_DATE_UNITS, _COARSE_UNITS = "YMWD", "hm"  # NumPy's units of dates, and of times that it writes without seconds
 
 
 def text_of(value: object, truths: Mapping[str, str]) -> str | None:
     """Return the text of an object, as a file would hold it; None for what has none, and for too long a number.
 
-    It cannot fail, and depends on the value alone: the address of an object would make a person of every row. `truths`
-    are the texts for "true" and "false", where they are others.
+    It cannot fail, and depends on the value alone: the address of an object would make a person of every row. Equal
+    numbers have one text, whatever their types. A date and a datetime at midnight have two, as in columns of their
+    types. `truths` are the texts for "true" and "false", where they are others.
     """
     try:
         return _text(value, truths)
@@ -39,9 +45,9 @@ def _text(value: object, truths: Mapping[str, str]) -> str | None:
         case bool() | np.bool_():
             truth = str(bool(value)).lower()
             return truths.get(truth, truth)
-        case date() | time() | np.datetime64():
+        case date() | time() | timedelta() | np.datetime64():
             return _time_text(value)
-        case timedelta() | UUID():
+        case UUID():
             return str(value)
         case np.timedelta64():
             return None
@@ -52,37 +58,64 @@ def _text(value: object, truths: Mapping[str, str]) -> str | None:
 
 def _number_text(value: Complex | Decimal) -> str | None:
     match value:
-        case Integral():
-            return str(int(value))
+        case Rational() if value.denominator == 1:
+            return _integer_text(int(value.numerator))
+        case np.floating():
+            return _numpy_text(value)
         case Decimal() if value.is_finite():
-            return _decimal_text(value)
-        case np.floating():  # a short float is the number that it prints as
-            return _float_text(float(str(value)))
+            return _float_text(float(value)) if float(value) == value else _decimal_text(value)
         case Real() | Decimal():
             return _float_text(float(value))
-    return _float_text(float(value.real)) if value.imag == 0 else None
+    return _text(value.real, {}) if value.imag == 0 else None
 
 
-def _decimal_text(number: Decimal) -> str:
-    """Return the digits without zeros at the end of a fraction: 1.0 and 1.00 are one number."""
-    if number == number.to_integral_value() and number.adjusted() < sys.float_info.max_10_exp:
-        return str(int(number))
-    return str(number.normalize(Context(prec=len(number.as_tuple().digits))))
+def _numpy_text(value: np.floating[Any]) -> str | None:
+    """Return the text of a short float as of the number that it prints as, and of a long one with its own digits."""
+    number = float(str(value)) if value.itemsize < np.dtype(float).itemsize else float(value)
+    is_long = number != value and value.itemsize > np.dtype(float).itemsize and np.isfinite(value)
+    return _decimal_text(Decimal(str(value))) if is_long else _float_text(number)
+
+
+def _integer_text(number: int) -> str | None:
+    return str(number) if abs(number) < _EXPONENT_FROM else _decimal_text(Decimal(number))
 
 
 def _float_text(number: float) -> str | None:
-    """Return whole numbers without a point, so that they match the category of that number; None for NaN."""
-    if math.isnan(number):
+    """Return the exact digits of an integer, else the shortest that read as the number; None for NaN."""
+    if number.is_integer():
+        return _integer_text(int(number))
+    text = repr(number)
+    return None if math.isnan(number) else _decimal_text(Decimal(text)) if "e" in text else text
+
+
+def _decimal_text(number: Decimal) -> str | None:
+    """Return the digits without zeros at the end, with an exponent beyond `_PLAIN` places; None beyond `_LONGEST`."""
+    if number == 0:
+        return "0"
+    if abs(number.adjusted()) >= _LONGEST:
         return None
-    return str(int(number)) if abs(number) < 2**53 and number.is_integer() else repr(number)
+    short = number.normalize(Context(prec=len(number.as_tuple().digits)))
+    return format(short, "f") if abs(short.adjusted()) < _PLAIN else str(short)
 
 
-def _time_text(value: date | time | np.datetime64) -> str | None:
-    """Return a date or a time as engines write it; None for what is no time."""
+def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
+    """Return a date or a time as engines write it, and a duration as Python does; None for what is no time."""
     if value != value:  # noqa: PLR0124  # NaT
         return None
+    if isinstance(value, timedelta):
+        return _duration_text(value)
+    if isinstance(value, np.datetime64):
+        unit = np.datetime_data(value.dtype)[0]
+        value = value.astype("M8[D]" if unit in _DATE_UNITS else "M8[s]" if unit in _COARSE_UNITS else value.dtype)
     text = value.isoformat(" ") if isinstance(value, datetime) else str(value).replace("T", " ")
     return _TRAILING_ZEROS.sub(lambda found: found[1].rstrip("."), text)
+
+
+def _duration_text(value: timedelta) -> str:
+    """Return the text of Python's duration; nanoseconds, which pandas has, follow its microseconds."""
+    text = str(timedelta(value.days, value.seconds, value.microseconds))
+    nanoseconds = getattr(value, "nanoseconds", 0)
+    return f"{text if value.microseconds else text + '.000000'}{nanoseconds:03}" if nanoseconds else text
 
 
 def _pandas_text(value: object) -> str | None:

@@ -21,6 +21,7 @@ _FORMS = {  # as every engine writes them
 _WORDS = [(write(yes), write(no)) for yes, no in (("true", "false"), ("yes", "no"))
           for write in (str.lower, str.title, str.upper)]  # fmt: skip
 _DIGITS = ("1", "0")
+MARKS = {"true": "\x1ftrue", "false": "\x1ffalse"}  # for Python's booleans, where facts spell them differently
 EXAMPLES = {
     Kind.BOOLEAN: '"true" and "false", "yes" and "no", or "1" and "0"',
     Kind.UUID: '"0f8fad5b-d9cb-469f-a165-70867728950e"',

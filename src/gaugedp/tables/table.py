@@ -16,7 +16,7 @@ from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, fi
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import NUMBERS, SPELT, Column, Engine, Kind
 from gaugedp.tables.frames import library
-from gaugedp.tables.spelling import EXAMPLES, can_match, truths
+from gaugedp.tables.spelling import EXAMPLES, MARKS, can_match, truths
 from gaugedp.trees import finest_of
 
 if TYPE_CHECKING:
@@ -270,8 +270,12 @@ def _check_total(total: Aggregate, domain: Domain) -> None:
 
 
 def _spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict[str, dict[str, str]]:
-    """Return how the categories of each column write true and false, where they do."""
-    return {name: words for name, fact in facts if (words := truths(categories_of(fact)))}
+    """Return how the categories of each column write true and false, where they do; `MARKS` where two disagree."""
+    spelt: dict[str, dict[str, str]] = {}
+    for name, fact in facts:
+        if words := truths(categories_of(fact)):
+            spelt[name] = words if spelt.get(name, words) == words else MARKS
+    return spelt
 
 
 def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:

@@ -34,6 +34,7 @@ from gaugedp.tables.refusals import (
     unreadable,
     unusable,
 )
+from gaugedp.tables.spelling import MARKS
 
 if TYPE_CHECKING:
     import duckdb
@@ -225,7 +226,7 @@ def _open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[
     with own_database() as connection:
         for name in needed:
             types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
-            columns |= _columns(types)
+            columns[name] = replace(_columns(types)[name], has_marks=truths.get(name) == MARKS)
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
         rows = _or_refuse(lambda: frames.selected(frame, needed, truths), unfinished(), failures)
