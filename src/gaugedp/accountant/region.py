@@ -47,7 +47,7 @@ class Region:
         """Return a δ ≥ max p − e^ε·q over the region, to nine digits, at most `most`."""
         if self.largest <= epsilon:
             return 0.0
-        if most < LEAST_SURE:
+        if most < LEAST_SURE or not len(self.orders):
             return most
         near = min(epsilon, _MOST)  # δ falls in ε
         return min(most, max(float(self._fine_edge(lambda _: near).ceilings(near).max()), LEAST_SURE))
@@ -55,7 +55,7 @@ class Region:
     def epsilon(self, delta: float, most: float) -> float:
         """Return an ε such that p − e^ε·q ≤ `delta` in the region, to nine digits, at most `most`."""
         most = min(most, self.largest)
-        if delta < LEAST_SURE:
+        if delta < LEAST_SURE or not len(self.orders):
             return most
 
         def least(edge: "_Edge") -> float:
