@@ -15,6 +15,7 @@ from gaugedp.errors import InvalidRequest
 NUMERIC, TIMES = "biuf", "mM"  # NumPy's kinds of numbers, and of durations and dates
 _NUMBERS = Real | Decimal | str | bytes | np.bool_
 _WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them beside a text
+_NUMBER = re.compile(r"(?i)u?int\d+|float\d*|halffloat|double|bool(ean)?")  # names of types
 _TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary.*")  # names of types
 _DEPTH = 2  # a list of matrices has cells so far below its entries
 
@@ -125,8 +126,18 @@ def kind_of(column: Any) -> str:
 
 def is_text(column: Any) -> bool:
     """Return True if an array or column holds text or categories, judging by its type alone."""
-    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    dtype = _type_of(column)
     return getattr(dtype, "kind", "") in ("U", "S") or bool(_TEXT.fullmatch(str(dtype)))
+
+
+def is_number(column: Any) -> bool:
+    """Return True if an array or column holds numbers, judging by its type alone."""
+    dtype = _type_of(column)
+    return str(getattr(dtype, "kind", "O")) in NUMERIC or bool(_NUMBER.fullmatch(str(dtype)))
+
+
+def _type_of(column: Any) -> Any:
+    return getattr(column, "dtype", getattr(column, "type", None))
 
 
 def _text(what: str) -> InvalidRequest:

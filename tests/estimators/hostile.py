@@ -110,7 +110,11 @@ NOT_BUILT = (
 
 
 def built(make: Callable[[Any], Any], entries: list) -> Any:
-    """The table, or None where its library does not build it, or gives it a type that is refused as such."""
+    """The table, or None where its library does not build it, or gives it a type that is refused as such.
+
+    The type of a column is what its caller declared, so that a refusal by it says nothing of a row. Here it follows
+    from a cell, as the tables of a test declare none. Lists and columns of objects are never left out.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

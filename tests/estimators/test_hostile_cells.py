@@ -160,7 +160,18 @@ def loses_others(name: str, cell: object) -> bool:
     return complex_first or (name in ("Polars", "Arrow", "Arrow, dictionaries") and not isinstance(cell, float | str))
 
 
-@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_text_are_refused_and_no_lists_or_objects() -> None:
+    refused = {name for name, make in TABLES.items() if built(make, NUMBERS) is None}
+    assert refused == {"pandas, texts", "pandas, categories", "Arrow, dictionaries"}
+    for name in refused:
+        with pytest.raises(InvalidRequest, match="holds text"):
+            read_table(TABLES[name](NUMBERS))
+    texts = with_cell(NUMBERS, 0, 0, "a")
+    for table in (texts, np.array(texts, dtype=object), pandas.DataFrame(texts)):
+        assert np.argwhere(read_table(table) != np.array(NUMBERS)).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("name", [name for name, make in TABLES.items() if built(make, NUMBERS) is not None])
 def test_a_cell_changes_no_other(name: str) -> None:
     expected, compared = np.array(NUMBERS), 0
     assert read_table(TABLES[name](NUMBERS)).tolist() == NUMBERS

@@ -1,14 +1,19 @@
 """Labels that are none of the classes: they pull nowhere, or with `strict_labels` the fit is refused before paying."""
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 
 import gaugedp as gd
+from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import GaussianNB, LinearSVC, LogisticRegression, PrivateSearchCV
+from gaugedp.estimators.labels import codes_of, read_both
 from tests.estimators.kit import check_refused
 
 PUBLIC = {"epsilon": 1.0, "delta": 1e-6, "bounds": (-1, 1), "random_state": 1}
@@ -43,3 +48,25 @@ def test_strict_labels_change_nothing_else(name: str) -> None:
     ledger = gd.Ledger.in_memory(gd.ApproxDP(5, 1e-4))
     plain.set_params(ledger=ledger).fit(rows, np.array(["a", "c"] * 20))
     assert len(ledger.entries()) > 1
+
+
+@pytest.mark.parametrize(
+    "make", [np.array, pandas.Series, polars.Series, pyarrow.array, lambda y: pyarrow.chunked_array([y])]
+)
+def test_number_labels_of_any_library_need_a_class_that_is_a_number(make) -> None:
+    for numbers in ([0, 1, 1], [0.0, 1.0, 1.0], [False, True, True]):
+        with pytest.raises(InvalidRequest, match="The labels are numbers, and no class is one"):
+            read_both(make(numbers), 3, ["no", "yes"], strict=False)
+        assert read_both(make(numbers), 3, ["0", "1"], strict=False)[1].tolist() == ["0", "1"]
+    labels, classes = read_both(make(["1", "0", "x"]), 3, [0, 1], strict=False)  # a text may write a number
+    assert codes_of(labels, classes).tolist() == [1, 0, -1]
+
+
+def test_no_single_label_decides_that_labels_are_numbers() -> None:
+    for labels in (
+        [0, 1, "yes"],
+        [0, 1, 1],
+        np.array([0, 1, "yes"], dtype=object),
+        pandas.Series([0, 1, 1], dtype=object),
+    ):
+        assert len(read_both(labels, 3, ["no", "yes"], strict=False)[0]) == 3

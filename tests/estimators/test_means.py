@@ -138,6 +138,16 @@ def test_pure_guarantees_are_kept_too() -> None:
     assert sorted(model.support_) == SUPPORT.tolist()
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("epsilon", [1e6, 4e7, 1e9])
+def test_shrinkage_ends_where_noise_does(neighbours: str, scale: float, epsilon: float) -> None:
+    """Noise of 10⁻²⁰ of a value, and none at all: mean_ does not fall to 0."""
+    bounds = (-4 * scale, 4 * scale)
+    model = SparseMean(S, epsilon, bounds=bounds, neighbours=neighbours, random_state=1).fit(ROWS * scale)
+    assert model.mean_[model.support_] == pytest.approx(model.values_, rel=1e-6)
+
+
 def test_the_middle_of_the_bounds_may_be_anywhere() -> None:
     model = SparseMean(S, 30.0, 1e-6, bounds=(-3, 5), random_state=1).fit(ROWS)
     assert sorted(model.support_) == SUPPORT.tolist()

@@ -91,6 +91,23 @@ def test_an_older_copy_is_refused_by_who_paid_since(tmp_path: Path) -> None:
         ask(ledger)
 
 
+@pytest.mark.parametrize("how", ["by a signed one", "by another object, and read since"])
+def test_an_older_copy_is_refused_by_all_that_one_opening_made(tmp_path: Path, how: str) -> None:
+    """Who pays through `signed`, once for each release, has seen what each of these objects wrote."""
+    path = tmp_path / "people.ledger"
+    ledger = filled(path)
+    path.with_name("people.ledger.old").write_bytes(path.read_bytes())
+    if how == "by a signed one":
+        paid(ledger.signed(by="ann"), 0.5, "later")
+    else:
+        paid(Ledger.open(path), 0.5, "later")
+        assert ledger.spent
+    by_another_process(path, "an older copy")
+    for ask_it in (ask, lambda one: ask(one.signed(by="ann")), lambda one: ask(one.signed(by="bob"))):
+        with pytest.raises(LedgerRefused, match="altered by other hands"):
+            ask_it(ledger)
+
+
 def test_other_objects_and_a_copy_of_the_same_entries_go_on(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
     first, second = filled(path), Ledger.open(path)

@@ -35,6 +35,21 @@ def powers(law: tuple[Fraction, ...], times: int) -> np.ndarray:
 # -- one of several mechanisms -----------------------------------------------------------------------------------------
 
 
+def test_mixtures_on_one_lattice_are_summed_over_a_period() -> None:
+    """A response of 0.2 or of 0.1: the sums are whole tenths, of which every one has a probability."""
+    whole = 300 * G.Mixture([0.25, 0.75], [G.PureDP(0.2), G.PureDP(0.1)])
+    chances, one = np.ones(1), np.zeros(5)
+    for places, weight, loss in (((0, 4), 0.25, 0.2), ((1, 3), 0.75, 0.1)):
+        one[list(places)] = weight / (1 + math.exp(loss)), weight / (1 + math.exp(-loss))
+    for _ in range(300):
+        chances = np.convolve(chances, one)
+    losses = (np.arange(len(chances)) - 600) / 10
+    for epsilon in (0.05, 2.0, 7.25):
+        exact, delta = float(np.maximum(-np.expm1(epsilon - losses), 0.0) @ chances), whole.delta(epsilon, "tight")
+        assert exact * (1 - 1e-12) <= delta <= exact * (1 + 1e-10)
+        assert exact * (1 - 1e-10) <= delta.low <= exact * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_a_published_draw_shows_the_mean_and_a_hidden_one_no_more(seed: int, times: int) -> None:

@@ -8,6 +8,7 @@ was released alone has √k times the error of `count`, as every cell has noise 
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,24 +30,24 @@ Generator = np.random.Generator
 Errors = tuple[np.ndarray, np.ndarray]  # absolute errors of both ways, a draw each
 
 
-def answers(text: str, rows: gd.Table, **asked: float) -> np.ndarray:
-    """Return the answers of DRAWS releases, shape (DRAWS, n): of one, and of the same numbers with other noise."""
+def answers(text: str, rows: gd.Table, draws: int = DRAWS, **asked: float) -> np.ndarray:
+    """Return the answers of several releases, shape (draws, n): of one, and of the same numbers with other noise."""
     query, ledger = gd.query(rows.domain, text), gd.Ledger.in_memory(gd.ApproxDP(10, 0.1), unit=rows.unit)
     plan = gd.plan(query, rows.unit, **asked)
     release = gd.release(query, rows, ledger=ledger, planned=plan)
     exact = np.concatenate([part.evaluate(rows, b"0" * 16) for part in query.parts])
-    noisy = (plan.mechanism.prepare(research_rng(key))(exact) for key in range(DRAWS))
+    noisy = (plan.mechanism.prepare(research_rng(key))(exact) for key in range(draws))
     return np.array([replace(release, numbers=numbers).raw for numbers in noisy])
 
 
-def of_query(text: str, rows: gd.Table, truth: float, **asked: float) -> np.ndarray:
+def of_query(text: str, rows: gd.Table, truth: float, draws: int = DRAWS, **asked: float) -> np.ndarray:
     """Return absolute errors of the one answer."""
-    return np.abs(answers(text, rows, **asked)[:, 0] - truth)
+    return np.abs(answers(text, rows, draws, **asked)[:, 0] - truth)
 
 
-def of_model(build: Callable[[int], float], truth: float) -> np.ndarray:
-    """Return absolute errors of a number of a fitted model, by seed."""
-    return np.array([abs(build(seed) - truth) for seed in range(DRAWS)])
+def of_model(build: Callable[[int], Any], truth: Any, draws: int = DRAWS) -> np.ndarray:
+    """Return absolute errors of a number of a fitted model by seed, or mean ones of several numbers."""
+    return np.array([np.mean(np.abs(build(seed) - truth)) for seed in range(draws)])
 
 
 def drawn(rng: Generator) -> tuple[pd.DataFrame, dict[str, object]]:
@@ -59,7 +60,7 @@ def drawn(rng: Generator) -> tuple[pd.DataFrame, dict[str, object]]:
     return frame, facts
 
 
-def means(rng: Generator, neighbours: str) -> Errors:
+def means(rng: Generator, neighbours: str, draws: int) -> Errors:
     """`estimators.Mean` and `mean(V)`."""
     frame, facts = drawn(rng)
     table, truth = scanned(frame, facts, neighbours), float(frame["V"].mean())
@@ -70,7 +71,7 @@ def means(rng: Generator, neighbours: str) -> Errors:
         model = estimators.Mean(epsilon, bounds=(0, 100), neighbours=neighbours, random_state=seed)
         return float(model.fit(rows).mean_[0])
 
-    return of_model(mean, truth), of_query("mean(V)", table, truth, epsilon=epsilon)
+    return of_model(mean, truth, draws), of_query("mean(V)", table, truth, draws, epsilon=epsilon)
 
 
 def scanned(frame: pd.DataFrame, facts: dict[str, object], neighbours: str = "add_remove") -> gd.Table:
@@ -105,8 +106,8 @@ def boxes(rng: Generator) -> Errors:
     ways = ({"bounds": (-1, 1)}, {"row_norm": 1.0, "norm": np.inf})
     truths = (np.clip(rows, -1, 1), rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1))
     return tuple(  # type: ignore[return-value]
-        of_model(lambda seed, way=way: float(estimators.Mean(**asked, **way, random_state=seed).fit(rows).mean_[0]),
-                 float(truth[:, 0].mean()))
+        of_model(lambda seed, way=way: estimators.Mean(**asked, **way, random_state=seed).fit(rows).mean_,
+                 truth.mean(axis=0), DRAWS // 2)
         for way, truth in zip(ways, truths, strict=True)
     )  # fmt: skip
 
@@ -183,15 +184,15 @@ _PUBLIC = "the query has no use for the number of rows, which is public where ro
 
 
 @pytest.mark.parametrize(
-    "neighbours",
+    ("neighbours", "draws"),
     [
-        pytest.param("add_remove", marks=pytest.mark.xfail(strict=True, reason=_TENTH)),
-        pytest.param("replace", marks=pytest.mark.xfail(strict=True, reason=_PUBLIC)),
+        pytest.param("add_remove", 100, marks=pytest.mark.xfail(strict=True, reason=_TENTH)),
+        pytest.param("replace", 400, marks=pytest.mark.xfail(strict=True, reason=_PUBLIC)),
     ],
 )
-def test_means_by_the_estimator_and_by_the_query(neighbours: str) -> None:
-    """Fixed rows and seeds: 3.5 and 0.64 times the error of the query."""
-    assert beyond(means(np.random.default_rng(45), neighbours)) < 0
+def test_means_by_the_estimator_and_by_the_query(neighbours: str, draws: int) -> None:
+    """Fixed rows and seeds: 3.5 and 0.64 times the error of the query, with so many draws that it is certain."""
+    assert beyond(means(np.random.default_rng(45), neighbours, draws)) < 0
 
 
 def test_an_error_twice_as_large_is_found() -> None:

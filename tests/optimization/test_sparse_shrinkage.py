@@ -47,3 +47,11 @@ def test_it_is_odd_and_within_the_numbers() -> None:
         assert np.array_equal(posterior_means(-np.array(scores)), -means)
     assert posterior_means(np.array([0.3])).tolist() == [0.3]
     assert posterior_means(np.array([1e8, -1e8, 1e8])) == pytest.approx([1e8, -1e8, 1e8], rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e11, 1e12, 1e15, 1e70, 1e200, np.inf])
+def test_numbers_without_noise_stay_as_they_are(size: float) -> None:
+    """However small the noise is, and next to numbers that are noise alone."""
+    means = posterior_means(np.array([size, -0.3 * size, 0.001]))
+    assert means[:2] == pytest.approx([size, -0.3 * size], rel=1e-9)
+    assert abs(means[2]) < 0.01

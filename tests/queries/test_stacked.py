@@ -131,7 +131,7 @@ def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.Priva
     assert same.to_json() == answer.to_json()
     answer.save_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert "each dark bar contains its true answer" in page
+    assert "each contains its true answer" in page
     assert "the number of rows by which its rank is off" in page
     assert len(answer.to_frame()) == 9
     json.dumps(gd.plan(QUERY, unit, epsilon=1.0).to_dict())

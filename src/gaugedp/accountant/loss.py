@@ -58,6 +58,15 @@ class Lattice(NamedTuple):
     times: int
 
 
+def common_span(spans: Iterable[Fraction]) -> Fraction:
+    """Return the largest number of which all `spans` are multiples."""
+    return reduce(_common_divisor, spans, Fraction(0))
+
+
+def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
+    return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
+
+
 class PrivacyLoss(ABC):
     """Independent privacy losses of one kind: one row of parameters each, and how often it occurs.
 
@@ -121,6 +130,10 @@ class PrivacyLoss(ABC):
 
     def shifts(self) -> list[tuple[float, int]]:
         """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
+        return []
+
+    def sampled_normals(self) -> list[tuple[float, float, int]]:
+        """Return (q, σ, count) where losses are log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²)."""
         return []
 
     def plain_sum(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from gaugedp.accountant.atoms import explicit_distribution
+from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import (
     Bracket,
     Contour,
@@ -59,7 +60,7 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     closed = total.exact_epsilon(delta)
     if closed is not None:
         return Certified(closed, max(0.0, closed * (1 - 1e-11) - 1e-12))
-    exact = explicit_distribution(total) or residues(total)
+    exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
@@ -107,7 +108,7 @@ def tight_delta(
     closed = total.exact_delta(epsilon)
     if closed is not None:
         return Certified(closed, closed * (1 - 1e-6))
-    exact = explicit_distribution(total) or residues(total)
+    exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
     order = saddle(total, epsilon) if order is None else order

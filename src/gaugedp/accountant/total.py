@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from gaugedp._validate import decimal
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, gaussian_line, gaussian_moment
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, common_span, gaussian_line, gaussian_moment
 from gaugedp.accountant.part import Part
 from gaugedp.accountant.rounding import up_decimal
 
@@ -149,10 +149,7 @@ class Total:
         lattices = _joined(family.lattices() for family in self.families)
         if not lattices:
             return None
-        span = lattices[0].span
-        for lattice in lattices[1:]:
-            top = math.gcd(span.numerator * lattice.span.denominator, lattice.span.numerator * span.denominator)
-            span = Fraction(top, span.denominator * lattice.span.denominator)
+        span = common_span(lattice.span for lattice in lattices)
         offset = sum((lattice.times * lattice.offset for lattice in lattices), Fraction(0))
         return None if span < _FINEST else (float(offset % span), float(span))
 

@@ -27,7 +27,8 @@ from gaugedp.queries.base import Query
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FOLDED = ("query", "cell", "guarantee", "by", "purpose", "examples", "words", "seen")  # a narrow screen breaks them
-_UNLIMITED = 10**6  # columns of a screen
+_GAP = 2  # spaces between columns
+_LINES = 25  # of a screen: with them, rich takes the width that it is given on every terminal
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
 _DELTA = 1e-6  # at which ρ and μ are read as ε
 
@@ -263,7 +264,6 @@ def show_table(
     """Print rows as an aligned table on standard output, at most so many; `numbers` names texts that are numbers."""
     from rich.cells import cell_len
     from rich.console import Console
-    from rich.measure import Measurement
     from rich.table import Table
 
     click.echo(title)
@@ -271,16 +271,17 @@ def show_table(
     numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
     numeric.update(numbers)
     lines = [[cell(value) for value in row.values()] for row in rows[:most]]
+    needed = 0
     for name, *texts in zip(rows[0] if rows else (), *lines, strict=True):
         justify: Literal["left", "right"] = "right" if name in numeric else "left"
-        least = None if name in _FOLDED else max(map(cell_len, (name, *texts)))
+        least = cell_len(name) if name in _FOLDED else max(map(cell_len, (name, *texts)))
         table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold", min_width=least)
+        needed += least + _GAP
     for line in lines:
         table.add_row(*line)
-    width = None if sys.stdout.isatty() else 200
-    console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
-    needed = Measurement.get(console, console.options.update(width=_UNLIMITED), table).minimum
-    console.width = max(console.width, needed)  # rich would cut what is wider, without a word
+    width = Console(file=sys.stdout).width if sys.stdout.isatty() else 200
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, height=_LINES)
+    console.width = max(width, needed)  # rich would cut what is wider, without a word
     console.print(table)
     if most is not None and len(rows) > most:
         click.echo(f"... and {len(rows) - most:,} more: write them with --out")

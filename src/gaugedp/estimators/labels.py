@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from gaugedp._cells import NUMERIC, as_they_are, cells_of, is_nested, kind_of, number, numbers, row_of, shape_of_most
+from gaugedp._cells import (
+    NUMERIC,
+    as_they_are,
+    cells_of,
+    is_nested,
+    is_number,
+    kind_of,
+    number,
+    numbers,
+    row_of,
+    shape_of_most,
+)
 from gaugedp.errors import InvalidRequest
 
 
@@ -109,10 +120,9 @@ def check_kind(y: Any, classes: np.ndarray) -> None:
     They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text,
     lists and objects are not refused: a text may write a number (`codes_of`), and no one entry must decide.
     """
-    kind = kind_of(y)
-    if kind in "cmMV":
+    if kind_of(y) in "cmMV":
         raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
-    if kind in NUMERIC and not any(math.isfinite(number(_key(label))) for label in classes.tolist()):
+    if is_number(y) and not any(math.isfinite(number(_key(label))) for label in classes.tolist()):
         raise InvalidRequest(
             "The labels are numbers, and no class is one.",
             "Give the classes as the labels write them. Where cross_val_predict or VotingClassifier fits, which number "

@@ -178,7 +178,7 @@ class SparseMean(PrivateEstimator):
         self.mechanism_, self.solver_ = mechanism, self.noise
         self.values_ = np.clip(self._sums * self._unit / n_rows, low, high)
         self.mean_ = np.zeros(shape[1])
-        noise_std = max(mechanism.value_std * self._unit / n_rows, 2.0**-300)
+        noise_std = max(mechanism.value_std, 2.0**-300) * self._unit / n_rows
         self.mean_[self.support_] = noise_std * posterior_means(self.values_ / noise_std)
         if self.neighbours != "replace":
             return

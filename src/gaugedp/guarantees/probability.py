@@ -7,8 +7,9 @@ from gaugedp.guarantees.base import Guarantee, check_delta
 def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
     """Return (low, high) such that low ≤ P(E) ≤ high for every event E with Q(E) = `q`, for neighbouring tables.
 
-    P and Q are the laws of what was released, in either order, and `q` is in [0, 1]. The ends are rounded outwards. For
-    Rényi bounds nothing is lost: some P, Q and E keep the bounds and attain them (docs/theory/renyi_region.md).
+    P and Q are the laws of what was released, in either order, and `q` is in [0, 1]. The ends are rounded outwards.
+    For a `RenyiDP` some P, Q and E satisfy the bounds and attain the ends up to rounding
+    (docs/theory/renyi_region.md). Other guarantees may be known by less than what they satisfy.
     """
     check_delta(q)
     q = float(q)

@@ -10,16 +10,16 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import one_of, positive, whole
-from gaugedp.accountant.loss import Pair, PrivacyLoss
+from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
-from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss, MovedGaussianPrivacyLoss
-from gaugedp.guarantees.losses.mixed import MixedPrivacyLoss
+from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
@@ -131,17 +131,10 @@ class SubsampledGaussian(Guarantee):
             return Pair(GaussianPrivacyLoss, (self._whole.mu,))
         if self._is_faint and removed:
             mistaken = max(2 * float(scipy.special.ndtr(-0.5 / self.noise_multiplier)), math.ulp(0.0))
-            return Pair(MixedPrivacyLoss, (self._labelled, False), Fraction(up(mistaken)))
+            return Pair(FaintPrivacyLoss, (self.rate, self.noise_multiplier), Fraction(up(mistaken)))
         if self._is_faint:
             return Pair(FinitePrivacyLoss, (Atoms((up(-math.log1p(-self.rate)),), (1.0,)),))
         return Pair(SubsampledPrivacyLoss, self._row(removed))
-
-    @property
-    def _labelled(self) -> tuple[tuple[float, type[PrivacyLoss], tuple[Any, ...]], ...]:
-        """The loss log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²): who is in the sample is seen."""
-        absent = (Atoms((math.log1p(-self.rate),), (1.0,)),)
-        present = (1 / self.noise_multiplier, math.log(self.rate))
-        return (1 - self.rate, FinitePrivacyLoss, absent), (self.rate, MovedGaussianPrivacyLoss, present)
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""

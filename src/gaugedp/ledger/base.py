@@ -42,9 +42,9 @@ class Ledger:
     is_new = False
     _repr_html_ = drawn_by("ledger")
 
-    def __init__(self, store: Store, signature: Signature = NOBODY, seen: Seen | None = None) -> None:
+    def __init__(self, store: Store, signature: Signature = NOBODY, chain: "_Chain | None" = None) -> None:
         self._store, self._signature = store, signature
-        self._seen = self._run(LedgerTransaction.first, write=False) if seen is None else seen
+        self._chain = _Chain(self._run(LedgerTransaction.first, write=False)) if chain is None else chain
         self._total = Budget(self._read(LedgerTransaction.header).budget)
 
     @classmethod
@@ -89,7 +89,7 @@ class Ledger:
         Both are public, one line of at most 200 letters, and hashed with the entry. They change no cost: a key
         returns what it paid for, whoever asks. What is settled or resumed keeps the signature of its payment.
         """
-        ledger = Ledger(self._store, Signature.checked(by, purpose), self._seen)
+        ledger = Ledger(self._store, Signature.checked(by, purpose), self._chain)
         ledger.is_new = self.is_new
         return ledger
 
@@ -218,8 +218,8 @@ class Ledger:
         """
 
         def verified(ledger: LedgerTransaction) -> Report:
-            ledger.check_same(self._seen)
-            return verify(ledger.transaction, tip, self._seen.tip)
+            ledger.check_same(self._chain.seen)
+            return verify(ledger.transaction, tip, self._chain.seen.tip)
 
         return self._run(verified, write=False)
 
@@ -254,13 +254,19 @@ class Ledger:
         return first is not None and first.event.request == opening.request
 
     def _read(self, act: Callable[[LedgerTransaction], T]) -> T:
-        return self._run(lambda ledger: act(ledger.following(self._seen)), write=False)
+        return self._follow(act, write=False)
 
     def _write(self, act: Callable[[LedgerTransaction], T]) -> T:
-        def writing(ledger: LedgerTransaction) -> tuple[T, Seen]:
-            return act(ledger.following(self._seen)), ledger.seen(self._seen)
+        return self._follow(act, write=True)
 
-        outcome, self._seen = self._run(writing, write=True)
+    def _follow(self, act: Callable[[LedgerTransaction], T], write: bool) -> T:
+        """Run `act` on the chain that was seen before, and remember its last entry."""
+
+        def following(ledger: LedgerTransaction) -> tuple[T, Seen]:
+            return act(ledger.following(self._chain.seen)), ledger.seen(self._chain.seen)
+
+        outcome, seen = self._run(following, write)
+        self._chain.advance(seen)
         return outcome
 
     def _run(self, act: Callable[[LedgerTransaction], T], write: bool) -> T:
@@ -272,8 +278,8 @@ class Ledger:
     def __deepcopy__(self, memo: object) -> "Ledger":
         return self
 
-    def __reduce__(self) -> tuple[type["Ledger"], tuple[Store, Signature, Seen]]:
-        return Ledger, (self._store, self._signature, self._seen)
+    def __reduce__(self) -> tuple[type["Ledger"], tuple[Store, Signature, "_Chain"]]:
+        return Ledger, (self._store, self._signature, self._chain)
 
     def __repr__(self) -> str:
         try:
@@ -281,6 +287,18 @@ class Ledger:
         except LedgerRefused:
             spent = "unreadable"
         return rounded_up(f"Ledger({self._store.name}, budget={self._total.total!r}, spent={spent})")
+
+
+class _Chain:
+    """The last entry that was seen of a ledger, by all objects that `signed` makes of one."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+
+    def advance(self, seen: Seen) -> None:
+        """Remember a later entry; another thread may have seen one after it."""
+        if seen.number >= self.seen.number:
+            self.seen = seen
 
 
 def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store:

@@ -17,6 +17,7 @@ from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.pure_within import pure_within
 
 _DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
+_LEAST = 1e-290  # ε of an end: 12 digits of a smaller one are no normal floats
 _NEAR = 1e-4  # how near the ε of a composition comes to the one asked for
 _ROUNDS = 8
 _BEND = 0.4  # how a first slope grows with what is missing: a rule that only decides how many rounds there are
@@ -93,6 +94,8 @@ def _slope(points: list[tuple[float, float]], missing: float) -> float:
 
 
 def _rounded(exact: Fraction) -> float:
-    """Return the largest number of 12 digits that is not above."""
+    """Return the largest number of 12 digits that is not above; refused: too small ones."""
+    if exact < _LEAST:
+        raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
     return float(math.floor(exact / unit) * unit)

@@ -5,7 +5,7 @@ import numpy as np
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])  # of numbers that are not noise alone
 _LEAST_VARIANCE, _N_VARIANCES = 0.25, 16  # of those, over that of the noise; the largest is that of the largest number
 _LEAST_CENTRE, _N_CENTRES = 1.5, 10  # of their sizes, over the noise's deviation; the largest is that of the largest
-_FARTHEST = 1e12
+_FARTHEST = 1e12  # beyond it, shrinkage is less than the rounding of floats, and numbers stay as they are
 
 
 def posterior_means(scores: np.ndarray) -> np.ndarray:
@@ -18,7 +18,10 @@ def posterior_means(scores: np.ndarray) -> np.ndarray:
     """
     if len(scores) < 2:
         return scores
-    scores = np.clip(scores, -_FARTHEST, _FARTHEST)
+    return np.where(np.abs(scores) < _FARTHEST, _shrunk(np.clip(scores, -_FARTHEST, _FARTHEST)), scores)
+
+
+def _shrunk(scores: np.ndarray) -> np.ndarray:
     centres, variances = _slabs(float(np.abs(scores).max()))
     off, total = scores[:, None, None] - centres[:, None] * [1, -1], 1 + variances[:, None]
     log_sides = -(off**2) / (2 * total) - np.log(4 * total) / 2  # (k, number of slabs, 2)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, line_of
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, common_span, line_of
 from gaugedp.accountant.rounding import up
 
 Parts = list[tuple[float, PrivacyLoss]]
@@ -69,6 +69,14 @@ class MixedPrivacyLoss(PrivacyLoss):
         """Return the atoms of all parts, where all have some."""
         return self._joined(lambda loss: loss.atoms(), _all_atoms)
 
+    def lattices(self) -> list[Lattice] | None:
+        """Return the lattice of the losses of all parts, where each has one."""
+        found = [[loss.lattices() for _, loss in parts] for parts in self.parts]
+        if any(lattices is None for row in found for lattices in row):
+            return None
+        rows = [[lattice for lattices in row for lattice in lattices or []] for row in found]
+        return [_common_lattice(row, n) for row, n in zip(rows, self.times, strict=True)]
+
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return the means of what the parts have in each cell."""
         if not all(whole for _, whole in self.rows):
@@ -92,6 +100,17 @@ class MixedPrivacyLoss(PrivacyLoss):
     def work(self) -> int:
         """The numbers of all parts."""
         return sum(loss.work for parts in self.parts for _, loss in parts)
+
+    @property
+    def period_work(self) -> int:
+        """The same over one period."""
+        return sum(loss.period_work for parts in self.parts for _, loss in parts)
+
+
+def _common_lattice(lattices: list[Lattice], times: int) -> Lattice:
+    offset = lattices[0].offset
+    moved = [abs(lattice.offset - offset) for lattice in lattices]
+    return Lattice(offset, common_span([*moved, *(lattice.span for lattice in lattices)]), times)
 
 
 def _mean(profiles: list[tuple[float, float | None]]) -> float | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,16 +23,23 @@ def is_small(interactions: Interactions, n_noise: int) -> bool:
 
 def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
     """Return Z (d, K), whole, and N_S (d,): row (S, i) of Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a)."""
-    rows = [
-        np.hstack([_contrast(interactions, block, axes) for axes in interactions.sets]) for block in interactions.blocks
-    ]
-    sizes = [np.full(len(row), interactions.cells(block)) for row, block in zip(rows, interactions.blocks, strict=True)]
-    return np.vstack(rows), np.concatenate(sizes).astype(float)
+    sets, blocks = interactions.sets, interactions.blocks
+    sizes = list(map(interactions.cells, blocks))
+    rows, columns = _slices(interactions, blocks), _slices(interactions, sets)
+    table = np.zeros((rows[-1].stop, columns[-1].stop))
+    for row, block, places in zip(rows, blocks, interactions.inside_blocks, strict=True):
+        for place in places:
+            table[row, columns[place]] = _contrast(interactions, block, sets[place])
+    return table, np.repeat(sizes, sizes).astype(float)
+
+
+def _slices(interactions: Interactions, parts: list[Axes]) -> list[slice]:
+    """Return where the cells of each of `parts` are, one after the other."""
+    ends = np.cumsum([0, *map(interactions.cells, parts)]).tolist()
+    return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def _contrast(interactions: Interactions, block: Axes, axes: Axes) -> np.ndarray:
-    if not set(axes) <= set(block):
-        return np.zeros((interactions.cells(block), interactions.cells(axes)))
     ordered = tuple(sorted(block))
     sizes = interactions.sizes(ordered)
     parts = [
@@ -77,16 +85,16 @@ def _total(interactions: Interactions, squares: list[Fraction], apart: Axes) -> 
 def spread(interactions: Interactions, factors: np.ndarray) -> np.ndarray:
     """Return H (K, k), its entry in (T, t) and (S, s) is factors[T, S] where s lies in t, T ⊆ S; sets by rows."""
     sets = interactions.sets
-    return np.block([
-        [_inside(interactions, axes, wider) * factors[i, j] for j, wider in enumerate(sets)]
-        for i, axes in enumerate(sets)
-    ])  # fmt: skip
+    at = _slices(interactions, sets)
+    table = np.zeros((at[-1].stop, at[-1].stop))
+    for wider, places in enumerate(interactions.inside):
+        for place in places:
+            table[at[place], at[wider]] = _inside(interactions, sets[place], sets[wider]) * factors[place, wider]
+    return table
 
 
 def _inside(interactions: Interactions, axes: Axes, wider: Axes) -> np.ndarray:
-    """Return 1[s_T = t] for cells t of T and s of S, zeros where T is not inside S."""
-    if not set(axes) <= set(wider):
-        return np.zeros((interactions.cells(axes), interactions.cells(wider)))
+    """Return 1[s_T = t] for cells t of T and s of S, T ⊆ S."""
     sizes = zip(wider, interactions.sizes(wider), strict=True)
     parts = [np.eye(size) if axis in axes else np.ones((1, size)) for axis, size in sizes]
     return _product(parts)

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
@@ -30,12 +30,39 @@ class Interactions:
     @cached_property
     def sets(self) -> list[Axes]:
         """The T of positive dimension, the smallest first, in ascending axes."""
-        subsets = {subset for block in self.blocks for subset in _subsets(sorted(block))}
+        subsets = {subset for block in self.blocks for subset in self._within(block)}
         if len(subsets) > MOST_SUBSETS:
             raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Ask for smaller marginals.")
-        return sorted((axes for axes in subsets if self.dimension(axes) > 0), key=lambda axes: (len(axes), axes))
+        return sorted(subsets, key=lambda axes: (len(axes), axes))
 
-    @property
+    @cached_property
+    def inside_blocks(self) -> list[np.ndarray]:
+        """The places in `sets` of the T ⊆ S, ascending, for each marginal S asked."""
+        return [self._places(block) for block in self.blocks]
+
+    @cached_property
+    def inside(self) -> list[np.ndarray]:
+        """The places in `sets` of the T ⊆ S, ascending, for each S of `sets`."""
+        return [self._places(axes) for axes in self.sets]
+
+    @cached_property
+    def around(self) -> list[list[int]]:
+        """The places in `sets` of the S ⊇ T, ascending, for each T of `sets`."""
+        places: list[list[int]] = [[] for _ in self.sets]
+        for wider, inside in enumerate(self.inside):
+            for place in inside:
+                places[place].append(wider)
+        return places
+
+    @cached_property
+    def is_inside(self) -> np.ndarray:
+        """1[T ⊆ S], a row for each T and a column for each S of `sets`."""
+        table = np.zeros((len(self.sets), len(self.sets)), dtype=bool)
+        for wider, places in enumerate(self.inside):
+            table[places, wider] = True
+        return table
+
+    @cached_property
     def blocks(self) -> list[Axes]:
         """The axes of each marginal, in the order they are asked."""
         return [block.axes for block in self.structure.blocks]
@@ -52,7 +79,7 @@ class Interactions:
         """Return dim E_T."""
         return math.prod(size - 1 for size in self.sizes(axes))
 
-    @property
+    @cached_property
     def repeats(self) -> np.ndarray:
         """1/N_T, one for each T."""
         return np.array([1 / self.cells(axes) for axes in self.sets])
@@ -65,9 +92,10 @@ class Interactions:
     @cached_property
     def demand(self) -> np.ndarray:
         """A_T/N = tr(F·P_T·Fᵀ)/N = dim E_T·Σ_{S ⊇ T} 1/N_S, S over the marginals asked."""
-        blocks = [(set(block), 1 / self.cells(block)) for block in self.blocks]
-        times = [sum(part for block, part in blocks if block.issuperset(axes)) for axes in self.sets]
-        return self.share * np.array(times)
+        times = np.zeros(len(self.sets))
+        for block, places in zip(self.blocks, self.inside_blocks, strict=True):
+            times[places] += 1 / self.cells(block)
+        return self.share * times
 
     def differences(self, most: int) -> list[Axes] | None:
         """Return the sets of axes in which exactly two cells can differ; None where these and none are above `most`."""
@@ -84,6 +112,16 @@ class Interactions:
         for axis in range(-n_axes, 0):
             table = table - table.mean(axis=axis, keepdims=True)
         return table
+
+    def _within(self, block: Axes) -> Iterator[Axes]:
+        return _subsets([axis for axis in sorted(block) if self.structure.shape[axis] > 1])
+
+    def _places(self, block: Axes) -> np.ndarray:
+        return np.sort([self._place[axes] for axes in self._within(block)])
+
+    @cached_property
+    def _place(self) -> dict[Axes, int]:
+        return {axes: place for place, axes in enumerate(self.sets)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,36 +146,33 @@ class MarginalNoise(Strategy, ABC):
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
         """Return the marginals of Σ_T x_T: a cell of S gets N_T/N_S of its cell of T, T ⊆ S."""
-        tables = dict(zip(self.interactions.sets, self.interaction_tables(unit), strict=True))
-        parts = [self._marginal(block, tables, len(unit)) for block in self.interactions.blocks]
-        return np.concatenate(parts, axis=1)
+        tables = self.interaction_tables(unit)
+        blocks = zip(self.interactions.blocks, self.interactions.inside_blocks, strict=True)
+        return np.concatenate([self._marginal(block, places, tables) for block, places in blocks], axis=1)
 
-    @property
+    @cached_property
     def squares(self) -> np.ndarray:
         """noise_T·dim E_T/N_S², summed over T ⊆ S, for each cell of S."""
-        parts = []
-        for block in self.interactions.blocks:
-            inside = [set(axes) <= set(block) for axes in self.interactions.sets]
-            cells = self.interactions.cells(block)
-            total = float((self.noise * self.interactions.share)[inside].sum()) / cells / cells
-            parts.append(np.full(cells, total))
-        return np.concatenate(parts)
+        traces = self.noise * self.interactions.share
+        cells = list(map(self.interactions.cells, self.interactions.blocks))
+        places = zip(self.interactions.inside_blocks, cells, strict=True)
+        return np.repeat([float(traces[inside].sum()) / size / size for inside, size in places], cells)
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
         """Return noise_T·A_T/(N·dim E_T), dim E_T times each; only without weights."""
         if weights is not None and np.ptp(weights) > 0:
             return None
-        dimensions = np.array([float(self.interactions.dimension(axes)) for axes in self.interactions.sets])
+        dimensions = self.interactions.share
         scale = 1.0 if weights is None else float(weights[0]) ** 2
         return self.noise * self.interactions.demand / dimensions / scale, dimensions
 
-    def _marginal(self, block: Axes, tables: dict[Axes, np.ndarray], size: int) -> np.ndarray:
-        ordered = tuple(sorted(block))
+    def _marginal(self, block: Axes, places: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
+        ordered, size = tuple(sorted(block)), len(tables[0])
         total = np.zeros((size, *self.interactions.sizes(ordered)))
-        for axes, table in tables.items():
-            if set(axes) <= set(block):
-                spread = self.interactions.cells(axes) / self.interactions.cells(block)
-                total += spread * _onto(table, axes, ordered)
+        for place in places:
+            axes = self.interactions.sets[place]
+            spread = self.interactions.cells(axes) / self.interactions.cells(block)
+            total += spread * _onto(tables[place], axes, ordered)
         return total.transpose([0, *(1 + ordered.index(axis) for axis in block)]).reshape(size, -1)
 
 

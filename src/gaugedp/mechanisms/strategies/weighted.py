@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -34,27 +35,24 @@ class Weighted(MarginalNoise):
             for scale, axes, part in zip(self._scales(), sets, np.split(unit, ends[:-1], axis=1), strict=True)
         ]
         tables = []
-        for axes, noise in zip(sets, self.noise, strict=True):
+        for axes, noise, around in zip(sets, self.noise, self.interactions.around, strict=True):
             total = sum(
-                part.sum(axis=tuple(1 + place for place, axis in enumerate(wider) if axis not in axes))
-                for wider, part in zip(sets, parts, strict=True)
-                if set(axes) <= set(wider)
+                parts[wider].sum(axis=tuple(1 + place for place, axis in enumerate(sets[wider]) if axis not in axes))
+                for wider in around
             )
             tables.append(noise * self.interactions.residual(np.asarray(total), len(axes)))
         return tables
 
-    @property
+    @cached_property
     def largest(self) -> np.ndarray:
         """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
-        sets, spread = self.interactions.sets, self.noise * self.interactions.share
-        inside = np.array([[set(axes) <= set(wider) for axes in sets] for wider in sets])
-        scales, parts = self._scales(), []
-        for block in self.interactions.blocks:
-            within = [set(axes) <= set(block) for axes in sets]
-            reach = scales * ((inside & within) @ spread)
-            cells = self.interactions.cells(block)
-            parts.append(np.full(cells, float(reach.max()) / cells))
-        return np.concatenate(parts)
+        traces, inside, scales = self.noise * self.interactions.share, self.interactions.is_inside, self._scales()
+        cells = list(map(self.interactions.cells, self.interactions.blocks))
+        reach = [
+            float((scales * (traces[places] @ inside[places])).max()) / size
+            for places, size in zip(self.interactions.inside_blocks, cells, strict=True)
+        ]
+        return np.repeat(reach, cells)
 
     def describe(self) -> str:
         """Return how many marginals it asks."""
@@ -67,10 +65,9 @@ class Weighted(MarginalNoise):
             return None
         factors = self.noise[:, None] * self._scales()
         missed, total = Fraction(0), sum(map(Fraction, self.weights.tolist()))
-        for axes, row in zip(interactions.sets, factors, strict=True):
-            pairs = zip(interactions.sets, row, self.weights, strict=True)
-            inside = [Fraction(float(x)) * Fraction(float(c)) for wider, x, c in pairs if set(axes) <= set(wider)]
-            off = abs(sum(inside, Fraction(-1)))
+        for axes, row, around in zip(interactions.sets, factors, interactions.around, strict=True):
+            pairs = zip(row[around].tolist(), self.weights[around].tolist(), strict=True)
+            off = abs(sum((Fraction(x) * Fraction(c) for x, c in pairs), Fraction(-1)))
             if off >= 1:
                 return None
             missed += 2 ** len(axes) * off / (1 - off)
@@ -85,9 +82,7 @@ class Weighted(MarginalNoise):
 def weighted(body: Polytope, structure: Structure) -> Weighted:
     """Return the weighted marginals that suit a counting body of marginals."""
     interactions = Interactions(structure)
-    sets = interactions.sets
-    inside = np.array([[set(axes) <= set(wider) for wider in sets] for axes in sets])
-    parts = inside * interactions.repeats
+    parts = interactions.is_inside * interactions.repeats
     weights = best_weights(parts / parts.max(), interactions.demand / interactions.demand.max())
     radius = body.coefficient_radius * float(weights.sum()) * UP
     return Weighted(interactions, 1 / (parts @ weights**2), radius, weights)

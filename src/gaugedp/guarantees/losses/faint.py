@@ -1,0 +1,68 @@
+"""Losses of faint Gaussian noise on a Poisson sample, where the outputs almost reveal who was sampled."""
+
+import math
+
+import numpy as np
+
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, line_of
+
+
+class FaintPrivacyLoss(PrivacyLoss):
+    """Rows (q, σ), σ small: log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²).
+
+    M(z) = (1 − q)^{z+1} + q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates
+    the loss of (1 − q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²); docs/theory/accountant.md.
+    """
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M, by M − 1 where both exponents are small."""
+        moments = [count * _log_moment(orders, *row) for row, count in zip(self.rows, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line: the first part of M turns, the second turns and falls."""
+        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        return Line.sum(lines, heights)
+
+    def sampled_normals(self) -> list[tuple[float, float, int]]:
+        """Return the rows."""
+        return [(*row, count) for row, count in zip(self.rows, self.times, strict=True)]
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Return log(1 − w + w·e^{−t²/2σ²}) at t = `height`, w the share of the second part: it only falls."""
+        total = 0.0
+        for (rate, std), count in zip(self.rows, self.counts, strict=True):
+            share = _share(order, rate, std) * (1 - 1e-9)
+            total += count * math.log1p(share * math.expm1(-((height / std) ** 2) / 2))
+        return total
+
+
+def _line(order: float, heights: Array, rate: float, std: float) -> Line:
+    share = _share(order, rate, std)
+    turn, second = heights * math.log1p(-rate), heights * (math.log(rate) + (order + 0.5) / std**2)
+    fall = -((heights / std) ** 2) / 2
+    real = -2 * (1 - share) * np.sin(turn / 2) ** 2
+    real += share * (np.expm1(fall) - 2 * np.exp(fall) * np.sin(second / 2) ** 2)
+    imaginary = (1 - share) * np.sin(turn) + share * np.exp(fall) * np.sin(second)
+    lost = 16 + 8 * (np.abs(turn) + share * (np.abs(second) - fall) * np.exp(fall / 2))
+    lost += 16 * share * (1 - share) * order / std**2  # the rounding of the share
+    return line_of(real[None], imaginary[None], lost[None], np.ones(1))
+
+
+def _share(order: float, rate: float, std: float) -> float:
+    """Return the share of the second part of M at the axis."""
+    at = np.array([order])
+    return math.exp(_logs(at, rate, std)[1][0] - _log_moment(at, rate, std)[0])
+
+
+def _logs(orders: Array, rate: float, std: float) -> tuple[Array, Array]:
+    """Return the logarithms of both parts of M."""
+    grown = orders * (orders + 1) / (2 * std**2)
+    return (orders + 1) * math.log1p(-rate), (orders + 1) * math.log(rate) + grown
+
+
+def _log_moment(orders: Array, rate: float, std: float) -> Array:
+    first, second = _logs(orders, rate, std)
+    near = (1 - rate) * np.expm1(np.minimum(first - math.log1p(-rate), 1.0))
+    near += rate * np.expm1(np.minimum(second - math.log(rate), 1.0))
+    return np.where(second - math.log(rate) < 1, np.log1p(near), np.logaddexp(first, second))
