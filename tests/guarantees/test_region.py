@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 import gaugedp as gd
-from gaugedp.accountant.region import Region
+from gaugedp.accountant.region import Region, _Edge
 from gaugedp.guarantees import GaussianDP, LaplaceLoss, RenyiDP, probability_range
 from tests.guarantees.coins import keeps, largest_coin, nearest
 from tests.steady import given
@@ -295,6 +295,22 @@ def test_nearly_all_of_delta_needs_hardly_any_epsilon(bounds: gd.guarantees.Guar
         assert epsilon <= 30 * 10.0**-power * most, (power, epsilon)
         assert again <= delta * (1 + 1e-8), (power, epsilon, again)
         last = epsilon
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 1 - 1e-4])
+def test_an_epsilon_is_certified_by_the_points_there_are(share: float) -> None:
+    region = Region(np.array([1.0]), np.full((2, 1), 0.1))
+    delta, coarse = share * region.delta(0.0, 1.0), _Edge.of(region)
+    epsilon = coarse.sure_epsilon(delta, coarse.least_epsilon(delta), math.inf)
+    assert region.delta(epsilon, 1.0) <= delta
+    assert coarse.ceilings(epsilon).max() <= delta
+
+
+def test_bounds_that_are_infinite_at_every_order_say_what_their_parts_do() -> None:
+    mixture = gd.guarantees.Mixture([0.5, 0.5], [gd.ApproxDP(0.1, 0.5), gd.ZCDP(0.1)])
+    for each in (mixture, 2 * mixture):
+        assert 0.5 <= each.delta(0.3) <= 1
+        assert each.epsilon(0.9) >= 0
 
 
 @pytest.mark.parametrize("bounds", [RenyiDP([2, 3], [0, 1]), RenyiDP([36], [0]), RenyiDP([1, 4], [0, 0.5])], ids=repr)
