@@ -252,6 +252,7 @@ LAWS: dict[str, Callable[[Any, int], Law]] = {
     "Mixture": lambda g, removed: mixture(
         g.probabilities, [law_of(part, min(removed, part.n_units)) for part in g.guarantees]
     ),
+    "TruncatedPoisson": lambda g, removed: law_of(g.equivalent, removed),
     "Sampled": of_sample,
 }
 

@@ -71,6 +71,9 @@ DRAWS: dict[str, Draw] = {
     "MixtureOfGaussians": lambda rng, size, _: g.MixtureOfGaussians(
         [0, 1, 2], rng.dirichlet(np.ones(3)).tolist(), 1 / size
     ),
+    "TruncatedPoisson": lambda rng, size, _: g.truncated_poisson(
+        int(rng.integers(1, 200)), rng.uniform(0.01, 0.3), int(rng.integers(1, 60)), 1 / min(size, 1.5)
+    ),
     "Sampled": sampled,
     "ZCDP": lambda _, size, __: g.ZCDP(size**2 / 2),
     "OffsetZCDP": lambda rng, size, _: g.OffsetZCDP(size**2 / 2, size * rng.uniform(0, 0.1)),
@@ -78,8 +81,25 @@ DRAWS: dict[str, Draw] = {
     "Grouped": lambda _, size, __: g.Grouped(g.PureDP(size / 2), 2),
 }
 COVERS = {"guarantees": {*DRAWS, "Composed"}}
-ASYMMETRIC = {"FiniteLoss", "LossDistribution", "SubsampledGaussian", "MixtureOfGaussians", "Sampled"}
-SLOW = {"SphericalLaplaceLoss", "Mixture", "MixtureOfGaussians", "Sampled", "ZCDP", "OffsetZCDP", "RenyiDP", "Grouped"}
+ASYMMETRIC = {
+    "FiniteLoss",
+    "LossDistribution",
+    "SubsampledGaussian",
+    "MixtureOfGaussians",
+    "Sampled",
+    "TruncatedPoisson",
+}
+SLOW = {
+    "SphericalLaplaceLoss",
+    "Mixture",
+    "MixtureOfGaussians",
+    "Sampled",
+    "TruncatedPoisson",
+    "ZCDP",
+    "OffsetZCDP",
+    "RenyiDP",
+    "Grouped",
+}
 
 
 def parts_of(rng: np.random.Generator) -> list[tuple[g.Guarantee, int]]:

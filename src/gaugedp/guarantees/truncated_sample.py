@@ -39,6 +39,7 @@ class TruncatedPoisson(SameAs, Guarantee):
     rate: float
     batch_size: int
     noise_multiplier: float
+    pair_is_least = False  # it is that of two sizes of tables, and above both
 
     def __post_init__(self) -> None:
         whole(minimum=1, n_rows=self.n_rows, batch_size=self.batch_size)
@@ -63,11 +64,6 @@ class TruncatedPoisson(SameAs, Guarantee):
     def pair_has_curve(self) -> bool:  # type: ignore[override]
         """Whether that of `equivalent` has."""
         return self.equivalent.pair_has_curve
-
-    @property
-    def pair_is_least(self) -> bool:  # type: ignore[override]
-        """Whether that of `equivalent` is."""
-        return self.equivalent.pair_is_least
 
     def group(self, size: int) -> Guarantee:
         """Return this guarantee for one unit; refuse groups, which `equivalent` alone does not know of."""
