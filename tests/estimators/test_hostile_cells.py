@@ -162,7 +162,7 @@ def loses_others(name: str, cell: object) -> bool:
 
 def test_tables_of_text_are_refused_and_no_lists_or_objects() -> None:
     refused = {name for name, make in TABLES.items() if built(make, NUMBERS) is None}
-    assert refused == {"pandas, texts", "pandas, categories", "Arrow, dictionaries"}
+    assert refused == {"pandas, texts", "pandas, categories"}
     for name in refused:
         with pytest.raises(InvalidRequest, match="holds text"):
             read_table(TABLES[name](NUMBERS))
