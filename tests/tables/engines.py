@@ -56,11 +56,15 @@ def spark():
     return session
 
 
-def spark_frame(table, times):
+def require_spark():
     if find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("there is no Java on this machine")
+
+
+def spark_frame(table, times):
+    require_spark()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that pandas is newer than what pyspark knows
         frame = spark().createDataFrame(table).repartition(2)
