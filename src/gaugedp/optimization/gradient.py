@@ -1,7 +1,7 @@
 """Noisy gradient descent on all rows: sums of clipped gradients of whole numbers, with exact noise."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.base import AdditiveNoise, Prepared
 from gaugedp.optimization.lattice import ball_noise, shared, with_noise
 from gaugedp.optimization.row_blocks import slices
 
@@ -21,10 +21,13 @@ _ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
 _LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
+_FAST_LENGTH, _MOST_FAST = 2.0, 128  # of steps with momentum: 1/(2β) of slopes that are planned for
+_QUIET = 0.25  # what noise may carry steps with momentum by, over the radius; docs/theory/gradient.md
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and numbers that are held twice, so as not to be cut anew each step
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
 Data = tuple[np.ndarray, ...]  # rows (n, d) of norm at most 1, targets (n,), and weights (n,) in [0, 1] where given
+NoisySum = Callable[[np.ndarray, Prepared], np.ndarray]  # of gradients at weights, with a draw of the noise
 Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a million numbers at a time
 
 
@@ -41,25 +44,51 @@ class Scale:
 
 @dataclass(frozen=True)
 class Path:
-    """How far descent goes: `n_steps` of `length` each along the mean gradient, within a ball of `radius`."""
+    """How far descent goes: `n_steps` of `length` each along the mean gradient, within a ball of `radius`.
+
+    With `momentum`, step t is (t + 1)/2 times as long.
+    """
 
     n_steps: int
     length: float
     radius: float
+    momentum: bool = False
 
     @classmethod
     def plan(cls, guarantee: GaussianDP | PureDP, size: int, sensitivity: float, scale: Scale) -> "Path":
         """Return the path for sums of `size` numbers, given the sensitivity of such a sum to one row."""
         if isinstance(guarantee, GaussianDP):
             free = scale.radius * scale.n_rows * guarantee.mu / (sensitivity * math.sqrt(size))
-            total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
-            longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
-            n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
-            n_steps = 1 if scale.once else n_steps
-            return cls(n_steps, min(total / n_steps, longest), scale.radius)
-        total = scale.radius * scale.n_rows * guarantee.epsilon_value / (sensitivity * size)
-        n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
-        return cls(n_steps, min(total / n_steps**1.5, _LONGEST_STEP), scale.radius)
+            return cls._with_momentum(free, 0.5, scale) or cls._gaussian(free, scale)
+        free = scale.radius * scale.n_rows * guarantee.epsilon_value / (sensitivity * size)
+        return cls._with_momentum(free, 1.0, scale) or cls._pure(free, scale)
+
+    @classmethod
+    def _gaussian(cls, free: float, scale: Scale) -> "Path":
+        total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
+        longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
+        n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
+        n_steps = 1 if scale.once else n_steps
+        return cls(n_steps, min(total / n_steps, longest), scale.radius)
+
+    @classmethod
+    def _pure(cls, free: float, scale: Scale) -> "Path":
+        n_steps = _whole_between((free / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
+        return cls(n_steps, min(free / n_steps**1.5, _LONGEST_STEP), scale.radius)
+
+    @classmethod
+    def _with_momentum(cls, free: float, growth: float, scale: Scale) -> "Path | None":
+        """Return the path with momentum where it gets further than plain steps that the noise carries as far.
+
+        A step's noise grows as the `growth`-th power of the number of steps.
+        """
+        wanted = (_QUIET * 2 * math.sqrt(3) / _FAST_LENGTH * free) ** (1 / (1.5 + growth))
+        if scale.kinked or scale.once or wanted < _LEAST_STEPS:
+            return None
+        n_steps = _whole_between(wanted, _LEAST_STEPS, _MOST_FAST)
+        n_plain = min((_QUIET * free / _LONGEST_STEP) ** (1 / (0.5 + growth)), _MOST_STEPS)
+        further = _FAST_LENGTH * n_steps**2 / 4 > _LONGEST_STEP * n_plain
+        return cls(n_steps, _FAST_LENGTH, scale.radius, momentum=True) if further else None
 
 
 def _whole_between(value: float, low: int, high: int) -> int:
@@ -68,7 +97,7 @@ def _whole_between(value: float, low: int, high: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NoisyDescent:
-    """w ← Π(w − η·(Σ clipped gradients + noise)/n), and the mean of the later half of the steps.
+    """w ← Π(w − η·(Σ clipped gradients + noise)/n), and the mean of the later half of the steps, or momentum.
 
     w has shape (K, d), rows have ℓ₂ norm at most 1 and a row's slopes (K numbers) at most `cap`; Π is the projection
     on the ball. Noise is Gaussian, or K-norm noise of the ball for a pure guarantee, on a lattice.
@@ -99,14 +128,35 @@ class NoisyDescent:
         """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
         noises = self.noise.pool(self.path.n_steps, rng)
         cached = list(whole_blocks(data)) if data[0].size <= _KEPT else None
+
+        def noisy(weights: np.ndarray, noise: Prepared) -> np.ndarray:
+            return with_noise(self.gradient(cached or whole_blocks(data), weights, slopes), self.noise, noise)
+
+        steps = self._with_momentum if self.path.momentum else self._plain
+        return steps(noisy, noises, self.path.length / n_rows)
+
+    def _plain(self, noisy: NoisySum, noises: Sequence[Prepared], length: float) -> np.ndarray:
         weights, total, count = np.zeros(self.shape), np.zeros(self.shape), 0
         for t, noise in enumerate(noises):
-            gradient = self.gradient(cached or whole_blocks(data), weights, slopes)
-            noisy = with_noise(gradient, self.noise, noise)
-            weights = self._projected(weights - self.path.length / n_rows * noisy)
+            weights = self._projected(weights - length * noisy(weights, noise))
             if 2 * t >= self.path.n_steps - 1:
                 total, count = total + weights, count + 1
         return total / count
+
+    def _with_momentum(self, noisy: NoisySum, noises: Sequence[Prepared], length: float) -> np.ndarray:
+        """Return w by accelerated stochastic approximation (Lan 2012, section 3).
+
+        It starts again where the mean goes up the noisy gradient (O'Donoghue and Candès 2015, section 3.2).
+        """
+        weights, mean, t = np.zeros(self.shape), np.zeros(self.shape), 0
+        for noise in noises:
+            t, share = t + 1, 2 / (t + 2)
+            gradient = noisy((1 - share) * mean + share * weights, noise)
+            weights = self._projected(weights - length / share * gradient)
+            before, mean = mean, (1 - share) * mean + share * weights
+            if np.vdot(gradient, mean - before) > 0:
+                weights, t = mean, 0
+        return mean
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
         """Return Σ weight·slope·x, shape (K, d), a whole multiple of 4^−BITS.
