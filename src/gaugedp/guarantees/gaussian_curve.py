@@ -1,6 +1,7 @@
 """The privacy profile of Gaussian noise, with full relative accuracy far into the tail."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -56,6 +57,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return bisected(low, high, lambda epsilon: gaussian_delta(mu, epsilon) > delta)[1]
 
 
+@lru_cache(maxsize=256)  # a fit asks for few, each many times
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest μ, rounded down, whose profile is at most `delta` at `epsilon`.
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -283,17 +284,23 @@ def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
     return up(min(max(extreme.jacobian + _ROUNDING * extreme.reach / noise for extreme in few) for few in lists))
 
 
+@lru_cache(maxsize=256)
 def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
     """Return the least σ, to one part in a million from above, that keeps the guarantee with the output noise."""
+    beside = problem
+    if isinstance(guarantee, ApproxDP):
+        mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        beside = replace(problem, mu_side=math.hypot(problem.mu_side, mu))
 
     def keeps(noise: float) -> bool:
         strength = strength_of(problem, guarantee, noise)
         if isinstance(guarantee, PureDP):
             epsilon = guarantee.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
             return pure_epsilon(problem, strength, noise) <= epsilon
-        mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        beside = replace(problem, mu_side=math.hypot(problem.mu_side, mu))
-        return profile(beside, strength, noise, guarantee.epsilon_value) <= guarantee.delta_value
+        return any(
+            _profile(few, noise, guarantee.epsilon_value, beside.mu_side) <= guarantee.delta_value
+            for few in beside.extremes(strength, noise)
+        )
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):
