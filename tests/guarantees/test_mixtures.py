@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import re
 from fractions import Fraction
 
 import mpmath
@@ -321,6 +322,23 @@ def test_a_sample_that_is_never_cut_is_a_sample_and_one_that_is_rarely_cut_nearl
     for wrong in ((0, 0.1, 1, 1.0), (10, 0.1, 0, 1.0), (10, 1.1, 1, 1.0), (10, 0.1, 1, 0.0)):
         with pytest.raises(InvalidRequest):
             G.truncated_poisson(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ((True, 0.1, 1, 1.0), "n_units is True"),
+        ((10**20, 0.1, 1, 1.0), "n_units is 100000000000000000000 and"),
+        ((10**400, 0.1, 1, 1.0), "at most 2^53"),
+        ((100, 0.1, 10, 0.0019), "noise_multiplier is 0.0019"),
+    ],
+    ids=range(4),
+)
+def test_numbers_of_a_truncated_sample_are_refused_by_their_own_names(wrong: tuple, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=re.escape(words)):
+        G.truncated_poisson(*wrong)
+    assert float(G.truncated_poisson(2**53, 0.1, 10, 1.0).delta(1.0)) > 0
+    assert float(G.truncated_poisson(100, 0.1, 101, 0.0019).delta(1.0)) > 0
 
 
 # -- Rényi curves of samples, and the best of K runs -------------------------------------------------------------------

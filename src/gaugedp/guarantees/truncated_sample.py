@@ -6,13 +6,15 @@ from functools import lru_cache
 
 import scipy
 
-from gaugedp._validate import decimal, positive, whole
+from gaugedp._validate import decimal, positive, whole, written
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import ONE_CHANGE, Guarantee
 from gaugedp.guarantees.mixture import Mixture
 from gaugedp.guarantees.same_as import SameAs
-from gaugedp.guarantees.subsampled import SubsampledGaussian
+from gaugedp.guarantees.subsampled import LEAST_NOISE, SubsampledGaussian
 
 _LOST, _LEAST = 2.0**-30, 1e-300  # relative: more than binomial tails lose (1.3e-10 of 4e9); the least told apart
+_MOST_UNITS = 2**53  # that floats count
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
@@ -42,8 +44,14 @@ class TruncatedPoisson(SameAs, Guarantee):
     pair_is_least = False  # it is that of two sizes of tables, and above both
 
     def __post_init__(self) -> None:
-        whole(minimum=1, n_rows=self.n_rows, batch_size=self.batch_size)
+        whole(minimum=1, n_units=self.n_rows, batch_size=self.batch_size)
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
+        is_cut = self.batch_size <= self.n_rows
+        if self.n_rows > _MOST_UNITS or (is_cut and self.noise_multiplier < 2 * LEAST_NOISE):
+            raise InvalidRequest(
+                f"n_units is {written(self.n_rows)} and noise_multiplier is {self.noise_multiplier!r}.",
+                "Give n_units as at most 2^53, and a noise_multiplier of at least 0.002 for a sample that is cut.",
+            )
         for name in ("n_rows", "batch_size"):
             object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "rate", float(self.rate))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,25 @@ def _plain(series: Any, truths: Mapping[str, str]) -> Any:
     if isinstance(series.dtype, pandas.CategoricalDtype):
         return _of_categories(series.cat.codes.to_numpy(), series.cat.categories, truths)
     if _holds_objects(series.dtype):
-        if pandas.api.types.infer_dtype(series, skipna=True) != "string":  # 1 and True are equal, their texts are not
-            return pandas.Series([text_of(value, truths) for value in series], dtype=object)
-        codes, texts = pandas.factorize(series, sort=True)  # the same enum for the same texts in any order
+        if not str(getattr(series.dtype, "storage", "")).startswith("pyarrow"):
+            return _of_objects(series.tolist(), truths)
+        codes, texts = pandas.factorize(series)
         return _texts(codes, texts, truths)
     if series.dtype.kind == "c":  # one complex number makes all others complex
         return pandas.Series(numbers(series.to_numpy()))
     return series
+
+
+def _of_objects(values: list[Any], truths: Mapping[str, str]) -> Any:
+    """The texts of objects. Each is made once where equal ones have one text: 1 and True have two, as may subclasses.
+
+    Some versions of pandas tell texts apart up to a NUL alone, so that it must not look for equal ones.
+    """
+    pandas = sys.modules["pandas"]
+    if not set(map(type, values)) <= {str, float, NoneType, type(pandas.NA)}:
+        return pandas.Series([text_of(value, truths) for value in values], dtype=object)
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    return _texts(np.fromiter(map(places.__getitem__, values), np.int64, len(values)), places, truths)
 
 
 def _holds_objects(dtype: Any) -> bool:
@@ -127,7 +140,7 @@ def _texts(codes: np.ndarray, values: Any, truths: Mapping[str, str]) -> Any:
     """The texts of values[codes], missing where a code is −1: each value is made a text once."""
     pandas = sys.modules["pandas"]
     texts = [text_of(value, truths) for value in values]
-    places = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
+    places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
     if not 0 < len(places) <= _FEW:
         return pandas.Series(np.array([*texts, None], dtype=object)[codes], dtype=object)
     codes = np.array([*(-1 if text is None else places[text] for text in texts), -1])[codes]
