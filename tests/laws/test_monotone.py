@@ -54,7 +54,7 @@ TINY = 1e-9  # of rounding
 class Stated:
     """What a plan states: errors, mechanisms (`ranks` those of quantiles), and by terms the widths and the steps.
 
-    lattice : the steps of all released numbers; in_errors : the same in the unit of the errors.
+    lattice : the steps of all released numbers, 1 for ranks; in_errors : a step in the unit of the errors.
     """
 
     error: float
@@ -80,17 +80,14 @@ class Stated:
             place, released = place + estimate.n_widths, released + estimate.n_released
         ranks = tuple(part.name for part in plan.mechanism.parts if part.in_rows)
         facts = (plan.error, least, plan.unit_of_error, plan.mechanism.name, ranks, widths, steps)
-        return cls(*facts, query.step_sizes, query.error_unit(plan.mechanism) / _scales(query))
+        lattice, weights = np.concatenate(list(steps.values())), query.error_weights
+        scales = np.ones(len(lattice)) if weights is None else weights
+        return cls(*facts, lattice, query.error_unit(plan.mechanism) / scales)
 
     def widest(self) -> "Stated":
         """Return the widest widths of all terms alone, for queries whose terms have other texts."""
         widths = np.max([both.max(axis=1) for both in self.widths.values()], axis=0)
         return replace(self, widths={"widest": widths}, steps={"widest": np.zeros(2)})
-
-
-def _scales(query: Any) -> np.ndarray:
-    """Return what errors are divided by, in steps."""
-    return np.ones(query.n_released) if query.error_weights is None else query.error_weights
 
 
 def rounded(before: Stated, after: Stated) -> float:
