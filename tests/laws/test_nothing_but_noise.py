@@ -9,7 +9,7 @@ extreme, the classes that occur, or an iteration that stopped early, differs bet
 
 Two exceptions, as one seed gives other draws there, of laws that are nearly the same. The pure fits of `BY_REJECTION`
 draw a vector by rejection: they are fitted with the solver that adds noise. A search draws for each row whether it is
-held out: it gets two tables of one length.
+held out: it gets two tables of one length. Worlds whose noise would not fit 64 bits are left out, some 2 in 100.
 """
 
 import json
@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
+from gaugedp.errors import InvalidRequest
 from tests.laws import fits
 from tests.laws.kit import batches, generator
 from tests.laws.worlds import FIGURES, WORDS, World, figure, world
@@ -178,7 +179,10 @@ def test_releases_publish_nothing_but_noise(cases: range, tmp_path: Path) -> Non
     for case in cases:
         n_terms = 1 + (case % 3 == 0)
         made = world(generator("nothing_but_noise", case), n_terms=n_terms, most_cells=8, quick=True)
-        plan = gd.plan(made.query, made.unit, **tiny(made))
+        try:
+            plan = gd.plan(made.query, made.unit, **tiny(made))
+        except InvalidRequest:  # noise beyond 64 bits
+            continue
         check(make, made, with_other_rows(made), f"case {case}: {made}")
 
 
