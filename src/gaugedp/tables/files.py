@@ -78,7 +78,7 @@ class File:
         if bare.count(";") > bare.count(self.delimiter):
             raise UnreadableTable(
                 f"Semicolons separate the values of {str(self.path)!r}.",
-                "Save it with commas between values and a point in decimal numbers, or put a name that has one in quotes.",
+                "Save it with commas between values and a point in decimals, or put a name that has one in quotes.",
             )
         try:
             names = next(csv.reader([line], delimiter=self.delimiter, strict=True), [])
