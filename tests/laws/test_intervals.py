@@ -37,7 +37,7 @@ COVERS = {
         *("standard deviation", "difference", "ratio", "index", "change"),
     },
 }
-LEVEL, DRAWS = 0.95, 200
+LEVEL, DRAWS = 0.95, 100
 RARE = 1e-9
 FALSE_ALARM = 1e-3  # of all batches of a run together, were intervals exact
 MISSES = 0.97  # of intervals that hold in a world: more do where noise is hardly larger than a step
