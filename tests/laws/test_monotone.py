@@ -13,6 +13,8 @@ simultaneous (for quantiles in rows). Exceptions, each with its reason:
   are those of another law and are not compared.
 - Noise is shaped to the whole query. Without a term, or with other steps, it is shaped again: the total error falls,
   and a remaining value may get a little more noise than before. In some 150 random worlds that was at most 11 %.
+- Of replaced rows the best noise of a single product is searched up to 16 cells. Tables have at most 8 here, and a
+  larger product is an expected failure.
 """
 
 from collections.abc import Iterator
@@ -214,6 +216,18 @@ def test_an_error_in_rows_does_not_depend_on_the_step() -> None:
     )
     assert not list(faults(before, after, reshaped=True))
     assert not list(faults(after, before, reshaped=True))
+
+
+@pytest.mark.xfail(
+    strict=True, reason="issue on certified optimality: the best noise of a product of more than 16 cells takes seconds"
+)
+def test_a_product_of_twenty_cells_is_no_worse_alone() -> None:
+    domain = gd.Domain.of(A=gd.integers(1, 5), B=gd.integers(1, 4))
+    both, alone = (
+        Stated.of(gd.query(domain, text), gd.PrivacyUnit(neighbours="replace"), {"mu": 0.01})
+        for text in ("prefix(A)*prefix(B); A", "prefix(A)*prefix(B)")
+    )
+    assert not list(faults(both, alone, reshaped=True))
 
 
 @pytest.mark.xfail(strict=True, reason="issue 46: the intervals of three quantiles are longer than those of nine")
