@@ -315,7 +315,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def place_of(rng: np.random.Generator, folder: Path, **given: Any) -> Place:
     """Return a random world whose ledger has one answer, under "paid", and one reservation, under "open"."""
-    world = worlds.world(rng, **{"rows": int(rng.integers(0, 20)), "n_terms": 1, **given})
+    world = worlds.world(rng, **{"rows": int(rng.integers(0, 20)), "n_terms": 1, "most_cells": 8, **given})
     world.domain_file(folder)
     world.source("csv", folder)
     (next(path for path in folder.glob("*.csv") if path.name not in world.files)).rename(folder / "people.csv")
