@@ -5,10 +5,11 @@ the exact numbers give; where none is defined (the mean of no rows, a ratio to 0
 any value that has the right numbers of rows on its sides.
 
 Intervals hold in a share of draws that is compared with their level: single intervals over all answers, and whether all
-hold at once. Together, the worlds of a batch are at most three standard errors below it. If all intervals held exactly
-as often as their level says, a batch would alarm falsely with probability 0.0013 for each of the two kinds; they are
-longer where noise is on a lattice. Each answer alone is allowed the misses that an exact binomial law has with
-probability 1e-9. The control, intervals of half the length, must alarm in each batch.
+hold at once. Together, the worlds of a batch are at most `most()` standard errors below it: three, and more where many
+batches are looked at. If all intervals held exactly as often as their level says, a run would alarm falsely with
+probability `FALSE_ALARM`; they are longer where noise is on a lattice. Each answer alone is allowed the misses that an
+exact binomial law has with probability 1e-9. The control, intervals of half the length, must alarm in each batch that
+has three worlds or more whose intervals miss at all: where noise is smaller than a step they hold always.
 
 How long: half an interval of a number that is released as it is, is at most what Gauss's inequality gives for
 unimodal noise: 2/(3√0.05) = 2.98 standard deviations, and a step of the lattice. For a quantile, at most twice the
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import gaugedp as gd
 from gaugedp.answer import Release
@@ -36,8 +37,10 @@ COVERS = {
         *("standard deviation", "difference", "ratio", "index", "change"),
     },
 }
-LEVEL, DRAWS = 0.95, 200
+LEVEL, DRAWS = 0.95, 100
 RARE = 1e-9
+FALSE_ALARM = 1e-3  # of all batches of a run together, were intervals exact
+MISSES = 0.97  # of intervals that hold in a world: more do where noise is hardly larger than a step
 GAUSS = 2 / (3 * (1 - LEVEL) ** 0.5)
 
 
@@ -124,6 +127,11 @@ class Tally:
         return (LEVEL * self.draws - self.held) / self.variance**0.5
 
 
+def most() -> float:
+    """Return how many standard errors alarm: three, and more where a run looks at many batches, each of two kinds."""
+    return max(3.0, float(norm.isf(FALSE_ALARM / (2 * len(batches("intervals", 5))))))
+
+
 def releases(made: World, query: Any, exact: np.ndarray, table: gd.Table) -> tuple[Any, list[Release]]:
     """Return the plan, and releases of the exact answers with noise of their own."""
     plan = gd.plan(query, made.unit, **made.budget)
@@ -179,12 +187,13 @@ def test_intervals_hold_the_truth_and_are_not_long(cases: range, tmp_path: Path)
         assert not (long := too_long(plan, query, exact, single[:, 0], single[:, 1])), (place, long)
         tallies["single"].add(held.mean(axis=1))
         tallies["simultaneous"].add(all_held)
-        tallies["half as long"].add(
-            np.array([true.held(*_halved(one.raw, ends)).mean() for one, ends in zip(drawn, single, strict=True)])
-        )
-    assert tallies["single"].below < 3
-    assert tallies["simultaneous"].below < 3
-    assert tallies["half as long"].below > 3, "the control"
+        if held.mean() < MISSES:
+            halved = (_halved(one.raw, ends) for one, ends in zip(drawn, single, strict=True))
+            tallies["half as long"].add(np.array([true.held(*ends).mean() for ends in halved]))
+    assert tallies["single"].below < most()
+    assert tallies["simultaneous"].below < most()
+    control = tallies["half as long"]
+    assert control.draws < 3 * DRAWS or control.below > most(), "the control"
 
 
 def _halved(middle: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -4,12 +4,17 @@ Stated are the expected error of a plan, and the widths of the intervals of each
 simultaneous (for quantiles in rows). Exceptions, each with its reason:
 
 - Errors and widths that are estimated from draws are known to `EVEN`, as `choose` assumes, and to a lattice step.
+- Noise is rounded to the lattice of the answers, which coarser steps make coarser: that moves a number by up to half a
+  step. So errors may rise by the norm of half the new steps, in the unit of the error, and widths by half a step, and
+  by another one as they are rounded up.
 - An exact mechanism is taken up to `NEAR` times the least error. So the error of a plan may rise by that factor where
   the exact one becomes near; the least error of all candidates may not.
 - Of two mechanisms for quantiles, the one with the shorter intervals is taken. Where another one is, errors of ranks
   are those of another law and are not compared.
 - Noise is shaped to the whole query. Without a term, or with other steps, it is shaped again: the total error falls,
   and a remaining value may get a little more noise than before. In some 150 random worlds that was at most 11 %.
+- Of replaced rows the best noise of a single product is searched up to 16 cells. Tables have at most 8 here, and a
+  larger product is an expected failure.
 """
 
 from collections.abc import Iterator
@@ -49,7 +54,10 @@ TINY = 1e-9  # of rounding
 
 @dataclass(frozen=True)
 class Stated:
-    """What a plan states: errors, mechanisms (`ranks` those of quantiles), and by terms the widths and the steps."""
+    """What a plan states: errors, mechanisms (`ranks` those of quantiles), and by terms the widths and the steps.
+
+    lattice : the steps of all released numbers, 1 for ranks; in_errors : a step in the unit of the errors.
+    """
 
     error: float
     least: float
@@ -58,6 +66,8 @@ class Stated:
     ranks: tuple[str, ...]
     widths: dict[str, np.ndarray]
     steps: dict[str, np.ndarray]
+    lattice: np.ndarray
+    in_errors: np.ndarray
 
     @classmethod
     def of(cls, query: Any, unit: gd.PrivacyUnit, budget: dict[str, float]) -> "Stated":
@@ -71,7 +81,10 @@ class Stated:
             steps[text] = np.ones(estimate.n_widths) if estimate.ends else sizes
             place, released = place + estimate.n_widths, released + estimate.n_released
         ranks = tuple(part.name for part in plan.mechanism.parts if part.in_rows)
-        return cls(plan.error, least, plan.unit_of_error, plan.mechanism.name, ranks, widths, steps)
+        facts = (plan.error, least, plan.unit_of_error, plan.mechanism.name, ranks, widths, steps)
+        lattice, weights = np.concatenate(list(steps.values())), query.error_weights
+        scales = np.ones(len(lattice)) if weights is None else weights
+        return cls(*facts, lattice, query.error_unit(plan.mechanism) / scales)
 
     def widest(self) -> "Stated":
         """Return the widest widths of all terms alone, for queries whose terms have other texts."""
@@ -79,16 +92,25 @@ class Stated:
         return replace(self, widths={"widest": widths}, steps={"widest": np.zeros(2)})
 
 
+def rounded(before: Stated, after: Stated) -> float:
+    """Return by how much rounding to coarser steps may raise an error, which is a mean norm: by that of half a step."""
+    if before.lattice.shape != after.lattice.shape:
+        return 0.0
+    return float(np.linalg.norm(after.in_errors[after.lattice > before.lattice])) / 2
+
+
 def faults(before: Stated, after: Stated, reshaped: bool) -> Iterator[str]:
     """Yield what is worse after a change that may only make it better; the noise may be `reshaped` by it."""
     if (before.unit, before.ranks) == (after.unit, after.ranks):
-        if after.least > EVEN * before.least + TINY:
+        room = rounded(before, after) + TINY
+        if after.least > EVEN * before.least + room:
             yield f"least error {before.least:.6g} -> {after.least:.6g}"
-        if after.error > NEAR * EVEN * before.error + TINY:
+        if after.error > NEAR * EVEN * before.error + room:
             yield f"error {before.error:.6g} -> {after.error:.6g}"
     is_other = reshaped or before.noise != after.noise
     for text in after.widths.keys() & before.widths.keys():
-        room = (EXCHANGED if is_other else EVEN) * before.widths[text] + after.steps[text]
+        steps = after.steps[text] * np.where(after.steps[text] > before.steps[text], 1.5, 1.0)
+        room = (EXCHANGED if is_other else EVEN) * before.widths[text] + steps
         if (after.widths[text] > room + TINY).any():
             yield f"widths of {text}: {before.widths[text].max():.6g} -> {after.widths[text].max():.6g}"
 
@@ -194,6 +216,18 @@ def test_an_error_in_rows_does_not_depend_on_the_step() -> None:
     )
     assert not list(faults(before, after, reshaped=True))
     assert not list(faults(after, before, reshaped=True))
+
+
+@pytest.mark.xfail(
+    strict=True, reason="issue on certified optimality: the best noise of a product of more than 16 cells takes seconds"
+)
+def test_a_product_of_twenty_cells_is_no_worse_alone() -> None:
+    domain = gd.Domain.of(A=gd.integers(1, 5), B=gd.integers(1, 4))
+    both, alone = (
+        Stated.of(gd.query(domain, text), gd.PrivacyUnit(neighbours="replace"), {"mu": 0.01})
+        for text in ("prefix(A)*prefix(B); A", "prefix(A)*prefix(B)")
+    )
+    assert not list(faults(both, alone, reshaped=True))
 
 
 @pytest.mark.xfail(strict=True, reason="issue 46: the intervals of three quantiles are longer than those of nine")

@@ -9,7 +9,7 @@ extreme, the classes that occur, or an iteration that stopped early, differs bet
 
 Two exceptions, as one seed gives other draws there, of laws that are nearly the same. The pure fits of `BY_REJECTION`
 draw a vector by rejection: they are fitted with the solver that adds noise. A search draws for each row whether it is
-held out: it gets two tables of one length.
+held out: it gets two tables of one length. Worlds whose noise would not fit 64 bits are left out, some 2 in 100.
 """
 
 import json
@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
+from gaugedp.errors import InvalidRequest
 from tests.laws import fits
 from tests.laws.kit import batches, generator
 from tests.laws.worlds import FIGURES, WORDS, World, figure, world
@@ -178,7 +179,10 @@ def test_releases_publish_nothing_but_noise(cases: range, tmp_path: Path) -> Non
     for case in cases:
         n_terms = 1 + (case % 3 == 0)
         made = world(generator("nothing_but_noise", case), n_terms=n_terms, most_cells=8, quick=True)
-        plan = gd.plan(made.query, made.unit, **tiny(made))
+        try:
+            plan = gd.plan(made.query, made.unit, **tiny(made))
+        except InvalidRequest:  # noise beyond 64 bits
+            continue
         check(make, made, with_other_rows(made), f"case {case}: {made}")
 
 
@@ -198,7 +202,7 @@ def test_figures_publish_nothing_but_noise(kind: str, tmp_path: Path) -> None:
         table, ledger = gd.Table.scan(pd.DataFrame(cells), domain=domain), gd.Ledger.in_memory(gd.PureDP(1))
         query, rng = gd.query(domain, question), gd.research_rng(seed)
         answer = gd.release(query, table, ledger=ledger, epsilon=TINY_RELEASE, rng=rng)
-        return published(gd.derive(answer, text, domain=domain), ledger, tmp_path)
+        return published(gd.derive(answer, text, domain=domain), ledger, tmp_path if seed == SEEDS[0] else None)
 
     other = sizes | {"A": [float(domain.attributes["A"].high)] * 30, "V": [float(domain.columns["V"].high)] * 30}
     check(make, sizes, other, f"{question}, {text}")

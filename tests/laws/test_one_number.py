@@ -301,7 +301,7 @@ def check_printed_release(release: gd.Release, query: Any) -> None:
 
 def test_a_wrong_number_is_found(tmp_path: Path) -> None:
     """A release that says another width, bound or error than its plan is no release of it."""
-    rng = generator(LAW, 10**6)
+    rng = np.random.default_rng(45)
     world = worlds.world(rng, words=[worlds.CELLS], n_terms=1, budget="pure", awkward=0, rows=50)
     planned = gd.plan(world.query, world.unit, **world.budget)
     release = gd.release(world.query, world.table(), ledger=world.ledger(), **world.budget)

@@ -46,6 +46,13 @@ def test_replaced_rows_cost_no_more_than_the_root_of_two(text: str) -> None:
     assert length(strategy) <= math.sqrt(2) * strategy.least * (1 + 4e-6)
 
 
+@pytest.mark.parametrize("text", ["ranges(a1)*ranges(a2)", "prefix(a1)*prefix(a2)", "prefix(a0)*a1"])
+def test_small_products_of_replaced_rows_have_the_best_of_all(text: str) -> None:
+    body = gd.query(DOMAIN, text).sensitivity(REPLACED)
+    of_factors = kronecker.kronecker(body, body.generators.structure, 2)
+    assert length(best_strategy(body, 2)) <= length(optimal(body, None)) * (1 + 1e-6) < 0.96 * length(of_factors)
+
+
 def test_large_products_are_planned_without_their_matrix() -> None:
     domain = gd.Domain.of(age=gd.integers(0, 99), income=gd.integers(1, 60))
     plan = gd.plan(gd.query(domain, "prefix(age)*prefix(income)"), ROW, epsilon=1.0, delta=1e-6)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from unittest.mock import Mock
 
 import mpmath
 import numpy as np
@@ -14,6 +15,7 @@ import gaugedp as gd
 from gaugedp._numbers import readable
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.body_limits import body_noise
 from gaugedp.mechanisms.choose import choose, left_out, registered
 from gaugedp.mechanisms.pure_within import pure_within
 
@@ -70,6 +72,15 @@ def test_a_walk_is_a_candidate_only_where_a_delta_is_asked_for() -> None:
     for guarantee, walks in (({"epsilon": 1}, False), ({"rho": 0.5}, False), ({"epsilon": 1, "delta": 1e-7}, True)):
         actual = gd.plan(query, ROW, **guarantee)
         assert ("mixing" in [candidate.mechanism.exactness for candidate in actual.candidates]) == walks
+
+
+def test_no_walk_is_made_that_nobody_asked_for() -> None:
+    """Facets that cannot be told apart are walked: that is not pure, and trial draws of it took half a minute."""
+    body, error = gd.query(DOMAIN, "c; b").sensitivity(ROW), Mock(return_value=1.0)
+    walked = Mock(return_value=Mock(guarantee=gd.ApproxDP(1, 1e-9), error=error))
+    assert not list(body_noise(walked, body, gd.PureDP(1), None))
+    assert not error.called
+    assert len(list(body_noise(walked, body, gd.ApproxDP(1, 1e-9), None))) == error.call_count == 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import gaugedp as gd
@@ -62,3 +63,18 @@ def test_a_dot_outside_its_bar_stays_in_the_chart() -> None:
     term = read_terms(made("AGEP"))[0]
     far = replace(term, estimate=term.estimate + 10 * (term.upper - term.lower))
     assert _range(far)[1] > far.estimate.max() > term.upper.max()
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -5.0, 1e17])
+def test_the_axis_of_equal_answers_has_a_length(value: float) -> None:
+    """Answers that are all alike, with intervals of no length: the axis was a point, which draws a warning."""
+    from dataclasses import replace
+
+    from gaugedp.report.term_charts import _range
+    from gaugedp.report.terms import read_terms
+
+    term = read_terms(made("AGEP"))[0]
+    alike = dict.fromkeys(("estimate", "lower", "upper"), np.full(len(term.estimate), value))
+    low, high = _range(replace(term, **alike))
+    assert low < high
+    assert low <= value <= high

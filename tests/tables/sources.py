@@ -29,7 +29,8 @@ def as_pandas(rows, types):
 def write_text(path, rows, types, delimiter):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=delimiter)
-        writer.writerow(types)
+        quoting = csv.QUOTE_ALL if any(";" in name for name in types) else csv.QUOTE_MINIMAL  # else they separate
+        csv.writer(file, delimiter=delimiter, quoting=quoting).writerow(types)
         writer.writerows([[_written(row[name]) for name in types] for row in rows])
     return path
 

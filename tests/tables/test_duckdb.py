@@ -170,6 +170,13 @@ def test_a_near_column_is_named_where_the_others_show_that_there_is_a_header(hea
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize("header", ['"a;b"', 'c,"a;b"', "c,a;b", "c;d,e,a;b"])
+def test_a_semicolon_in_a_name_separates_nothing(header, tmp_path):
+    row = "1" + ",1" * header.count(",")
+    table = Table.scan(written(tmp_path, f"{header}\n{row}\n{row}\n"), domain=Domain.of(**{"a;b": ["1"]}))
+    assert table.totals([Aggregate(("a;b",))], b"")[0].tolist() == [2]
+
+
 NUMERIC = [integers(0, 1), bins(0, 1, 0.5), bins(edges=[0, 1]), bounded(0, 1)]
 NO_NUMBERS = [
     "DATE",

@@ -40,8 +40,8 @@ def body_noise(
     pure = pure_within(guarantee)
     with contextlib.suppress(InvalidRequest):  # a walk that mixes too slowly
         mechanism = calibrate(body, guarantee if walks_allowed else pure)
-        mechanism.error(2, weights)
         if walks_allowed or mechanism.guarantee == pure:  # facets that cannot be told apart are walked: not pure
+            mechanism.error(2, weights)
             yield mechanism
 
 

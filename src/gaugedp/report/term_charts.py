@@ -185,8 +185,8 @@ def _range(term: Term) -> tuple[float, float]:
         low = 0.0
     if low / 2 < high < 0:
         high = 0.0
-    pad = 0.03 * (high - low) or 1.0
-    return (low if low == 0 else low - pad), (high if high == 0 else high + pad)
+    pad = 0.03 * (high - low) or max(1.0, abs(high) / 2)  # one number alone: a unit, or half of it
+    return (low if low == 0 else low - pad), (high if high == 0 > low else high + pad)
 
 
 def _ticks(term: Term) -> tuple[np.ndarray, list[str], str]:

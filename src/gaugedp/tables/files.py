@@ -3,6 +3,7 @@
 import csv
 import gzip
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from gaugedp.tables.refusals import unfinished
 
 FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".tsv": "TSV", ".csv.gz": "CSV", ".tsv.gz": "TSV"}
 MAX_HEADER = 2**20
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 @dataclass(frozen=True)
@@ -72,17 +74,18 @@ class File:
             raise UnreadableTable(
                 f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line."
             )
+        bare = _QUOTED.sub("", line)  # a semicolon inside quotes is part of a name
+        if bare.count(";") > bare.count(self.delimiter):
+            raise UnreadableTable(
+                f"Semicolons separate the values of {str(self.path)!r}.",
+                "Save it with commas between values and a point in decimals, or put a name that has one in quotes.",
+            )
         try:
             names = next(csv.reader([line], delimiter=self.delimiter, strict=True), [])
         except csv.Error:
             names = []
         if not names:
             raise UnreadableTable(f"{str(self.path)!r} has no header.", "Write the column names in its first line.")
-        if sum(name.count(";") for name in names) >= len(names):
-            raise UnreadableTable(
-                f"Semicolons separate the values of {str(self.path)!r}.",
-                "Save it with commas between values and a point in decimal numbers.",
-            )
         return names
 
     def _start(self) -> bytes | None:

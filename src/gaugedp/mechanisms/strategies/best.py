@@ -30,6 +30,7 @@ from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.mechanisms.strategies.weighted import weighted
 
 _MOST_REPLACED = 64  # cells of an ordered attribute whose differences are written out
+_MOST_OF_PRODUCT = 16  # cells of a product, whose differences take half a second: 36 take several
 _MOST_CORNERS = 256  # of a box
 _MOST_GENERATORS = 20_000
 _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
@@ -70,6 +71,8 @@ def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
         yield residual(body, structure)
     elif structure is not None and kinds == {"product"} and len(structure.blocks) == 1:
         yield kronecker(body, structure, 2)
+        if body.differences and body.generators.n_generators <= _MOST_OF_PRODUCT:  # theorem 7 is about added units
+            yield optimal(body, None)
     elif structure is not None and len(structure.blocks) == 1:
         yield from _ordered(body, kinds)
     else:
