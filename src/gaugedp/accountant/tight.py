@@ -145,7 +145,9 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
-    if too_many(total) or total.lattice is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
+    if too_many(total) or _period(total, order, epsilon, log_delta) or is_enough(
+        total, order, epsilon, log_delta, n_nodes
+    ):
         return None
     return few_losses(total, order, log_delta, with_low)
 
@@ -155,14 +157,23 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
 
 def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Contour:
     order = _with_longest_step(total, order, epsilon, log_delta)
-    if total.lattice is not None:
-        offset, span = total.lattice
-        probes = Probes(total, order)
-        n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
-        if n_nodes * total.period_work <= _WORK and n_nodes <= _NODES_OF_A_PERIOD:
-            return on_a_lattice(total, order, probes, span, offset, n_nodes)
+    period = _period(total, order, epsilon, log_delta)
+    if period is not None:
+        return on_a_lattice(total, order, *period)
     n_largest = max(64, min(_NODES, _WORK // max(1, total.work)))
     return on_the_line(total, order, epsilon, log_delta, n_largest)
+
+
+def _period(
+    total: Total, order: float, epsilon: float, log_delta: float
+) -> tuple[Probes, float, float, int] | None:
+    """Return the span, the offset and the nodes of a period; None without a lattice, or where they are too many."""
+    if total.lattice is None:
+        return None
+    (offset, span), probes = total.lattice, Probes(total, order)
+    n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
+    is_short = n_nodes * total.period_work <= _WORK and n_nodes <= _NODES_OF_A_PERIOD
+    return (probes, span, offset, n_nodes) if is_short else None
 
 
 def _with_longest_step(total: Total, order: float, epsilon: float, log_delta: float) -> float:

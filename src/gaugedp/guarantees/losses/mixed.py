@@ -13,16 +13,13 @@ Parts = list[tuple[float, PrivacyLoss]]
 
 
 class MixedPrivacyLoss(PrivacyLoss):
-    """Rows (parts, whole) with M(z) = Σ w·M_i(z); `parts` are (w, family, row), and w sum to 1.
-
-    `whole` says that no part has an infinite loss, so that w is the weight under Q too.
-    """
+    """Rows (parts,) with M(z) = Σ w·M_i(z); `parts` are (w, family, row), and w sum to 1."""
 
     symmetric: ClassVar[bool] = False
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         super().__init__(rows, counts)
-        self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for parts, _ in rows]
+        self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for (parts,) in rows]
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, by M − 1 where every log M_i is small."""
@@ -79,8 +76,6 @@ class MixedPrivacyLoss(PrivacyLoss):
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return the means of what the parts have in each cell."""
-        if not all(whole for _, whole in self.rows):
-            return None
         return self._joined(lambda loss: loss.cells(edges), _mean_cells)
 
     def _joined(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy
 
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.losses.power_means import log_means
@@ -236,9 +236,7 @@ def _between(ends: Array, rate: float, size: int, shift: float) -> Array:
     """Return the probabilities between the `ends` of Σ Bin(`size`, q)(k)·N(k·`shift`, 1)."""
     total = np.zeros(len(ends) - 1)
     for k, chance in enumerate(np.exp(_log_chances(size, rate)).tolist()):
-        low, high = ends[:-1] - k * shift, ends[1:] - k * shift
-        tails = scipy.special.ndtr(np.where(low > 0, [-low, -high], [high, low]))
-        total += chance * (tails[0] - tails[1])
+        total += chance * normal_cells(ends - k * shift)
     return total
 
 
