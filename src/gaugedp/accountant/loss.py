@@ -193,7 +193,7 @@ def normal_cells(ends: Array) -> Array:
     """Return the probabilities of a standard normal number between the `ends`."""
     low, high = ends[:-1], ends[1:]
     tails = scipy.special.ndtr(np.where(low > 0, [-low, -high], [high, low]))
-    return np.asarray(tails[0] - tails[1])
+    return np.asarray(np.maximum(tails[0] - tails[1], 0.0))
 
 
 def growing_cells(width: float, edges: Array) -> tuple[Array, Array]:

@@ -55,8 +55,11 @@ class Certified(NamedTuple):
     low: float
 
 
-def tight_epsilon(total: Total, delta: float) -> Certified:
-    """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite."""
+def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certified:
+    """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite.
+
+    Without `with_low` the lower end may be 0.
+    """
     closed = total.exact_epsilon(delta)
     if closed is not None:
         return Certified(closed, max(0.0, closed * (1 - 1e-11) - 1e-12))
@@ -64,10 +67,11 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
-    few, best = _few(total, order, start, math.log(delta)), Certified(start, 0.0)
+    few, best = _few(total, order, start, math.log(delta), with_low), Certified(start, 0.0)
     if few is not None:
-        best = solved(few, math.log(delta), start)
-    return best if best.low > _NARROW * best.high else _by_lines(total, math.log(delta), order, best)
+        best = solved(few, math.log(delta), start, with_low)
+    is_enough = best.low > _NARROW * best.high or (few is not None and not with_low)
+    return best if is_enough else _by_lines(total, math.log(delta), order, best)
 
 
 def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> Certified:
@@ -259,11 +263,11 @@ def _least_of_parabola(objective: Callable[[Array, Array], Array], places: Array
 # -- solving for ε ---------------------------------------------------------------------------------
 
 
-def solved(profile: Profile, log_delta: float, start: float) -> Certified:
+def solved(profile: Profile, log_delta: float, start: float, with_low: bool = True) -> Certified:
     """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
     root, high = _from_above(profile, log_delta, start)
-    if high == 0:
-        return Certified(0.0, 0.0)
+    if high == 0 or not with_low:
+        return Certified(high * (1 + 2.0**-51), 0.0)
 
     @cache
     def lacking(epsilon: float) -> float:

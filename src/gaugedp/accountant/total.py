@@ -127,6 +127,11 @@ class Total:
         total.families = list(families)
         return total
 
+    def single_rows(self) -> list[PrivacyLoss]:
+        """Return a family for each row of the families."""
+        rows = [(family, *row) for family in self.families for row in zip(family.rows, family.times, strict=True)]
+        return [type(family)([row], [count]) for family, row, count in rows]
+
     def exact_delta(self, epsilon: float) -> float | None:
         """Return δ in closed form where there is one family and it has one."""
         return self.families[0].exact_delta(epsilon) if len(self.families) == 1 else None
