@@ -53,12 +53,15 @@ class LatticeSum:
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0, ε = `epsilon`."""
         shift = 4 * UNIT * (abs(epsilon) + float(np.abs(self.places[[0, -1]]).max()))
-        highest, lowest = self._sums(epsilon - shift), self._sums(epsilon + shift)
+        gaps = self.places[int(np.searchsorted(self.places, epsilon - shift)) :] - epsilon
+        chances, fall = self.chances[len(self.places) - len(gaps) :], np.exp(-self.order * np.maximum(gaps, 0.0))
+        kernel = -np.expm1(-np.maximum(gaps, 0.0)) * fall
+        total, moved = float(kernel @ chances), 1.1 * shift * float(fall @ np.abs(chances))
         size = self.log_moment - self.order * epsilon
         slack = self.rounding + 16 * UNIT * (self.order * (abs(epsilon) + float(np.abs(self.places[-1]))) + 1)
-        high, low = highest[0] + self.lost * highest[1], lowest[0] - self.lost * lowest[1]
-        folded = self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
-        return Bracket(log_of(low - folded) + size - slack, log_of(high + folded) + size + slack)
+        lost = moved + self.lost * float(kernel.sum() + shift * fall.sum())
+        lost += self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
+        return Bracket(log_of(total - lost) + size - slack, log_of(total + lost) + size + slack)
 
     def log_excess(self, epsilon: float, span: float, n_splits: int) -> float:
         """Return log of a bound on what `n_splits` splits of cells of a `span` have raised δ by.
@@ -75,13 +78,6 @@ class LatticeSum:
         excess = float(kernel @ (self.chances[near] + self.lost)) + self.folded * float(kernel.max(initial=0.0))
         scale = math.log(width * math.sqrt(math.pi / 2)) + width**2
         return log_of(max(excess, 0.0)) + scale + self.log_moment - self.order * epsilon + self.rounding
-
-    def _sums(self, epsilon: float) -> tuple[float, float]:
-        """Return Σ (1 − e^{−x})·e^{−cx}·chance, and the same sum without the chances."""
-        first = int(np.searchsorted(self.places, epsilon, side="right"))
-        gaps = self.places[first:] - epsilon
-        kernel = -np.expm1(-gaps) * np.exp(-self.order * gaps)
-        return float(kernel @ self.chances[first:]), float(kernel.sum())
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,9 @@ class PrivacyLoss(ABC):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return a bound, at most 0, on log |M(c + it)/M(c)| that holds for every t from `height` to `until`."""
 
-    def rounding(self, order: float) -> float:
-        """Return a bound on the error of `log_moment` at `order`."""
-        return 64 * UNIT * float(self.log_moment(np.array([order]))[0])
+    def rounding(self, orders: Array) -> Array:
+        """Return a bound on the error of `log_moment` at each of the `orders`."""
+        return 64 * UNIT * self.log_moment(orders)
 
     @property
     def largest_order(self) -> float:

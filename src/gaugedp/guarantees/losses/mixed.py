@@ -40,10 +40,10 @@ class MixedPrivacyLoss(PrivacyLoss):
         ]
         return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
 
-    def rounding(self, order: float) -> float:
+    def rounding(self, orders: Array) -> Array:
         """Return a bound: a mean of the parts' errors, and that of the sum."""
-        errors = [max(loss.rounding(order) for _, loss in parts) for parts in self.parts]
-        return float(self.counts @ np.array(errors)) + super().rounding(order)
+        errors = [np.max([loss.rounding(orders) for _, loss in parts], axis=0) for parts in self.parts]
+        return self.counts @ np.array(errors) + super().rounding(orders)
 
     @property
     def largest_order(self) -> float:
@@ -156,6 +156,7 @@ def _line(order: float, heights: Array, parts: Parts) -> Line:
         turned = np.expm1(line.real) * np.cos(line.imaginary) - 2 * np.sin(line.imaginary / 2) ** 2
         real, imaginary = real + u * turned, imaginary + u * size * np.sin(line.imaginary)
         change = np.minimum(np.abs(line.real) + np.abs(line.imaginary), 2.0)
-        tilt = 16 + 256 * float(loss.log_moment(np.array([order]))[0]) + loss.rounding(order) / UNIT
+        at = np.array([order])
+        tilt = 16 + 256 * float(loss.log_moment(at)[0]) + float(loss.rounding(at)[0]) / UNIT
         relative = relative + u * (size * line.rounding / UNIT + (tilt + 16) * change)
     return line_of(real[None], imaginary[None], 2 * relative[None], np.ones(1))

@@ -60,11 +60,11 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         lines = (_line(order, at_axis, heights, row).times(n) for (at_axis, row), n in rows)
         return Line.sum(lines, heights)
 
-    def rounding(self, order: float) -> float:
+    def rounding(self, orders: Array) -> Array:
         """Return a bound: sums of positive terms, each correct to some hundred units, and the quadrature."""
         rates = np.array([row[0] for row in self.rows])
-        quadrature = 1e-19 * min(order, 1.0) * float(self.counts @ rates**2)
-        return 1e3 * UNIT * float(self.log_moment(np.array([order]))[0]) + quadrature
+        quadrature = 1e-19 * float(self.counts @ rates**2) * np.minimum(orders, 1.0)
+        return 1e3 * UNIT * self.log_moment(orders) + quadrature
 
     @property
     def largest_order(self) -> float:
