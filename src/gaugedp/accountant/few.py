@@ -22,13 +22,14 @@ Cells = Callable[[Array], tuple[Array, Array]]
 _KINDS, _RELEASES = 64, 2**20  # different ones, and all
 _PLACES, _MOST = 5000.0, 2**17  # of a sum: times √n, n releases, and at most
 _WRITTEN = 2**11  # sums of a kind with few losses, up to which all are written out
-_LOOKS = 512  # cells of a first look
+_LOOKS, _TRIES = 512, 6  # cells of a first look, and how often it is narrowed
 _FOLDED = 45.0  # e^−45 of the tilted sum is outside of its places
 _BEYOND = 25.0  # losses above all cells have e^−25 of the δ that is looked for
 _BELOW = 1e-12  # of the tilted losses are below all cells, which are raised or left out
 _SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last of the cells are looked for
 _STEPS = np.geomspace(0.03, 30, 12)  # of the order, for Chernoff bounds
 _SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than rounding takes
+_FALLEN = 690.0  # logarithm of how much a kernel falls before the rest is bounded
 _LOST = 2.0**-36  # relative, of a probability
 _HALF = math.sqrt(math.log(4) / 2)  # what a sum of splits is within with probability ½, in spans times √n
 _SPLIT = 20.0  # the same that it exceeds with less than the least float
@@ -53,14 +54,15 @@ class LatticeSum:
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0, ε = `epsilon`."""
         shift = 4 * UNIT * (abs(epsilon) + float(np.abs(self.places[[0, -1]]).max()))
-        gaps = self.places[int(np.searchsorted(self.places, epsilon - shift)) :] - epsilon
-        chances, fall = self.chances[len(self.places) - len(gaps) :], np.exp(-self.order * np.maximum(gaps, 0.0))
-        kernel = -np.expm1(-np.maximum(gaps, 0.0)) * fall
+        ends = np.searchsorted(self.places, [epsilon - shift, epsilon + _FALLEN / self.order])
+        gaps, chances = np.maximum(self.places[slice(*ends)] - epsilon, 0.0), self.chances[slice(*ends)]
+        fall = np.exp(-self.order * gaps)
+        kernel = -np.expm1(-gaps) * fall
         total, moved = float(kernel @ chances), 1.1 * shift * float(fall @ np.abs(chances))
         size = self.log_moment - self.order * epsilon
         slack = self.rounding + 16 * UNIT * (self.order * (abs(epsilon) + float(np.abs(self.places[-1]))) + 1)
         lost = moved + self.lost * float(kernel.sum() + shift * fall.sum())
-        lost += self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
+        lost += 2 * math.exp(-_FALLEN) + self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
         return Bracket(log_of(total - lost) + size - slack, log_of(total + lost) + size + slack)
 
     def log_excess(self, epsilon: float, span: float, n_splits: int) -> float:
@@ -74,8 +76,8 @@ class LatticeSum:
         gaps = self.places - epsilon
         near = np.abs(gaps) < slack + _SPLIT * width
         bound = scipy.special.erfc(np.maximum(np.abs(gaps[near]) - slack, 0.0) * math.sqrt(2) / width)
-        kernel = bound * np.exp(-self.order * gaps[near])
-        excess = float(kernel @ (self.chances[near] + self.lost)) + self.folded * float(kernel.max(initial=0.0))
+        kernel = bound * np.exp(np.minimum(-self.order * gaps[near], _FALLEN))
+        excess = float(kernel @ (np.abs(self.chances[near]) + self.lost)) + self.folded * float(kernel.max(initial=0.0))
         scale = math.log(width * math.sqrt(math.pi / 2)) + width**2
         return log_of(max(excess, 0.0)) + scale + self.log_moment - self.order * epsilon + self.rounding
 
@@ -125,9 +127,7 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
             below.add(float(edges[0]), _split(p, q, edges, is_up=False), count)
     if beyond > math.exp(log_delta):
         return None
-    return FewLosses(
-        above.result(), below.result() if with_low else None, log_of(beyond), window.span, n_releases
-    )
+    return FewLosses(above.result(), below.result() if with_low else None, log_of(beyond), window.span, n_releases)
 
 
 def too_many(total: Total) -> bool:
@@ -162,16 +162,19 @@ class _Look(NamedTuple):
     @classmethod
     def of(cls, cells: Cells, order: float, log_beyond: float) -> "_Look":
         """Return some cells between losses below which next to nothing is, and above which e^`log_beyond`."""
-        losses = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
-        p, _ = cells(losses)
-        with np.errstate(divide="ignore"):
-            logs = np.log(p[:-1])
-        below = np.logaddexp.accumulate(logs + order * losses)
-        below -= np.logaddexp.reduce(logs[1:] + order * losses[:-1])
-        above = np.cumsum(p[::-1])[::-1][1:]
-        first = max(int(np.searchsorted(below, math.log(_BELOW), side="right")) - 1, 0)
-        last = min(int(np.sum(above > math.exp(log_beyond))), len(losses) - 1)
-        edges = np.linspace(losses[first], losses[last], _LOOKS + 1)
+        edges = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
+        for _ in range(_TRIES):
+            p, _ = cells(edges)
+            above = np.cumsum(p[::-1])[::-1][1:]
+            last = min(int(np.sum(above > math.exp(log_beyond))), len(edges) - 1)
+            with np.errstate(divide="ignore"):
+                below = np.log(np.cumsum(p[:-1])) + order * edges
+                below -= np.logaddexp.reduce(np.log(p[1:-1]) + order * edges[:-1])
+            first = max(int(np.searchsorted(below, math.log(_BELOW), side="right")) - 1, 0)
+            is_found = len(edges) == _LOOKS + 1 and last - first > _LOOKS // 2
+            if is_found or not first < last:
+                break
+            edges = np.linspace(edges[first], edges[last], _LOOKS + 1)
         p, _ = cells(edges)
         with np.errstate(divide="ignore"):
             logs = np.log(p[1:-1]) + order * edges[1:]

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy
 
+from gaugedp._bisection import root_of
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import (
@@ -38,6 +39,7 @@ _UNKNOWN = Bracket(-math.inf, math.inf)
 _LITTLE = 2.0**-30  # relative, between two ε that tell a slope
 _LARGER, _DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
 _SPREAD = 1e-6  # of δ, with which padding may exceed what the lower end allows for
+_END, _DOUBTED = 2.0**-36, 1.0  # of the largest loss; and the rounding of chances next to it, as a logarithm
 _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
@@ -66,12 +68,25 @@ def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certifie
     exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
+    if math.log(delta) < _log_delta_near_largest(total):
+        return Certified(total.largest, total.largest * (1 - _END))
     order, start = _rdp_order(total, math.log(delta))
     few, best = _few(total, order, start, math.log(delta), with_low), Certified(start, 0.0)
     if few is not None:
         best = solved(few, math.log(delta), start, with_low)
     is_enough = best.low > _NARROW * best.high or (few is not None and not with_low)
     return best if is_enough else _by_lines(total, math.log(delta), order, best)
+
+
+def _log_delta_near_largest(total: Total) -> float:
+    """Return log of less than δ at (1 − e) times the largest loss: that of all losses above 1 − e/2 of their largest."""
+    if too_many(total) or not math.isfinite(total.largest):
+        return -math.inf
+    log_chance = log_of(-math.expm1(-total.largest * _END / 2)) - _DOUBTED
+    for family in total.single_rows():
+        cells = family.cells(np.array([family.largest / family.times[0] * (1 - _END / 2)]))
+        log_chance += family.times[0] * log_of(float(cells[0][0][-1])) if cells else -math.inf
+    return log_chance
 
 
 def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> Certified:
@@ -149,8 +164,10 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
-    if too_many(total) or _period(total, order, epsilon, log_delta) or is_enough(
-        total, order, epsilon, log_delta, n_nodes
+    if (
+        too_many(total)
+        or _period(total, order, epsilon, log_delta)
+        or is_enough(total, order, epsilon, log_delta, n_nodes)
     ):
         return None
     return few_losses(total, order, log_delta, with_low)
@@ -168,9 +185,7 @@ def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Co
     return on_the_line(total, order, epsilon, log_delta, n_largest)
 
 
-def _period(
-    total: Total, order: float, epsilon: float, log_delta: float
-) -> tuple[Probes, float, float, int] | None:
+def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tuple[Probes, float, float, int] | None:
     """Return the span, the offset and the nodes of a period; None without a lattice, or where they are too many."""
     if total.lattice is None:
         return None
@@ -299,7 +314,7 @@ def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float
     gap = 1e-9
     while above(start) > 0:
         start, gap = start * (1 + gap) + 1e-300, 4 * gap
-    root = float(scipy.optimize.brentq(above, 0.0, start, xtol=1e-300, rtol=2.0**-50))
+    root = root_of(above, 0.0, start)
     return root, _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
 
 

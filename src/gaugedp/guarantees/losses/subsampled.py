@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy
 
+from gaugedp._bisection import root_of
 from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
@@ -174,7 +174,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
     low, high = -_FAR * std - added, _FAR * std + removed
     if not excess(low) < 0 < excess(high):
         return None
-    place = np.array([float(scipy.optimize.brentq(excess, low, high, xtol=1e-14 * std, rtol=1e-15)) / std, math.inf])
+    place = np.array([root_of(excess, low, high, 1e-14 * std) / std, math.inf])
     above, below = _between(place, rate, removed, 1 / std)[0], _between(place, rate, added, -1 / std)[0]
     if below < LEAST_SURE:
         return None
