@@ -145,7 +145,7 @@ def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
         atoms = family.atoms()
         if atoms is not None and n_sums(*atoms[0]) <= _WRITTEN:
             sums = repeated(*atoms[0])
-            kinds.append((lambda edges, sums=sums: atom_cells(*sums, edges), 1))  # type: ignore[misc]
+            kinds.append((lambda edges, sums=sums: atom_cells(*sums, edges), 1))  # type: ignore[misc,call-arg]
         elif family.cells(np.zeros(1)) is None:
             return None
         else:

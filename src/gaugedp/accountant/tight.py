@@ -79,7 +79,7 @@ def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certifie
 
 
 def _log_delta_near_largest(total: Total) -> float:
-    """Return log of less than δ at (1 − e) times the largest loss: that of all losses above 1 − e/2 of their largest."""
+    """Return log of less than δ at 1 − e of the largest loss: the chance of all above 1 − e/2 of their largest."""
     if too_many(total) or not math.isfinite(total.largest):
         return -math.inf
     log_chance = log_of(-math.expm1(-total.largest * _END / 2)) - _DOUBTED

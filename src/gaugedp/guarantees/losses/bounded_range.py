@@ -25,8 +25,8 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
         """Return the integrals of the density under P and Q."""
-        rows = zip(self.numbers.tolist(), self.times, strict=True)
-        return [(*(part / -math.expm1(-width) for part in growing_cells(width, edges)), n) for width, n in rows]
+        rows = [(*growing_cells(width, edges), -math.expm1(-width)) for width in self.numbers.tolist()]
+        return [(p / whole, q / whole, n) for (p, q, whole), n in zip(rows, self.times, strict=True)]
 
     @property
     def largest(self) -> float:
