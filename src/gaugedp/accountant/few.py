@@ -21,6 +21,7 @@ Cells = Callable[[Array], tuple[Array, Array]]
 
 _KINDS, _RELEASES = 64, 2**20  # different ones, and all
 _PLACES, _MOST = 5000.0, 2**17  # of a sum: times √n, n releases, and at most
+_LONGEST = 2**20  # cells of one loss
 _WRITTEN = 2**11  # sums of a kind with few losses, up to which all are written out
 _LOOKS, _TRIES = 512, 6  # cells of a first look, and how often it is narrowed
 _FOLDED = 45.0  # e^−45 of the tilted sum is outside of its places
@@ -117,6 +118,8 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
     if not all(look.first < look.last for look, _ in looks):
         return None
     window = _Window.of(looks, order)
+    if max(look.last - look.first for look, _ in looks) > _LONGEST * window.span:
+        return None
     above, below, beyond = _Summed(order, window), _Summed(order, window), 0.0
     for (cells, count), (look, _) in zip(kinds, looks, strict=True):
         edges = window.span * np.arange(math.floor(look.first / window.span), math.ceil(look.last / window.span) + 1)
