@@ -1,5 +1,6 @@
-"""The place where a monotone condition on numbers changes."""
+"""Places where a monotone condition on numbers, or the sign of a function, changes."""
 
+import math
 from collections.abc import Callable
 
 
@@ -17,3 +18,43 @@ def bisected(
             break
         low, high = (middle, high) if is_low(middle) else (low, middle)
     return low, high
+
+
+def root_of(
+    function: Callable[[float], float], low: float, high: float, apart: float = 0.0, relative: float = 2.0**-50
+) -> float:
+    """Return about a zero between two numbers where the function has different signs (Chandrupatla 1997).
+
+    The sign changes within `apart` + `relative`·root of it. Steps are by inverse quadratic interpolation where that is
+    sure to be good, else halves.
+    """
+    x, value = high, function(high)
+    other, opposite = low, function(low)
+    if value == 0 or opposite == 0:
+        return x if value == 0 else other
+    if (value > 0) == (opposite > 0):
+        raise ValueError(f"function has one sign at {low!r} and {high!r}.")
+    share = 0.5
+    while True:
+        point = x + share * (other - x)
+        found = function(point)
+        before, earlier = x, value
+        if (found > 0) != (value > 0):
+            before, earlier, other, opposite = other, opposite, x, value
+        x, value = point, found
+        nearest = x if abs(value) < abs(opposite) else other
+        least = (apart + relative * abs(nearest)) / abs(other - x)
+        if value == 0 or least > 0.5:
+            return x if value == 0 else nearest
+        share = min(max(_share(x, other, before, value, opposite, earlier), least), 1 - least)
+
+
+def _share(x: float, other: float, before: float, value: float, opposite: float, earlier: float) -> float:
+    """Return the share of the way from `x` to `other` where the quadratic in the values is 0, or ½."""
+    if earlier in (value, opposite):
+        return 0.5
+    place, height = (x - other) / (before - other), (value - opposite) / (earlier - opposite)
+    if not 1 - math.sqrt(max(0.0, 1 - place)) < height < math.sqrt(max(0.0, place)):
+        return 0.5
+    to_other = value / (opposite - value) * earlier / (opposite - earlier)
+    return to_other + (before - x) / (other - x) * value / (earlier - value) * opposite / (earlier - opposite)

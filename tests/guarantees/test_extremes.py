@@ -6,7 +6,7 @@ import math
 import mpmath
 import pytest
 
-from gaugedp.guarantees import ExponentialLoss, Guarantee
+from gaugedp.guarantees import ExponentialLoss, Guarantee, LaplaceLoss
 from gaugedp.guarantees.base import METHODS
 from tests.guarantees.examples import ALL_EXTREME, named
 
@@ -62,3 +62,13 @@ def test_the_epsilon_of_a_bounded_range_is_never_below_its_closed_form(value: fl
             exact = max(mpmath.mpf(0), value + 2 * mpmath.log(1 - root))
             actual = ExponentialLoss(value).epsilon(delta)
             assert exact <= actual <= exact + 1e-13 * value
+
+
+@pytest.mark.parametrize("delta", [1e-200, 1e-300, 5e-324])
+def test_losses_at_their_largest_at_a_tiny_delta(delta: float) -> None:
+    """Of bounded losses the sum is asked, where their density is still above δ; a mean of many is far below it."""
+    whole = 2 * ExponentialLoss(0.25) + LaplaceLoss(2.0) + ExponentialLoss(0.5)
+    actual = whole.epsilon(delta, "tight")
+    assert 1.5 * (1 - 1e-10) < actual.low <= actual <= 1.5 * (1 + 1e-11)
+    many = (5000 * ExponentialLoss(0.01) + LaplaceLoss(2.0)).epsilon(1e-200, "tight")
+    assert 0 < many < 45

@@ -1,4 +1,4 @@
-"""A few releases on samples, by cells of losses: brackets beside closed forms and integrals."""
+"""A few kinds of releases, by cells of losses: brackets beside closed forms and integrals."""
 
 import math
 
@@ -121,6 +121,35 @@ def test_cells_and_contours_agree() -> None:
     assert high <= truth * (1 + 1e-3)
 
 
-def test_many_releases_and_other_kinds_have_no_cells() -> None:
-    assert few_losses(Total((1000 * g.SubsampledGaussian(0.1, 1.0)).components()), 1.0, -10.0) is None
-    assert few_losses(Total((g.GaussianDP(1.0) + g.SubsampledGaussian(0.1, 1.0)).components()), 1.0, -10.0) is None
+KNOWN = [  # with a closed form, all sums written out, residues, a period of a lattice, a line without padding
+    g.GaussianDP(0.7),
+    g.ExponentialLoss(0.9),
+    3 * g.FiniteLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]) + 2 * g.PureDP(0.15),
+    40 * g.RandomizedResponseLoss(0.07) + 3 * g.FiniteLoss([0.52, 0.48], [0.48, 0.52]),
+    3 * g.LaplaceLoss(2) + 2 * g.PureDP(0.3) + g.DiscreteLaplaceLoss(4.66, 6),
+    30 * g.LaplaceLoss(7),
+    g.DiscreteGaussianLoss(1.5),
+    2 * g.DiscreteGaussianLoss(0.6) + 3 * g.DiscreteLaplaceLoss(4, 6),
+    g.GaussianDP(0.4) + 30 * g.ExponentialLoss(0.1) + 3 * g.DiscreteGaussianLoss(30.0),
+    g.GaussianDP(0.4) + 300 * g.LaplaceLoss(90) + 5 * g.SubsampledGaussian(0.1, 2.0).group(2),
+]
+
+
+@pytest.mark.parametrize("guarantee", KNOWN, ids=repr)
+@pytest.mark.parametrize("epsilon", [0.2, 0.7, 1.3])
+def test_the_lower_end_is_below_what_splits_raise(guarantee: g.Guarantee, epsilon: float) -> None:
+    """Kinds of all families, whose truth is within rounding of another back end's answer."""
+    truth = guarantee.delta(epsilon, "tight")
+    if truth <= 1e-290:
+        pytest.skip("nothing is beyond")
+    low, high = bracket(guarantee, epsilon, math.log(truth) - 2)
+    assert truth.low >= truth * (1 - 1.1e-6)
+    assert low <= truth
+    assert truth.low * (1 - 1e-12) <= high <= truth * (1 + 1e-4)
+    assert low >= truth * (1 - 3e-3)
+
+
+def test_many_kinds_and_others_have_no_cells() -> None:
+    many = [(g.LaplaceLoss(1.0 + k), 1) for k in range(100)]
+    assert few_losses(Total(many), 1.0, -10.0) is None
+    assert few_losses(Total(g.SphericalLaplaceLoss(1.0, 3).components()), 1.0, -10.0) is None

@@ -250,6 +250,28 @@ def test_laplace_scales_that_coincide(epsilon: float, others: g.Guarantee) -> No
 
 
 @pytest.mark.parametrize(
+    ("whole", "epsilon"),
+    [
+        (
+            g.DiscreteGaussianLoss(30.1139214499)
+            + 2 * g.PureDP(0.06641446559294216)
+            + 2 * g.LaplaceLoss(30.1139214499)
+            + 4 * g.SubsampledGaussian(0.0169831398092, 0.961371086414),
+            0.15,
+        ),
+        (100 * g.PureDP(0.000916) + 16 * g.LaplaceLoss(521.8) + 12 * g.FiniteLoss([0.75, 0.25], [0.749, 0.251]), 0.06),
+        (g.DiscreteGaussianLoss(20.0) + g.ExponentialLoss(0.03) + 2 * g.FiniteLoss([0.52, 0.48], [0.48, 0.52]), 0.1),
+    ],
+    ids=repr,
+)
+def test_few_releases_of_several_kinds(whole: g.Guarantee, epsilon: float) -> None:
+    """A line would have to be padded: some per cent of δ."""
+    check_delta(whole, list(whole.components()), epsilon)
+    delta = whole.delta(epsilon, "tight")
+    assert delta.low > 0.98 * delta
+
+
+@pytest.mark.parametrize(
     "part",
     [
         g.Sampled(g.LaplaceLoss(0.5), 0.1),

@@ -47,12 +47,12 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     rows = total.atoms()
     if rows is None or any(count > _LONGEST for _, _, count in rows):
         return None
-    sizes = [math.comb(count + len(values) - 1, count) for values, _, count in rows]
+    sizes = [n_sums(*row) for row in rows]
     if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
         return None
     losses, weights = np.zeros(1), np.ones(1)
     for values, probabilities, count in rows:
-        more, theirs = _repeated(values, probabilities, count)
+        more, theirs = repeated(values, probabilities, count)
         losses = np.add.outer(losses, more).ravel()
         weights = np.multiply.outer(weights, theirs).ravel()
     order = np.argsort(-losses, kind="stable")
@@ -62,7 +62,12 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     return ExplicitDistribution(losses[order] + shift, weights[order], lost, 2 * shift)
 
 
-def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
+def n_sums(values: Array, _: Array, count: int) -> int:
+    """Return how many sums of `count` of the values there are."""
+    return math.comb(count + len(values) - 1, count)
+
+
+def repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
     """Return the losses and weights of `count` independent copies, by how often each value occurs."""
     if count == 1:
         return values, weights

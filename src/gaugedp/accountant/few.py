@@ -1,33 +1,47 @@
-"""The profile of a few releases on a fine lattice of losses, between those of two pairs of laws that are on one.
+"""The profile of few kinds of releases by a pair of distributions with losses on a lattice.
 
-A cell of losses is split between its ends with the mean of dP/dQ kept, which can only raise the profile; or it is
-taken as a whole, which is post-processing and can only lower it: docs/theory/accountant.md.
+A cell of losses is split between its ends with the mean of dP/dQ kept, which can only raise the profile, and not by
+more than a bound of second order in the span: docs/theory/accountant.md.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import scipy
 
-from gaugedp.accountant.contour import Bracket, log_of
-from gaugedp.accountant.loss import UNIT, Array, log_sum
+from gaugedp.accountant.atoms import n_sums, repeated
+from gaugedp.accountant.contour import Bracket, log_chernoff, log_of
+from gaugedp.accountant.loss import UNIT, Array, atom_cells, log_sum
 from gaugedp.accountant.total import Total
 
-_CELLS = 2**13  # of the losses of a release
-_MOST = 2**20  # places of a sum
+Cells = Callable[[Array], tuple[Array, Array]]
+
+_KINDS, _RELEASES = 64, 2**20  # different ones, and all
+_PLACES, _MOST = 5000.0, 2**17  # of a sum: times √n, n releases, and at most
+_LONGEST = 2**20  # cells of one loss
+_WRITTEN = 2**11  # sums of a kind with few losses, up to which all are written out
+_LOOKS, _TRIES = 512, 6  # cells of a first look, and how often it is narrowed
+_FOLDED = 45.0  # e^−45 of the tilted sum is outside of its places
 _BEYOND = 25.0  # losses above all cells have e^−25 of the δ that is looked for
-_BELOW = 1e-12  # what losses below all cells have, which are raised or left out
+_BELOW = 1e-12  # of the tilted losses are below all cells, which are raised or left out
 _SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last of the cells are looked for
+_STEPS = np.geomspace(0.03, 30, 12)  # of the order, for Chernoff bounds
 _SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than rounding takes
+_FALLEN = 690.0  # logarithm of how much a kernel falls before the rest is bounded
 _LOST = 2.0**-36  # relative, of a probability
-_MOVED = 1e-4  # of the losses are moved by a whole cell
+_HALF = math.sqrt(math.log(4) / 2)  # what a sum of splits is within with probability ½, in spans times √n
+_SPLIT = 20.0  # the same that it exceeds with less than the least float
 
 
 @dataclass(frozen=True)
 class LatticeSum:
     """A sum of losses at ascending `places`, with its `chances` after tilting by `order`.
 
-    `log_moment` is log M(order), `lost` bounds the error of a chance, and `rounding` that of log M.
+    `log_moment` is log M(order), `lost` bounds the error of a chance, `folded` what is not at its place, and `rounding`
+    the error of log M.
     """
 
     order: float
@@ -35,41 +49,60 @@ class LatticeSum:
     places: Array
     chances: Array
     lost: float
+    folded: float
     rounding: float
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0, ε = `epsilon`."""
         shift = 4 * UNIT * (abs(epsilon) + float(np.abs(self.places[[0, -1]]).max()))
-        highest, lowest = self._sums(epsilon - shift), self._sums(epsilon + shift)
+        ends = np.searchsorted(self.places, [epsilon - shift, epsilon + _FALLEN / self.order])
+        gaps, chances = np.maximum(self.places[slice(*ends)] - epsilon, 0.0), self.chances[slice(*ends)]
+        fall = np.exp(-self.order * gaps)
+        kernel = -np.expm1(-gaps) * fall
+        total, moved = float(kernel @ chances), 1.1 * shift * float(fall @ np.abs(chances))
         size = self.log_moment - self.order * epsilon
         slack = self.rounding + 16 * UNIT * (self.order * (abs(epsilon) + float(np.abs(self.places[-1]))) + 1)
-        high, low = highest[0] + self.lost * highest[1], lowest[0] - self.lost * lowest[1]
-        return Bracket(log_of(low) + size - slack, log_of(high) + size + slack)
+        lost = moved + self.lost * float(kernel.sum() + shift * fall.sum())
+        lost += 2 * math.exp(-_FALLEN) + self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
+        return Bracket(log_of(total - lost) + size - slack, log_of(total + lost) + size + slack)
 
-    def _sums(self, epsilon: float) -> tuple[float, float]:
-        """Return Σ (1 − e^{−x})·e^{−cx}·chance, and the same sum without the chances."""
-        first = int(np.searchsorted(self.places, epsilon, side="right"))
-        gaps = self.places[first:] - epsilon
-        kernel = -np.expm1(-gaps) * np.exp(-self.order * gaps)
-        return float(kernel @ self.chances[first:]), float(kernel.sum())
+    def log_excess(self, epsilon: float, span: float, n_splits: int) -> float:
+        """Return log of a bound on what `n_splits` splits of cells of a `span` have raised δ by.
+
+        2·E[B((|x| − r)₊)] with x as above, B(a) = ∫_a^∞ e^{−2t²/w²} dt, w = √n·span, and r what a sum of splits is
+        within with probability ½.
+        """
+        width = span * math.sqrt(n_splits)
+        slack = _HALF * width + width**2 + 2 * n_splits * span * _raised(self.places, span)
+        gaps = self.places - epsilon
+        near = np.abs(gaps) < slack + _SPLIT * width
+        bound = scipy.special.erfc(np.maximum(np.abs(gaps[near]) - slack, 0.0) * math.sqrt(2) / width)
+        kernel = bound * np.exp(np.minimum(-self.order * gaps[near], _FALLEN))
+        excess = float(kernel @ (np.abs(self.chances[near]) + self.lost)) + self.folded * float(kernel.max(initial=0.0))
+        scale = math.log(width * math.sqrt(math.pi / 2)) + width**2
+        return log_of(max(excess, 0.0)) + scale + self.log_moment - self.order * epsilon + self.rounding
 
 
 @dataclass(frozen=True)
 class FewLosses:
-    """Sums of losses that have more, `above`, and less, `below`, than the releases; `log_beyond` bounds what is left.
+    """Sums of losses that are split, with rounding upwards and downwards; `log_beyond` bounds what is left.
 
-    `below` is None where no lower bound is asked for. `largest` is the end of the cells, for all releases together.
+    `below` is None where no lower bound is asked for.
     """
 
     above: LatticeSum
     below: LatticeSum | None
     log_beyond: float
-    largest: float
+    span: float
+    n_splits: int
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket of log δ at `epsilon`."""
         high = float(np.logaddexp(self.above.log_delta(epsilon).high, self.log_beyond))
-        return Bracket(self.below.log_delta(epsilon).low if self.below else -math.inf, high)
+        if self.below is None:
+            return Bracket(-math.inf, high)
+        low, excess = self.below.log_delta(epsilon).low, self.above.log_excess(epsilon, self.span, self.n_splits)
+        return Bracket(low + math.log(-math.expm1(excess - low)) if excess < low else -math.inf, high)
 
 
 def few_losses(total: Total, order: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
@@ -77,81 +110,144 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
 
     Without a lower bound it takes half of the time.
     """
-    n_releases = _n_releases(total)
-    if too_many(total) or total.cells(np.zeros(1)) is None:
+    kinds = _kinds(total)
+    if kinds is None:
         return None
-    first, last = _ends(total, log_delta - _BEYOND - math.log(n_releases))
-    if not first < last:
+    n_releases = sum(count for _, count in kinds)
+    looks = [(_Look.of(cells, order, log_delta - _BEYOND - math.log(n_releases)), count) for cells, count in kinds]
+    if not all(look.first < look.last for look, _ in looks):
         return None
-    span = (last - first) / _CELLS
-    edges = first + span * np.arange(_CELLS + 1)
-    rows = total.cells(edges) or []
-    beyond = math.fsum(count * float(p[-1]) for p, _, count in rows) * (1 + _LOST)
+    window = _Window.of(looks, order)
+    if max(look.last - look.first for look, _ in looks) > _LONGEST * window.span:
+        return None
+    above, below, beyond = _Summed(order, window), _Summed(order, window), 0.0
+    for (cells, count), (look, _) in zip(kinds, looks, strict=True):
+        edges = window.span * np.arange(math.floor(look.first / window.span), math.ceil(look.last / window.span) + 1)
+        p, q = cells(edges)
+        beyond += count * float(p[-1]) * (1 + _LOST)
+        above.add(float(edges[0]), _split(p, q, edges), count)
+        if with_low:
+            below.add(float(edges[0]), _split(p, q, edges, is_up=False), count)
     if beyond > math.exp(log_delta):
         return None
-    split, merged = _Summed(order, span), _Summed(order, span)
-    for p, q, count in rows:
-        split.add(first, _split(p, q, edges), count)
-        if with_low:
-            merged.add(*_merged(p, q, edges, order), count)
-    below = merged.result() if with_low else None
-    return FewLosses(split.result(), below, math.log(beyond) if beyond else -math.inf, n_releases * last)
+    return FewLosses(above.result(), below.result() if with_low else None, log_of(beyond), window.span, n_releases)
 
 
 def too_many(total: Total) -> bool:
-    """Whether the sums of so many releases would be too long."""
-    return _n_releases(total) * _CELLS > _MOST
+    """Whether there are too many kinds, or releases."""
+    times = [count for family in total.families for count in family.times]
+    return len(times) > _KINDS or sum(times) > _RELEASES
 
 
-def _n_releases(total: Total) -> int:
-    return sum(sum(family.times) for family in total.families)
+def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
+    """Return the cells of each kind and how often it occurs; those with few sums are one release of these."""
+    if too_many(total):
+        return None
+    kinds: list[tuple[Cells, int]] = []
+    for family in total.single_rows():
+        atoms = family.atoms()
+        if atoms is not None and n_sums(*atoms[0]) <= _WRITTEN:
+            sums = repeated(*atoms[0])
+            kinds.append((lambda edges, sums=sums: atom_cells(*sums, edges), 1))  # type: ignore[misc,call-arg]
+        elif family.cells(np.zeros(1)) is None:
+            return None
+        else:
+            kinds.append((lambda edges, family=family: family.cells(edges)[0][:2], family.times[0]))  # type: ignore[misc]
+    return kinds
 
 
-def _ends(total: Total, log_beyond: float) -> tuple[float, float]:
-    """Return losses below which there is next to nothing, and above which e^`log_beyond`, in every row."""
-    losses = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
-    rows = [p for p, _, _ in total.cells(losses) or []]
-    below = np.max([np.cumsum(p)[:-1] for p in rows], axis=0)
-    above = np.max([np.cumsum(p[::-1])[::-1][1:] for p in rows], axis=0)
-    first = max(int(np.searchsorted(below, _BELOW, side="right")) - 1, 0)
-    last = min(int(np.sum(above > math.exp(log_beyond))), len(losses) - 1)
-    return float(losses[first]), float(losses[last])
+class _Look(NamedTuple):
+    """The `edges` of cells of a loss, with the logarithms of their probabilities after tilting."""
+
+    edges: Array
+    logs: Array
+
+    @classmethod
+    def of(cls, cells: Cells, order: float, log_beyond: float) -> "_Look":
+        """Return some cells between losses below which next to nothing is, and above which e^`log_beyond`."""
+        edges = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
+        for _ in range(_TRIES):
+            p, _ = cells(edges)
+            above = np.cumsum(p[::-1])[::-1][1:]
+            last = min(int(np.sum(above > math.exp(log_beyond))), len(edges) - 1)
+            with np.errstate(divide="ignore"):
+                below = np.log(np.cumsum(p[:-1])) + order * edges
+                below -= np.logaddexp.reduce(np.log(p[1:-1]) + order * edges[:-1])
+            first = max(int(np.searchsorted(below, math.log(_BELOW), side="right")) - 1, 0)
+            is_found = len(edges) == _LOOKS + 1 and last - first > _LOOKS // 2
+            if is_found or not first < last:
+                break
+            edges = np.linspace(edges[first], edges[last], _LOOKS + 1)
+        p, _ = cells(edges)
+        with np.errstate(divide="ignore"):
+            logs = np.log(p[1:-1]) + order * edges[1:]
+        return cls(edges, logs - np.logaddexp.reduce(logs))
+
+    @property
+    def first(self) -> float:
+        """Return the first edge."""
+        return float(self.edges[0])
+
+    @property
+    def last(self) -> float:
+        """Return the last edge."""
+        return float(self.edges[-1])
+
+    def moved(self, steps: Array, edges: Array) -> Array:
+        """Return log of the mean of e^{step·loss}, each loss at its one of the `edges`."""
+        return np.asarray(np.logaddexp.reduce(self.logs + steps[:, None] * edges, axis=1))
 
 
-def _split(p: Array, q: Array, edges: Array) -> Array:
-    """Return the probabilities at the `edges`, under P, of cells that are split between their ends."""
+class _Window(NamedTuple):
+    """The places of a sum: a `size`, a power of 2, the `first` of them, their `span`, and steps that show it is enough.
+
+    Of the tilted sum about e^−45 is outside, by Chernoff bounds with these steps below and above.
+    """
+
+    size: int
+    first: float
+    span: float
+    steps: tuple[float, float]
+
+    @classmethod
+    def of(cls, looks: list[tuple[_Look, int]], order: float) -> "_Window":
+        """Return a window for the sum of as many losses."""
+        steps = order * _STEPS
+        below = -(_FOLDED + np.sum([n * look.moved(-steps, look.edges[:-1]) for look, n in looks], axis=0)) / steps
+        above = (_FOLDED + np.sum([n * look.moved(steps, look.edges[1:]) for look, n in looks], axis=0)) / steps
+        low, high = int(below.argmax()), int(above.argmin())
+        n_releases = sum(n for _, n in looks)
+        size = min(_MOST, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
+        span = float(above[high] - below[low]) / (size - 8)
+        return cls(size, float(below[low]) - 3 * span, span, (-float(steps[low]), float(steps[high])))
+
+
+def _raised(places: Array, span: float) -> float:
+    """Return by how much a share is raised, which is more than rounding takes."""
+    return _SPARE + _FINEST * (1 + float(np.abs(places[[0, -1]]).max())) / span
+
+
+def _split(p: Array, q: Array, edges: Array, is_up: bool = True) -> Array:
+    """Return the probabilities at the `edges`, under P, of cells that are split between their ends.
+
+    Rounding is upwards, and what is below all cells is at the first edge; or it is downwards, without these.
+    """
     span = float(edges[1] - edges[0])
+    raised = _raised(edges, span) if is_up else -_raised(edges, span)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = p[1:-1] / q[1:-1] * np.exp(-edges[:-1])
-    upper = -np.expm1(-np.log(ratio)) / -math.expm1(-span) + _SPARE + _FINEST / span
-    upper = np.where(np.isfinite(upper), np.clip(upper, 0.0, 1.0), 1.0)
-    chances = np.concatenate([[p[0]], p[1:-1] * upper])
+        upper = -np.expm1(-np.log(ratio)) / -math.expm1(-span) + raised
+    upper = np.where(np.isfinite(upper), np.clip(upper, 0.0, 1.0), float(is_up))
+    chances = np.concatenate([[p[0] if is_up else 0.0], p[1:-1] * upper])
     chances[:-1] += p[1:-1] * (1 - upper)
-    return chances * (1 + _LOST)
-
-
-def _merged(p: Array, q: Array, edges: Array, order: float) -> tuple[float, Array]:
-    """Return a first place, and the probabilities under P there and a span further on, of cells that are one loss.
-
-    All are moved down by what most of them are below the middle of their cells, and the others by a cell.
-    """
-    span, cells = float(edges[1] - edges[0]), p[1:-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        short = np.clip((edges[:-1] + span / 2) - np.log(cells / q[1:-1]), 0.0, span / 2)
-    short = np.where(np.isfinite(short), short, span / 2) + _SPARE * span + _FINEST
-    tilted = cells * np.exp(order * (edges[:-1] - edges[-1]))
-    in_order = np.argsort(short)
-    most = short[in_order[int(np.searchsorted(np.cumsum(tilted[in_order]), (1 - _MOVED) * tilted.sum()))]]
-    chances = np.concatenate([[0.0], np.where(short <= most, cells, 0.0)])
-    chances[:-1] += np.where(short > most, cells, 0.0)
-    return float(edges[0] - span / 2 - most), chances * (1 - _LOST)
+    return chances * (1 + _LOST if is_up else 1 - _LOST)
 
 
 class _Summed:
-    """Sums of independent losses on lattices of one span, tilted by `order`."""
+    """Sums of independent losses on lattices of one span, tilted by `order`, at the places of a `window`."""
 
-    def __init__(self, order: float, span: float) -> None:
-        self.order, self.span = order, span
+    def __init__(self, order: float, window: _Window) -> None:
+        self.order, self.window = order, window
         self.rows: list[tuple[float, Array, int]] = []
 
     def add(self, first: float, chances: Array, count: int) -> None:
@@ -159,20 +255,29 @@ class _Summed:
         self.rows.append((first, chances, count))
 
     def result(self) -> LatticeSum:
-        """Return the sum, by a Fourier transform that is long enough for all of it."""
+        """Return the sum, by a Fourier transform; what that folds into the window is bounded."""
+        size, low, span, steps = self.window
         n_releases = sum(count for *_, count in self.rows)
-        length = sum(count * (len(chances) - 1) for _, chances, count in self.rows) + 1
-        size = 2 ** math.ceil(math.log2(length))
-        moment, log_moment = np.ones(size // 2 + 1, dtype=complex), 0.0
+        moment, log_moment, ends = np.ones(size // 2 + 1, dtype=complex), 0.0, np.zeros(2)
         for first, chances, count in self.rows:
+            losses = first + span * np.arange(len(chances))
             with np.errstate(divide="ignore"):
-                logs = np.log(chances) + self.order * (first + self.span * np.arange(len(chances)))
+                logs = np.log(chances) + self.order * losses
             at_order = log_sum(logs)
-            moment *= np.fft.rfft(np.exp(logs - at_order), size) ** count
+            tilted = np.exp(logs - at_order)
+            moment *= np.fft.rfft(np.bincount(np.arange(len(chances)) % size, tilted, size)) ** count
             log_moment += count * at_order
-        start = sum(count * first for first, _, count in self.rows)
-        places = start + self.span * np.arange(length)
+            ends += [count * log_sum(logs - at_order + step * losses) for step in steps]
+        anchor = sum(count * first for first, _, count in self.rows)
+        start = math.floor((low - anchor) / span)
+        places = anchor + span * (start + np.arange(size))
+        folded = sum(
+            math.exp(min(0.0, float(end) - step * place))
+            for end, step, place in zip(ends, steps, places[[0, -1]].tolist(), strict=True)
+        )
         lost = 16 * UNIT * math.log2(size) * (n_releases + 2)
-        rounding = 64 * UNIT * (n_releases + abs(log_moment) + self.order * float(np.abs(places).max()))
-        chances = np.fft.irfft(moment, size)[:length]
-        return LatticeSum(self.order, log_moment, places, chances, lost, rounding)
+        largest = max(abs(first) + span * len(chances) for first, chances, _ in self.rows)
+        rounding = 64 * UNIT * (n_releases * (1 + self.order * largest) + abs(log_moment))
+        rounding += 64 * UNIT * self.order * float(np.abs(places[[0, -1]]).max())
+        chances = np.roll(np.fft.irfft(moment, size), -(start % size))
+        return LatticeSum(self.order, log_moment, places, chances, lost, 2 * folded, rounding)

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from gaugedp._validate import decimal
@@ -90,9 +91,9 @@ class PrivacyLoss(ABC):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return a bound, at most 0, on log |M(c + it)/M(c)| that holds for every t from `height` to `until`."""
 
-    def rounding(self, order: float) -> float:
-        """Return a bound on the error of `log_moment` at `order`."""
-        return 64 * UNIT * float(self.log_moment(np.array([order]))[0])
+    def rounding(self, orders: Array) -> Array:
+        """Return a bound on the error of `log_moment` at each of the `orders`."""
+        return 64 * UNIT * self.log_moment(orders)
 
     @property
     def largest_order(self) -> float:
@@ -120,13 +121,14 @@ class PrivacyLoss(ABC):
         """Return the lattice of decimals that each row lies on, where all are known."""
         return None
 
-    def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:  # noqa: ARG002
-        """Return (P, Q, count) of each row where the loss is a number with known laws.
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
+        """Return (P, Q, count) of each row where the loss is a number with a known distribution.
 
-        P and Q hold the probabilities of a loss up to the first of the ascending `edges`, between the first and the
-        second, …, beyond the last.
+        P holds the probabilities of a loss up to the first of the ascending `edges`, between the first and the second,
+        …, beyond the last. Q holds the means of e^{−loss} in the same cells.
         """
-        return None
+        rows = self.atoms()
+        return None if rows is None else [(*atom_cells(*row[:2], edges), row[2]) for row in rows]
 
     def shifts(self) -> list[tuple[float, int]]:
         """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
@@ -177,6 +179,28 @@ class PrivacyLossOfNumbers(PrivacyLoss):
         parts = blocks(len(self.numbers), len(heights))
         lines = (self.block_line(order, heights, self.numbers[part, None], self.counts[part]) for part in parts)
         return Line.sum(lines, heights)
+
+
+def atom_cells(values: Array, weights: Array, edges: Array) -> tuple[Array, Array]:
+    """Return the sums of the `weights` of the values in each cell, and of weight·e^{−value}."""
+    with np.errstate(divide="ignore", over="ignore"):
+        against = np.exp(np.log(weights) - values)
+    places, n_cells = np.searchsorted(edges, values), len(edges) + 1
+    return np.bincount(places, weights, n_cells), np.bincount(places, against, n_cells)
+
+
+def normal_cells(ends: Array) -> Array:
+    """Return the probabilities of a standard normal number between the `ends`."""
+    low, high = ends[:-1], ends[1:]
+    tails = scipy.special.ndtr(np.where(low > 0, [-low, -high], [high, low]))
+    return np.asarray(np.maximum(tails[0] - tails[1], 0.0))
+
+
+def growing_cells(width: float, edges: Array) -> tuple[Array, Array]:
+    """Return the integrals of e^{(x−width)/2}/2 and of e^{−(x+width)/2}/2 over the cells of ±width."""
+    ends = np.clip(np.concatenate([[-width], edges, [width]]), -width, width)
+    shares = -np.expm1((ends[:-1] - ends[1:]) / 2)
+    return shares * np.exp((ends[1:] - width) / 2), shares * np.exp(-(ends[:-1] + width) / 2)
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:

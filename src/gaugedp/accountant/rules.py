@@ -81,23 +81,24 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
 def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     closed = guarantee.exact_epsilon(delta)
     if closed is not None:
-        return Bound(closed, "tight", _certified(guarantee, closed * (1 - 1e-9) - 1e-11))
+        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11) if _is_certified(guarantee) else 0.0)
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
     if delta == 0:
         largest = max(math.inf if total.impossible > 0 else total.largest for total in totals)
         return Bound(min(guarantee.renyi(math.inf), largest), "tight")
-    bracket = _conditional_epsilon(totals[0], delta)
+    with_low = _is_certified(guarantee)
+    bracket = _conditional_epsilon(totals[0], delta, with_low)
     for total in totals[1:]:
         if not _is_enough(total, delta, bracket.high):
-            bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta)))
-    return Bound(bracket.high, "tight", _certified(guarantee, bracket.low))
+            bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta, with_low)))
+    return Bound(bracket.high, "tight", max(0.0, bracket.low) if with_low else 0.0)
 
 
-def _certified(guarantee: Part, low: float) -> float:
-    """Return the lower end, or 0 where the pair of a part is larger than its mechanism's own: see `Bound`."""
-    return max(0.0, low) if all(part.pair_is_least for part, _ in guarantee.components()) else 0.0
+def _is_certified(guarantee: Part) -> bool:
+    """Whether lower ends hold: not where the pair of a part is larger than its mechanism's own, see `Bound`."""
+    return all(part.pair_is_least for part, _ in guarantee.components())
 
 
 def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
@@ -108,11 +109,11 @@ def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
     return spare > 0 and tight_delta(total, epsilon, least=spare, with_low=False).high <= spare
 
 
-def _conditional_epsilon(total: Total, delta: float) -> Certified:
+def _conditional_epsilon(total: Total, delta: float, with_low: bool) -> Certified:
     spare = _left(total, delta)
     if spare <= 0:
         return Certified(total.largest if spare == 0 else math.inf, 0.0)
-    bracket = tight_epsilon(total, spare)
+    bracket = tight_epsilon(total, spare, with_low)
     return Certified(min(bracket.high, total.largest), bracket.low)
 
 
@@ -133,12 +134,12 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)
-    best = Certified(0.0, 0.0)
+    best, with_low = Certified(0.0, 0.0), _is_certified(guarantee)
     for total in totals:
-        least = 0.0 if total.impossible else best.low
-        finite = tight_delta(total, epsilon, least=least) if epsilon < total.largest else Certified(0.0, 0.0)
+        least, is_possible = 0.0 if total.impossible else best.low, epsilon < total.largest
+        finite = tight_delta(total, epsilon, None, least, with_low) if is_possible else Certified(0.0, 0.0)
         best = Certified(*map(max, best, _with_impossible(total, finite)))
-    return Bound(best.high, "tight", _certified(guarantee, best.low))
+    return Bound(best.high, "tight", best.low if with_low else 0.0)
 
 
 def _with_impossible(total: Total, finite: Certified) -> Certified:

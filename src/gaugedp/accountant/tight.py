@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy
 
+from gaugedp._bisection import root_of
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import (
@@ -38,6 +39,7 @@ _UNKNOWN = Bracket(-math.inf, math.inf)
 _LITTLE = 2.0**-30  # relative, between two ε that tell a slope
 _LARGER, _DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
 _SPREAD = 1e-6  # of δ, with which padding may exceed what the lower end allows for
+_END, _DOUBTED = 2.0**-36, 1.0  # of the largest loss; and the rounding of chances next to it, as a logarithm
 _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
@@ -55,19 +57,36 @@ class Certified(NamedTuple):
     low: float
 
 
-def tight_epsilon(total: Total, delta: float) -> Certified:
-    """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite."""
+def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certified:
+    """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite.
+
+    Without `with_low` the lower end may be 0.
+    """
     closed = total.exact_epsilon(delta)
     if closed is not None:
         return Certified(closed, max(0.0, closed * (1 - 1e-11) - 1e-12))
     exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
+    if math.log(delta) < _log_delta_near_largest(total):
+        return Certified(total.largest, total.largest * (1 - _END))
     order, start = _rdp_order(total, math.log(delta))
-    few, best = _few(total, order, start, math.log(delta)), Certified(start, 0.0)
+    few, best = _few(total, order, start, math.log(delta), with_low), Certified(start, 0.0)
     if few is not None:
-        best = solved(few, math.log(delta), start)
-    return best if best.low > _NARROW * best.high else _by_lines(total, math.log(delta), order, best)
+        best = solved(few, math.log(delta), start, with_low)
+    is_enough = best.low > _NARROW * best.high or (few is not None and not with_low)
+    return best if is_enough else _by_lines(total, math.log(delta), order, best)
+
+
+def _log_delta_near_largest(total: Total) -> float:
+    """Return log of less than δ at 1 − e of the largest loss: the chance of all above 1 − e/2 of their largest."""
+    if too_many(total) or not math.isfinite(total.largest):
+        return -math.inf
+    log_chance = log_of(-math.expm1(-total.largest * _END / 2)) - _DOUBTED
+    for family in total.single_rows():
+        cells = family.cells(np.array([family.largest / family.times[0] * (1 - _END / 2)]))
+        log_chance += family.times[0] * log_of(float(cells[0][0][-1])) if cells else -math.inf
+    return log_chance
 
 
 def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> Certified:
@@ -145,7 +164,11 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
-    if too_many(total) or total.lattice is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
+    if (
+        too_many(total)
+        or _period(total, order, epsilon, log_delta)
+        or is_enough(total, order, epsilon, log_delta, n_nodes)
+    ):
         return None
     return few_losses(total, order, log_delta, with_low)
 
@@ -155,14 +178,21 @@ def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low:
 
 def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Contour:
     order = _with_longest_step(total, order, epsilon, log_delta)
-    if total.lattice is not None:
-        offset, span = total.lattice
-        probes = Probes(total, order)
-        n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
-        if n_nodes * total.period_work <= _WORK and n_nodes <= _NODES_OF_A_PERIOD:
-            return on_a_lattice(total, order, probes, span, offset, n_nodes)
+    period = _period(total, order, epsilon, log_delta)
+    if period is not None:
+        return on_a_lattice(total, order, *period)
     n_largest = max(64, min(_NODES, _WORK // max(1, total.work)))
     return on_the_line(total, order, epsilon, log_delta, n_largest)
+
+
+def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tuple[Probes, float, float, int] | None:
+    """Return the span, the offset and the nodes of a period; None without a lattice, or where they are too many."""
+    if total.lattice is None:
+        return None
+    (offset, span), probes = total.lattice, Probes(total, order)
+    n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
+    is_short = n_nodes * total.period_work <= _WORK and n_nodes <= _NODES_OF_A_PERIOD
+    return (probes, span, offset, n_nodes) if is_short else None
 
 
 def _with_longest_step(total: Total, order: float, epsilon: float, log_delta: float) -> float:
@@ -248,11 +278,11 @@ def _least_of_parabola(objective: Callable[[Array, Array], Array], places: Array
 # -- solving for ε ---------------------------------------------------------------------------------
 
 
-def solved(profile: Profile, log_delta: float, start: float) -> Certified:
+def solved(profile: Profile, log_delta: float, start: float, with_low: bool = True) -> Certified:
     """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
     root, high = _from_above(profile, log_delta, start)
-    if high == 0:
-        return Certified(0.0, 0.0)
+    if high == 0 or not with_low:
+        return Certified(high * (1 + 2.0**-51), 0.0)
 
     @cache
     def lacking(epsilon: float) -> float:
@@ -284,7 +314,7 @@ def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float
     gap = 1e-9
     while above(start) > 0:
         start, gap = start * (1 + gap) + 1e-300, 4 * gap
-    root = float(scipy.optimize.brentq(above, 0.0, start, xtol=1e-300, rtol=2.0**-50))
+    root = root_of(above, 0.0, start)
     return root, _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
 
 

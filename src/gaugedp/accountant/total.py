@@ -90,12 +90,12 @@ class Total:
 
     def log_moment_up(self, orders: Array) -> Array:
         """Return an upper bound on log M of everything, families and others, with the rounding added."""
-        rounding = [[family.rounding(float(order)) for family in self.families] for order in orders]
+        rounding = [family.rounding(orders) for family in self.families]
         curves = [
             math.fsum(count * part.renyi(1 + float(order)) * float(order) for part, count in self.others)
             for order in orders
         ]
-        return self.log_moment(orders) + np.sum(np.array(rounding).reshape(len(orders), -1), axis=1) + np.array(curves)
+        return np.sum([self.log_moment(orders), *rounding, np.array(curves)], axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the families and the padding."""
@@ -113,7 +113,8 @@ class Total:
         """Return a bound on the error of `log_moment` at `order`."""
         padding = 64 * UNIT * order * (order + 1) * self.padding / 2
         n_sums = len(self.families) + (self.padding > 0)
-        return math.fsum(family.rounding(order) for family in self.families) + padding + 4 * UNIT * n_sums
+        at = np.array([order])
+        return math.fsum(float(family.rounding(at)[0]) for family in self.families) + padding + 4 * UNIT * n_sums
 
     def padded(self, square: float) -> "Total":
         """Return the total with a `padding` of μ² = `square`."""
@@ -126,6 +127,11 @@ class Total:
         total = copy(self)
         total.families = list(families)
         return total
+
+    def single_rows(self) -> list[PrivacyLoss]:
+        """Return a family for each row of the families."""
+        rows = [(family, *row) for family in self.families for row in zip(family.rows, family.times, strict=True)]
+        return [type(family)([row], [count]) for family, row, count in rows]
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return δ in closed form where there is one family and it has one."""

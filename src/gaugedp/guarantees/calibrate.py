@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-import scipy
-
+from gaugedp._bisection import root_of
 from gaugedp._validate import between, decimal, non_negative, positive, whole
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.accountant.tight import saddle, tight_delta
@@ -124,7 +123,7 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
         low, high = high, high + 2
         if high > 100:
             raise InvalidRequest("Any noise keeps this guarantee.", "Give a smaller epsilon or delta.")
-    root = float(scipy.optimize.brentq(excess, low, high, xtol=_COARSE / 4))
+    root = root_of(excess, low, high, _COARSE / 4)
     while excess(root) > 0:
         root -= _COARSE / 2
     return math.exp(root)
@@ -167,7 +166,7 @@ def _least(
 
     lowest, highest = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
     low, high = _around(excess, math.log(start), lowest, highest)
-    root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
+    root = root_of(excess, low, high, _PRECISION / 4)
     gap = _PRECISION / 4
     while excess(root, 1, True) > 0 or excess(root, 0, True) > 0:
         root, gap = root + gap, 2 * gap

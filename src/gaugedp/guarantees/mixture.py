@@ -89,7 +89,7 @@ class Mixture(Guarantee):
         shares = [p * (1 - pair.impossible) / (1 - impossible) for p, pair in possible]
         weights = [max(float(share), math.ulp(0.0)) if share else 0.0 for share in shares]  # what is rare happens
         parts = tuple((w, pair.family, pair.row) for w, (_, pair) in zip(weights, possible, strict=True) if w)
-        return Pair(MixedPrivacyLoss, (parts, impossible == 0), impossible)
+        return Pair(MixedPrivacyLoss, (parts,), impossible)
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the mean of the profiles where each has a closed form."""

@@ -141,5 +141,5 @@ def curve_of(pair: Pair, shift: float) -> float:
     """Return the Rényi curve of a pair at the order `shift` + 1, rounded up."""
     if pair.impossible:
         return math.inf
-    losses = pair.family([pair.row], [1])
-    return max(0.0, up((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift))
+    losses, at = pair.family([pair.row], [1]), np.array([shift])
+    return max(0.0, up(float(losses.log_moment(at)[0] + losses.rounding(at)[0]) / shift))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp._bisection import root_of
 from gaugedp._validate import positive
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
@@ -164,7 +165,7 @@ def log_stopping(mean: float, shape: float) -> float:
     high = 1.0
     while excess(high) < 0:
         high *= 2
-    root = float(scipy.optimize.brentq(excess, 1e-12, high, xtol=1e-26, rtol=1e-14)) if excess(1e-12) < 0 else 1e-12
+    root = root_of(excess, 1e-12, high, 1e-26, 1e-14) if excess(1e-12) < 0 else 1e-12
     lost, gap = _LOST * (1 + high + math.log(mean)), 1e-14 * root
     while excess(root) < lost:
         root, gap = root + gap, 2 * gap

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy
 
+from gaugedp._bisection import root_of
 from gaugedp.accountant.rounding import up
 
 Profile = Callable[[float], float]  # ε ↦ an upper bound on δ
@@ -61,5 +61,5 @@ def least_of_profile(profile: Profile, delta: float, largest: float) -> float:
     def excess(epsilon: float) -> float:
         return math.log(max(profile(epsilon), math.ulp(0.0))) - math.log(delta)
 
-    root = largest if excess(largest) >= 0 else scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-15, rtol=1e-14)
+    root = largest if excess(largest) >= 0 else root_of(excess, 0.0, largest, 1e-15, 1e-14)
     return solved(profile, float(root), delta)

@@ -57,7 +57,8 @@ class SphericalLaplaceLoss(Guarantee):
         if order == 1:
             return min(self.shift, up(loss.mean, relative=2.0**-40))
         excess = float(order) - 1
-        log_moment = float(loss.log_moment(np.array([excess]))[0]) + loss.rounding(excess)
+        at = np.array([excess])
+        log_moment = float(loss.log_moment(at)[0] + loss.rounding(at)[0])
         return min(self.shift, up(log_moment / excess, relative=2.0**-44) or math.ulp(0.0))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002

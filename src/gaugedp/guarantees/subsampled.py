@@ -114,7 +114,7 @@ class SubsampledGaussian(Guarantee):
         curves = []
         for removed in range(self.n_units + 1):
             losses = SubsampledPrivacyLoss([self._row(removed)], [1])
-            curves.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
+            curves.append((float(losses.log_moment(shift)[0]) + float(losses.rounding(shift)[0])) / float(shift[0]))
         return min(self._whole.renyi(order), up(max(curves)))
 
     def _row(self, removed: int) -> tuple[float, float, int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
+from gaugedp._bisection import root_of
 from gaugedp._validate import between, decimal, non_negative, one_of, whole
 from gaugedp.accountant.rounding import down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest
@@ -99,7 +100,7 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
             "Discrete noise for this interval is below e^−4 or above e^14.",
             "Give another half_width or a continuous law.",
         )
-    return math.exp(float(scipy.optimize.brentq(excess, *_LOGS, xtol=1e-14, rtol=1e-15)))
+    return math.exp(root_of(excess, *_LOGS, 1e-14))
 
 
 _LAWS: dict[str, tuple[Callable[[float, float], float], Callable[[float, int], Guarantee]]] = {

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, growing_cells, line_of
 from gaugedp.guarantees.losses.laplace import sinhc_difference
 
 
@@ -22,6 +22,11 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
         """Return the line of sinh(aε)/a, a = c + ½ + it."""
         return _block(order + 0.5, heights, numbers, counts)
+
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
+        """Return the integrals of the density under P and Q."""
+        rows = [(*growing_cells(width, edges), -math.expm1(-width)) for width in self.numbers.tolist()]
+        return [(p / whole, q / whole, n) for (p, q, whole), n in zip(rows, self.times, strict=True)]
 
     @property
     def largest(self) -> float:

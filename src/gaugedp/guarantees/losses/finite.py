@@ -44,10 +44,10 @@ class FinitePrivacyLoss(PrivacyLoss):
         lines = (_line(order, heights, *atoms, lattice).times(n) for atoms, lattice, n in rows)
         return Line.sum(lines, heights)
 
-    def rounding(self, order: float) -> float:
+    def rounding(self, orders: Array) -> Array:
         """Return a bound that holds also where the moments of first order cancel."""
-        sizes = [order * float(np.abs(values).max()) for values, _ in self._atoms]
-        return 16 * UNIT * float(self.counts @ np.array(sizes))
+        sizes = [float(np.abs(values).max()) for values, _ in self._atoms]
+        return 16 * UNIT * float(self.counts @ np.array(sizes)) * orders
 
     def atoms(self) -> list[tuple[Array, Array, int]]:
         """Return the atoms of each row."""

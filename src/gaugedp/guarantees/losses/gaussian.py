@@ -3,7 +3,9 @@
 import math
 from typing import Any
 
-from gaugedp.accountant.loss import Array, Line, PrivacyLoss, gaussian_line, gaussian_moment
+import numpy as np
+
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, gaussian_line, gaussian_moment, normal_cells
 from gaugedp.accountant.rounding import up
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 
@@ -12,11 +14,11 @@ class GaussianPrivacyLoss(PrivacyLoss):
     """Rows (μ,): N(μ, 1) against N(0, 1). All together are one such pair with the sum of the squares."""
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
-        super().__init__(rows, counts)
         largest = max(row[0] for row in rows)
         shares = (count * (row[0] / largest) ** 2 for row, count in zip(rows, counts, strict=True) if largest)
         self.root = largest * math.sqrt(math.fsum(shares))  # no square underflows
         self.square = self.root**2
+        super().__init__([(self.root,)], [1])
 
     def log_moment(self, orders: Array) -> Array:
         """Return z(z + 1)·Σμ²/2."""
@@ -37,6 +39,11 @@ class GaussianPrivacyLoss(PrivacyLoss):
     def exact_epsilon(self, delta: float) -> float:
         """Return its inverse."""
         return gaussian_epsilon(up(self.root), delta)
+
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
+        """Return those of N(μ²/2, μ²) under P and of N(−μ²/2, μ²) under Q."""
+        ends = np.concatenate([[-math.inf], edges, [math.inf]]) / self.root
+        return [(normal_cells(ends - self.root / 2), normal_cells(ends + self.root / 2), 1)]
 
     @property
     def work(self) -> int:

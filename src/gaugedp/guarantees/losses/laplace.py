@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, atom_cells, growing_cells, line_of
 from gaugedp.guarantees.losses.response import FEW, lost_by_turning
 
 _ROWS, _SCAN = 256, 10**7  # rows that are looked at together, and sines and cosines of them
@@ -28,6 +28,10 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
     def shifts(self) -> list[tuple[float, int]]:
         """Return the rows."""
         return list(zip(self.numbers.tolist(), self.times, strict=True))
+
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
+        """Return the atoms at ±t and the density between them."""
+        return [(*_cells(edges, shift), count) for shift, count in self.shifts()]
 
     @property
     def largest(self) -> float:
@@ -64,6 +68,12 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         base = float(counts @ (log_cosh - at_axis[some])) + float(counts.sum()) * math.log1p(extra)
         rounding = 1e-12 * float(counts @ (np.abs(log_cosh) + np.abs(at_axis[some])) + np.abs(apart[some]).sum())
         return base + rounding - lost / 4 / (1 + extra) - float(apart[some].sum())
+
+
+def _cells(edges: Array, shift: float) -> tuple[Array, Array]:
+    between = growing_cells(shift, edges)
+    at_ends = atom_cells(np.array([-shift, shift]), np.array([math.exp(-shift), 1.0]) / 2, edges)
+    return between[0] / 2 + at_ends[0], between[1] / 2 + at_ends[1]
 
 
 def _log_moment(z: Array, shift: Array) -> Array:

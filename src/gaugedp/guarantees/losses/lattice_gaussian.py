@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from gaugedp._validate import decimal
-from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, line_of
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _FAINT = 0.1  # below this deviation only the next points count, and sums of large terms would overflow
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
+_FAR, _MOST = 37.5, 2**18  # deviations beyond which next to nothing is, and places that are summed
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):
@@ -41,10 +42,24 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
             for (_, shift), square, count in zip(self.rows, squares, self.times, strict=True)
         ]
 
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
+        """Return the losses of all places, the last cell having more than the rarest; None where they are too many."""
+        if any(_FAR * std > _MOST for std, _ in self.rows):
+            return None
+        return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
+
     @property
     def work(self) -> int:
         """A few numbers a row."""
         return 4 * len(self.rows)
+
+
+def _cells(edges: Array, std: float, shift: int) -> tuple[Array, Array]:
+    k = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1)
+    weights = np.exp(-((k / std) ** 2) / 2)
+    p, q = atom_cells((shift**2 / 2 + k * shift) / std**2, weights / weights.sum(), edges)
+    p[-1] += math.exp(-700)
+    return p, q
 
 
 def _log_moment(orders: Array, std: float, shift: int) -> Array:

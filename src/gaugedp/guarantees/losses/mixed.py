@@ -13,16 +13,13 @@ Parts = list[tuple[float, PrivacyLoss]]
 
 
 class MixedPrivacyLoss(PrivacyLoss):
-    """Rows (parts, whole) with M(z) = Σ w·M_i(z); `parts` are (w, family, row), and w sum to 1.
-
-    `whole` says that no part has an infinite loss, so that w is the weight under Q too.
-    """
+    """Rows (parts,) with M(z) = Σ w·M_i(z); `parts` are (w, family, row), and w sum to 1."""
 
     symmetric: ClassVar[bool] = False
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         super().__init__(rows, counts)
-        self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for parts, _ in rows]
+        self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for (parts,) in rows]
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, by M − 1 where every log M_i is small."""
@@ -43,10 +40,10 @@ class MixedPrivacyLoss(PrivacyLoss):
         ]
         return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
 
-    def rounding(self, order: float) -> float:
+    def rounding(self, orders: Array) -> Array:
         """Return a bound: a mean of the parts' errors, and that of the sum."""
-        errors = [max(loss.rounding(order) for _, loss in parts) for parts in self.parts]
-        return float(self.counts @ np.array(errors)) + super().rounding(order)
+        errors = [np.max([loss.rounding(orders) for _, loss in parts], axis=0) for parts in self.parts]
+        return self.counts @ np.array(errors) + super().rounding(orders)
 
     @property
     def largest_order(self) -> float:
@@ -79,8 +76,6 @@ class MixedPrivacyLoss(PrivacyLoss):
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return the means of what the parts have in each cell."""
-        if not all(whole for _, whole in self.rows):
-            return None
         return self._joined(lambda loss: loss.cells(edges), _mean_cells)
 
     def _joined(
@@ -161,6 +156,7 @@ def _line(order: float, heights: Array, parts: Parts) -> Line:
         turned = np.expm1(line.real) * np.cos(line.imaginary) - 2 * np.sin(line.imaginary / 2) ** 2
         real, imaginary = real + u * turned, imaginary + u * size * np.sin(line.imaginary)
         change = np.minimum(np.abs(line.real) + np.abs(line.imaginary), 2.0)
-        tilt = 16 + 256 * float(loss.log_moment(np.array([order]))[0]) + loss.rounding(order) / UNIT
+        at = np.array([order])
+        tilt = 16 + 256 * float(loss.log_moment(at)[0]) + float(loss.rounding(at)[0]) / UNIT
         relative = relative + u * (size * line.rounding / UNIT + (tilt + 16) * change)
     return line_of(real[None], imaginary[None], 2 * relative[None], np.ones(1))

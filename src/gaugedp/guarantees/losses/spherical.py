@@ -38,11 +38,11 @@ class SphericalPrivacyLoss(PrivacyLoss):
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
-    def rounding(self, order: float) -> float:
+    def rounding(self, orders: Array) -> Array:
         """Return a bound: sums of positive terms whose powers lose some digits in many dimensions."""
-        moments = np.array([_log_moment(order, *row) for row in self.rows])
-        units = np.array([512.0 + 16 * dimension + 4 * (1 + 2 * order) * shift for shift, dimension in self.rows])
-        return UNIT * float(self.counts @ (units * moments))
+        moments = np.array([[_log_moment(order, *row) for order in orders.tolist()] for row in self.rows])
+        units = np.array([512.0 + 16 * dimension + 4 * (1 + 2 * orders) * shift for shift, dimension in self.rows])
+        return UNIT * (self.counts @ (units * moments))
 
     @property
     def largest_order(self) -> float:

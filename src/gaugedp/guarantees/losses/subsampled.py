@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy
 
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
+from gaugedp._bisection import root_of
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.losses.power_means import log_means
@@ -60,11 +60,11 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         lines = (_line(order, at_axis, heights, row).times(n) for (at_axis, row), n in rows)
         return Line.sum(lines, heights)
 
-    def rounding(self, order: float) -> float:
+    def rounding(self, orders: Array) -> Array:
         """Return a bound: sums of positive terms, each correct to some hundred units, and the quadrature."""
         rates = np.array([row[0] for row in self.rows])
-        quadrature = 1e-19 * min(order, 1.0) * float(self.counts @ rates**2)
-        return 1e3 * UNIT * float(self.log_moment(np.array([order]))[0]) + quadrature
+        quadrature = 1e-19 * float(self.counts @ rates**2) * np.minimum(orders, 1.0)
+        return 1e3 * UNIT * self.log_moment(orders) + quadrature
 
     @property
     def largest_order(self) -> float:
@@ -174,7 +174,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
     low, high = -_FAR * std - added, _FAR * std + removed
     if not excess(low) < 0 < excess(high):
         return None
-    place = np.array([float(scipy.optimize.brentq(excess, low, high, xtol=1e-14 * std, rtol=1e-15)) / std, math.inf])
+    place = np.array([root_of(excess, low, high, 1e-14 * std) / std, math.inf])
     above, below = _between(place, rate, removed, 1 / std)[0], _between(place, rate, added, -1 / std)[0]
     if below < LEAST_SURE:
         return None
@@ -236,9 +236,7 @@ def _between(ends: Array, rate: float, size: int, shift: float) -> Array:
     """Return the probabilities between the `ends` of Σ Bin(`size`, q)(k)·N(k·`shift`, 1)."""
     total = np.zeros(len(ends) - 1)
     for k, chance in enumerate(np.exp(_log_chances(size, rate)).tolist()):
-        low, high = ends[:-1] - k * shift, ends[1:] - k * shift
-        tails = scipy.special.ndtr(np.where(low > 0, [-low, -high], [high, low]))
-        total += chance * (tails[0] - tails[1])
+        total += chance * normal_cells(ends - k * shift)
     return total
 
 
