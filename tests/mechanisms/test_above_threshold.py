@@ -25,7 +25,7 @@ def law(mechanism: gd.AboveThreshold, scores: list[int]) -> list[mpmath.mpf]:
                 for scale in (mechanism.threshold_scale, mechanism.score_scale))  # fmt: skip
         falls = [mpmath.e ** (-1 / scale) for scale in (a, b)]
         actual = [mpmath.mpf(0)] * (len(scores) + 1)
-        for r in range(-400, 401):
+        for r in range(-150, 151):
             left = (1 - falls[0]) / (1 + falls[0]) * falls[0] ** abs(r)
             for place, score in enumerate(scores):
                 needed = int(mechanism.threshold) + r - score
