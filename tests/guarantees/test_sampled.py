@@ -184,7 +184,7 @@ def twice_laplace(q: mpmath.mpf, epsilon: float, remove: bool) -> mpmath.mpf:
     return ends + mpmath.quad(lambda x: at(x) * mpmath.exp(-x) / 2, [mpmath.mpf(k) / 24 for k in range(25)])
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.3])
+@pytest.mark.parametrize("rate", [pytest.param(0.01, marks=pytest.mark.thorough), 0.3])
 def test_two_releases_of_laplace_noise_are_their_integral(rate: float) -> None:
     guarantee = 2 * g.Sampled(g.LaplaceLoss(1), rate)
     with mpmath.workdps(20):
