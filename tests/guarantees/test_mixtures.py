@@ -435,7 +435,7 @@ def test_a_sample_of_a_mechanism_for_other_neighbours_is_refused() -> None:
     for guarantee in (inner, 3 * inner, G.Sampled(gd.GaussianDP(1), 0.5), G.RepeatAndSelect(inner, 3)):
         with pytest.raises(InvalidRequest, match="other neighbours"):
             G.Sampled(guarantee, 0.5, "without_replacement", "replace")
-        assert G.Sampled(guarantee, 0.5).renyi(2.0) >= 0
+        assert G.Sampled(guarantee, 0.5).delta(1.0) >= 0
     mixed = G.Mixture([0.5, 0.5], [inner, gd.PureDP(1)])
     with pytest.raises(InvalidRequest, match="other neighbours"):
         G.Sampled(mixed, 0.5, "without_replacement", "replace")
