@@ -56,7 +56,7 @@ demo: $(VENV)/runtime ## release tables from a public survey excerpt and write r
 	@echo "Open report.html in a browser. The same answers are in demo-out/answers.csv."
 
 test: lint ## style, types and the tests that take minutes; the reasons for skipped tests come last
-	$(PYTEST) -m "not thorough"
+	$(PYTEST) --dist loadfile -m "not thorough"
 
 thorough: $(VENV)/project ## the long tests, the servers, the browser, the oldest versions, newer Pythons, the wheel
 	@if command -v java >/dev/null; then \

@@ -1,6 +1,7 @@
 """Which tests wait for `make thorough`, which share a worker, when a run ends, and what random numbers a test has.
 
 A test that a planted fault names runs in `make test`, long or not; its cases that add little say `thorough` themselves.
+`.ci/run` takes one part of the long tests a day, so that each runs once in `N_PARTS` days.
 """
 
 import os
@@ -25,7 +26,8 @@ THOROUGH = (
     "tables/test_spark.py",
 )
 
-UNTIL = float(os.environ.get("GAUGEDP_TESTS_UNTIL", "inf"))  # seconds since 1970: .ci/run has an hour
+UNTIL = float(os.environ.get("GAUGEDP_TESTS_UNTIL", "inf"))  # seconds since 1970: .ci/run has 25 minutes
+DAY, N_PARTS = os.environ.get("GAUGEDP_TESTS_DAY", ""), 20
 
 
 def pytest_runtest_setup() -> None:
@@ -47,7 +49,7 @@ def same_numbers_in_any_order(request: pytest.FixtureRequest) -> None:
         generator.bit_generator.state = fresh.bit_generator.state
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
     catchers = {test for fault in read() for test in fault.tests}
     for item in items:
         place, engine = item.path.relative_to(TESTS).as_posix(), _engine(item)
@@ -56,6 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         long = LONG & {mark.name for mark in item.iter_markers()} and item.nodeid.partition("[")[0] not in catchers
         if place.startswith(THOROUGH) or engine in SERVERS or long:
             item.add_marker(pytest.mark.thorough)
+    if DAY:
+        config.hook.pytest_deselected(items=[item for item in items if not _is_of_the_day(item)])
+        items[:] = filter(_is_of_the_day, items)
+
+
+def _is_of_the_day(item: pytest.Item) -> bool:
+    """Whether the test, with all its cases, is in the part of the day."""
+    return zlib.crc32(item.nodeid.partition("[")[0].encode()) % N_PARTS == int(DAY) % N_PARTS
 
 
 def _engine(item: pytest.Item) -> object:

@@ -63,13 +63,13 @@ def _tree(source: str) -> ast.Module:
     return ast.parse(source)
 
 
-def imports(place: str, source: str) -> Iterator[tuple[str, bool, int]]:
-    """Yield (dotted name, at module level, line) for every import; `from a import b` gives "a.b"."""
+@cache
+def imports(place: str, source: str) -> list[tuple[str, bool, int]]:
+    """Return (dotted name, at module level, line) for every import; `from a import b` gives "a.b"."""
     tree = _tree(source)
     lazy = {id(node) for function in _functions(tree) for node in ast.walk(function)}
-    for node in ast.walk(tree):
-        for name in _names(place, node):
-            yield name, id(node) not in lazy, node.lineno
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [(name, id(node) not in lazy, node.lineno) for node in nodes for name in _names(place, node)]
 
 
 def _names(place: str, node: ast.AST) -> list[str]:

@@ -7,7 +7,12 @@ import pytest
 import gaugedp
 from tests.architecture.messages import INTERNAL, Message, messages
 
-ALL = list(messages())
+
+@pytest.fixture(scope="module")
+def every() -> list[Message]:
+    return list(messages())
+
+
 VALUES = {"row", "rows", "cell_value", "data", "records", "counts", "sums", "frame", "batch"}  # what holds true values
 SAYS_ERROR = {  # a text of another program; none of them read rows
     "audit/samples.py",  # the user's own mechanism
@@ -23,22 +28,22 @@ def named(one: Message) -> str:
     return f"{one.place}:{one.line}"
 
 
-def test_there_are_messages_to_read() -> None:
-    assert len(ALL) > 350
-    assert {one.kind for one in ALL} >= {"InvalidRequest", "LedgerRefused", "UnreadableTable"}
+def test_there_are_messages_to_read(every: list[Message]) -> None:
+    assert len(every) > 350
+    assert {one.kind for one in every} >= {"InvalidRequest", "LedgerRefused", "UnreadableTable"}
 
 
-def test_each_says_what_is_wrong_and_what_to_do() -> None:
+def test_each_says_what_is_wrong_and_what_to_do(every: list[Message]) -> None:
     silent = {"estimators/rows.py": "a minimum of 1 is required"}  # scikit-learn asks for these words
-    for one in ALL:
+    for one in every:
         assert one.what.rstrip().endswith((".", "}")), named(one)
         if silent.get(one.place, "\0") not in one.what:
             assert one.do.strip().endswith((".", "}", "…")), named(one)
             assert len(one.do) > 8 or "{" in one.do, named(one)
 
 
-def test_none_has_an_internal_name() -> None:
-    for one in ALL:
+def test_none_has_an_internal_name(every: list[Message]) -> None:
+    for one in every:
         words = " ".join(re.sub(r"\{[^}]*\}", "", text) for text in (one.what, one.do, one.undone))
         assert not INTERNAL.search(words), named(one)
         for name in re.findall(r"\bgd\.([A-Za-z_.]+[A-Za-z_])", words):
@@ -48,8 +53,8 @@ def test_none_has_an_internal_name() -> None:
                 actual = getattr(actual, part)
 
 
-def test_none_fills_in_rows_or_another_programs_words() -> None:
-    for one in ALL:
+def test_none_fills_in_rows_or_another_programs_words(every: list[Message]) -> None:
+    for one in every:
         for filled in one.filled:
             names = set(re.findall(r"[A-Za-z_]\w*", filled))
             plain = "shape" not in names and "len" not in names

@@ -25,7 +25,7 @@ def between(coordinates: np.ndarray, others: np.ndarray, t: float) -> tuple[floa
     return math.log(hull.volume), float((sizes * counts).sum() / sizes.sum())
 
 
-@pytest.mark.parametrize("rank", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("rank", [2, 3, 4, *(pytest.param(rank, marks=pytest.mark.thorough) for rank in (5, 6))])
 def test_the_volume_grows_as_the_columns_in_a_facet(rank: int) -> None:
     ready = prepared(np.random.default_rng(rank).normal(size=(rank, 2 * rank + 3)))
     others = np.setdiff1d(np.arange(2 * rank + 3), ready.basis)
@@ -84,7 +84,7 @@ def test_standard_errors_are_of_the_size_of_the_errors() -> None:
 
 
 def test_no_walk_where_none_is_needed() -> None:
-    for matrix in (np.eye(4), np.tril(np.ones((12, 12))), np.array([[1.0, 2.0, -3.0]])):
+    for matrix in (np.eye(4), np.tril(np.ones((8, 8))), np.array([[1.0, 2.0, -3.0]])):
         body = Polytope.symmetric_hull(matrix)
         assert estimated_volume(body) == volume(body)
     inside = Polytope.symmetric_hull(np.array([[1.0, 0, 0.2], [0, 1, 0.3]]))

@@ -81,6 +81,7 @@ def test_less_variance_has_less_error_than_eigenvalues_that_are_right() -> None:
     assert mine < 0.95 * theirs
 
 
+@pytest.mark.slow
 def test_what_vectors_hold_is_what_is_taken_off_twice() -> None:
     """A spike of 1 and 1.5 noise edges: vᵀAv of the noisy eigenvector to 4 %, 5 % or more below the eigenvalue."""
     d, mu = 150, 1.0

@@ -22,7 +22,7 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_folds_share_a_ledger_file_whatever_their_processes(n_jobs: int, tmp_path) -> None:
     ledger = gd.Ledger.open(tmp_path / "people.ledger", gd.ApproxDP(10, 1e-4))
     model = clone(MODEL).set_params(ledger=ledger)

@@ -49,8 +49,8 @@ ORDINARY: dict[str, list[Guarantee]] = {
         FiniteLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
         FiniteLoss([0.1, 0.2, 0.7, 0], [0, 0.3, 0.6, 0.1]),
     ],
-    "DiscreteLaplaceLoss": [DiscreteLaplaceLoss(2), DiscreteLaplaceLoss(2.5, 3)],
-    "DiscreteGaussianLoss": [DiscreteGaussianLoss(1.5), DiscreteGaussianLoss(8, 2)],
+    "DiscreteLaplaceLoss": [DiscreteLaplaceLoss(2.5, 3), DiscreteLaplaceLoss(2)],
+    "DiscreteGaussianLoss": [DiscreteGaussianLoss(8, 2), DiscreteGaussianLoss(1.5)],
     "SphericalLaplaceLoss": [SphericalLaplaceLoss(0.5, 2), SphericalLaplaceLoss(2, 11)],
     "LossDistribution": [
         LossDistribution(0.5, (-1, [0.25, 0.25, 0.5])),

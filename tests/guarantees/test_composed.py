@@ -185,22 +185,17 @@ def test_huge_guarantees_do_not_overflow(guarantee: Guarantee) -> None:
     assert (2 * guarantee).epsilon(1e-6) > 1e300
 
 
-@given(ANY, st.floats(0, 20), st.floats(0, 20), examples=20)
+@given(ANY, st.floats(0, 20), st.floats(0, 20), examples=10)
 def test_delta_decreases_in_epsilon(guarantee: Guarantee, first: float, second: float) -> None:
     low, high = sorted((first, second))
     assert guarantee.delta(low) >= guarantee.delta(high) * (1 - 1e-6) - 1e-15
     assert 0 <= guarantee.delta(high) <= 1
 
 
-@given(ANY, st.floats(1e-9, 0.5), st.floats(1e-9, 0.5), examples=50)
+@given(ANY, st.floats(1e-9, 0.5), st.floats(1e-9, 0.5), examples=15)
 def test_epsilon_decreases_in_delta(guarantee: Guarantee, first: float, second: float) -> None:
     low, high = sorted((first, second))
     assert guarantee.epsilon(low) >= guarantee.epsilon(high) * (1 - 1e-6) - 1e-12
-
-
-@given(ANY, COMPONENTS, st.floats(1e-9, 0.5), examples=50)
-def test_more_releases_never_cost_less(guarantee: Guarantee, more: Guarantee, delta: float) -> None:
-    assert (guarantee + more).epsilon(delta) >= min(guarantee.epsilon(delta), more.epsilon(delta)) * (1 - 1e-6)
 
 
 @given(ANY, st.integers(1, 3), examples=50)

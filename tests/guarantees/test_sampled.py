@@ -184,7 +184,7 @@ def twice_laplace(q: mpmath.mpf, epsilon: float, remove: bool) -> mpmath.mpf:
     return ends + mpmath.quad(lambda x: at(x) * mpmath.exp(-x) / 2, [mpmath.mpf(k) / 24 for k in range(25)])
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.3])
+@pytest.mark.parametrize("rate", [pytest.param(0.01, marks=pytest.mark.thorough), 0.3])
 def test_two_releases_of_laplace_noise_are_their_integral(rate: float) -> None:
     guarantee = 2 * g.Sampled(g.LaplaceLoss(1), rate)
     with mpmath.workdps(20):
@@ -194,7 +194,12 @@ def test_two_releases_of_laplace_noise_are_their_integral(rate: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "noise", "count"), [(0.01, 1.0, 100), (0.0064, 1.0, 782), (0.3, 2.0, 10), (0.2, 0.5, 30)]
+    ("rate", "noise", "count"),
+    [
+        *(pytest.param(*each, marks=pytest.mark.thorough) for each in ((0.01, 1.0, 100), (0.0064, 1.0, 782))),
+        (0.3, 2.0, 10),
+        (0.2, 0.5, 30),
+    ],
 )
 def test_gaussian_noise_is_what_its_own_guarantee_says(rate: float, noise: float, count: int) -> None:
     own, sampled = (

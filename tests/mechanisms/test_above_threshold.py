@@ -24,13 +24,13 @@ def law(mechanism: gd.AboveThreshold, scores: list[int]) -> list[mpmath.mpf]:
         a, b = (mpmath.mpf(scale.numerator) / scale.denominator
                 for scale in (mechanism.threshold_scale, mechanism.score_scale))  # fmt: skip
         falls = [mpmath.e ** (-1 / scale) for scale in (a, b)]
+        tails = [falls[1] ** far / (1 + falls[1]) for far in range(200)]
         actual = [mpmath.mpf(0)] * (len(scores) + 1)
-        for r in range(-400, 401):
+        for r in range(-150, 151):
             left = (1 - falls[0]) / (1 + falls[0]) * falls[0] ** abs(r)
             for place, score in enumerate(scores):
                 needed = int(mechanism.threshold) + r - score
-                tail = falls[1] ** (needed if needed > 0 else 1 - needed) / (1 + falls[1])
-                above = tail if needed > 0 else 1 - tail
+                above = tails[needed] if needed > 0 else 1 - tails[1 - needed]
                 actual[place] += left * above
                 left *= 1 - above
             actual[-1] += left

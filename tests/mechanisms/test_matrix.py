@@ -48,7 +48,7 @@ def test_the_reference_of_a_pure_strategy_is_reached() -> None:
 
 LARGE = [
     (gd.prefix_sums(line(100_000), "x"), PURE, 7_000),
-    (gd.prefix_sums(line(100_000), "x"), NORMAL, 6_200),
+    pytest.param(gd.prefix_sums(line(100_000), "x"), NORMAL, 6_200, marks=pytest.mark.thorough),
     (two_way(10, 10, 10, 10, 10), PURE, 420),
     (two_way(10, 10, 10, 10, 10), NORMAL, 385),
 ]

@@ -126,7 +126,7 @@ def test_half_the_sensitivity_is_found_out(neighbours: str) -> None:
 def profile(one: Gibbs, first: tuple, second: tuple, epsilon: float) -> tuple[float, float]:
     """δ(ε) of two tables' laws and the range of their losses, on a fine grid of the set that is sampled."""
     ball = one.walk.ball
-    count, d = (20_001, 1) if one.geometry.ambient_dim == 1 else (301, 2)
+    count, d = (20_001, 1) if one.geometry.ambient_dim == 1 else (151, 2)
     axis = ball.outer.radius * np.linspace(-1, 1, count)
     grid = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
     grid = grid[ball.norm(grid) <= ball.radius]

@@ -115,7 +115,7 @@ def test_sums_of_gradients(guarantee, region, kind, replaced: bool) -> None:
     claim = {"mu": MU} if isinstance(guarantee, gd.GaussianDP) else {"epsilon": MU}
     numbers = method.n_steps * region.n_coordinates
     runs = math.ceil(14_000 / numbers)
-    check(lambda problem, rng: method.solve(problem, 300, rng), regression(region, replaced), claim, runs, 0.999)
+    check(lambda problem, rng: method.solve(problem, 30, rng), regression(region, replaced), claim, runs, 0.999)
 
 
 def worst_moments(region, scale: MomentScale) -> tuple[TraceProblem, TraceProblem]:
@@ -149,7 +149,7 @@ def test_moments(guarantee, region, replaced: bool) -> None:
     method = MatrixMoments.calibrate(guarantee, scale)
     tables = worst_moments(region, scale)
     if isinstance(guarantee, gd.GaussianDP):
-        check(lambda problem, rng: method.solve(problem, 300, rng), tables, {"mu": MU}, 6, 0.99)
+        check(lambda problem, rng: method.solve(problem, 30, rng), tables, {"mu": MU}, 6, 0.99)
     else:
         runs = math.ceil(14_000 / region.n_coordinates)
         least = 0.75 if replaced else 0.99
@@ -164,7 +164,7 @@ def test_grams(guarantee, replaced: bool) -> None:
     region = NuclearBall((8, 9))
     method = MatrixGrams.calibrate(guarantee, GramScale(region, (-1.0, 1.0), 1.0, replaced=replaced))
     claim = {"mu": MU} if isinstance(guarantee, gd.GaussianDP) else {"epsilon": MU}
-    check(lambda problem, rng: method.solve(problem, 300, rng), regression(region, replaced), claim, 200,
+    check(lambda problem, rng: method.solve(problem, 30, rng), regression(region, replaced), claim, 200,
           0.8 if replaced else 0.95)  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def test_many_terms_are_refused_where_their_answers_take_too_much_memory() -> No
     assert gd.marginals(domain, ("a", "b"), ("b", "c")).n_answers == 72_000_000
 
 
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("neighbours", ["add_remove", pytest.param("replace", marks=pytest.mark.thorough)])
 def test_ten_million_marginals_are_planned_in_a_few_arrays(neighbours: str) -> None:
     """Adult has 21 million: the benchmark releases them."""
     domain = gd.Domain.of(**{name: gd.integers(1, 150) for name in "abcd"})

@@ -164,6 +164,7 @@ def test_an_area_with_nothing_has_nothing_below_it() -> None:
     assert (deep == 0).all()
 
 
+@pytest.mark.slow
 def test_a_large_tree_is_done_at_once_and_said_so() -> None:
     """2,000,000 joint cells are too many for other questions; all three steps keep adding up, and facts say it."""
     domain = areas([[10_000] * 10] * 10)

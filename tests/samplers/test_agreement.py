@@ -7,6 +7,7 @@ import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.samplers.facets import MOST_HULL_POINTS
 from gaugedp.samplers.gauge_noise import ByFacets, ByWalk
+from tests.cases import one_in
 from tests.samplers.dependent import estimate
 from tests.samplers.hit_and_run import hit_and_run
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
@@ -49,7 +50,7 @@ def by_hit_and_run(body: Polytope) -> tuple[float, float]:
     return actual.mean, actual.standard_error
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", one_in(3, BODIES))
 def test_samplers_agree(name: str) -> None:
     """E‖Z‖ in coordinates: each pair within 3.5 of their standard errors, on every body (29 pairs: 1 % false alarm)."""
     body = BODIES[name]

@@ -1,6 +1,7 @@
 """Inversion of a distribution function: exact for every uniform number, also where many bits must be drawn."""
 
 from fractions import Fraction
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -37,15 +38,17 @@ def check_inversion(law: str, tab: InverseTable, first_bits: int, prefix: int, m
     value = int(tab.draw(1, played)[0])
     n_bits, uniform = first_bits + 64 * len(played.drawn), extended(prefix, played.drawn)
     with mpmath.workprec(PREC):
-        truth = TRUTH[law]
+        truth = truth_of(law)
         below = truth[value - 1] if value else mpmath.mpf(0)
         above = mpmath.mpf(1) if value >= len(truth) - 1 else truth[value]
         assert below <= mpmath.ldexp(uniform, -n_bits), (law, prefix, more, value)
         assert mpmath.ldexp(uniform + 1, -n_bits) <= above, (law, prefix, more, value)
 
 
-with mpmath.workprec(PREC):
-    TRUTH = {law: cumulative(*facts) for law, facts in LAWS.items()}
+@cache
+def truth_of(law: str) -> list[mpmath.mpf]:
+    with mpmath.workprec(PREC):
+        return cumulative(*LAWS[law])
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -62,7 +65,7 @@ def test_every_prefix_is_inverted_exactly(law: str, first_bits: int) -> None:
 def test_numbers_next_to_a_threshold_are_inverted_exactly(law: str) -> None:
     """Play the first 8 + 64·3 bits of every P(X ≤ k), and the numbers one below and above at each length."""
     tab = table(law, 8)
-    for threshold in TRUTH[law][:60]:
+    for threshold in truth_of(law)[:60]:
         for n_words in (0, 1, 2, 3):
             with mpmath.workprec(PREC):
                 at = int(mpmath.floor(mpmath.ldexp(threshold, 8 + 64 * n_words)))
@@ -76,7 +79,7 @@ def test_numbers_next_to_a_threshold_are_inverted_exactly(law: str) -> None:
 def test_undecided_numbers_draw_more_bits(law: str) -> None:
     """The bits of a threshold do not decide, so each further word is needed."""
     with mpmath.workprec(PREC):
-        bits = int(mpmath.floor(mpmath.ldexp(TRUTH[law][0], 8 + 64 * 3)))
+        bits = int(mpmath.floor(mpmath.ldexp(truth_of(law)[0], 8 + 64 * 3)))
     words = [bits >> 64 * i & ALL_ONES for i in (2, 1, 0)]
     played = Playback([[bits >> 192 << 56]], [*words, 0])
     table(law, 8).draw(1, played)
@@ -87,9 +90,9 @@ def test_undecided_numbers_draw_more_bits(law: str) -> None:
 @pytest.mark.parametrize("n_bits", [64, 192])
 def test_thresholds_bracket_the_truth(law: str, n_bits: int) -> None:
     lows, highs = table(law)._thresholds(n_bits)
-    assert len(lows) == len(highs) <= len(TRUTH[law])
+    assert len(lows) == len(highs) <= len(truth_of(law))
     with mpmath.workprec(PREC):
-        for low, high, truth in zip(lows, highs, TRUTH[law], strict=False):
+        for low, high, truth in zip(lows, highs, truth_of(law), strict=False):
             exact = mpmath.ldexp(truth, n_bits)
             top = 2**n_bits - 1
             assert low <= min(exact, top)
@@ -107,7 +110,7 @@ def test_the_last_threshold_of_an_infinite_law_catches_all(law: str, n_bits: int
 def p_value(law: str, first_bits: int, size: int, seed: int) -> float:
     """Compare `size` draws with the law by chi-square; cells that expect fewer than 20 are put together."""
     values = table(law, first_bits).draw(size, research_rng(seed))
-    truth = np.array([float(each) for each in TRUTH[law]])
+    truth = np.array([float(each) for each in truth_of(law)])
     shares = np.diff(truth, prepend=0.0)
     kept = max(1, int(np.argmax(np.append(1 - truth, 0) * size < 20)))
     expected = np.append(shares[:kept], 1 - shares[:kept].sum()) * size

@@ -9,6 +9,7 @@ from gaugedp.bodies import Polytope, volume
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.gauge_noise import ByFacets, gauge_noise
 from gaugedp.samplers.rejection import ByRejection
+from tests.cases import one_in
 from tests.samplers.test_facet_walk import signs_matrix
 
 pytestmark = pytest.mark.statistical
@@ -22,7 +23,7 @@ SMALL = {
 WIDE = Polytope.symmetric_hull(signs_matrix(10, 100))
 
 
-@pytest.fixture(scope="module", params=SMALL)
+@pytest.fixture(scope="module", params=one_in(3, SMALL))
 def pair(request: pytest.FixtureRequest) -> tuple[ByRejection, ByFacets, np.ndarray]:
     """Noise by rejection, noise by the list of facets, and 1,500 uniform points by rejection."""
     facets = gauge_noise(SMALL[request.param])
