@@ -175,11 +175,13 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
     mechanism = source.mechanism if isinstance(source, Plan) else source
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
-    _check_facts(mechanism)
     if not isinstance(source, Plan):
+        _check_facts(mechanism)
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if source.query.digest() != query.digest() or source.unit != table.unit:
         raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
+    if not source.is_from_planner:
+        _check_facts(mechanism)
     return source
 
 

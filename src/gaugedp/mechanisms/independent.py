@@ -45,6 +45,12 @@ class IndependentNoise(AdditiveNoise, ABC):
         """Return draws in lattice steps."""
         return np.hstack([law.draw(size * count, rng).reshape(size, count) for count, law in self.runs])
 
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return draws by numpy's generator."""
+        rng = np.random.default_rng(seed)
+        parts = [law.trial(size * count, rng).reshape(size, count) for count, law in self.runs]
+        return np.hstack(parts) * float(self.step)
+
     @cached_property
     def variances(self) -> np.ndarray:
         """The variances of the coordinates."""
