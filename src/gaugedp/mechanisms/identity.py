@@ -13,7 +13,7 @@ import numpy as np
 from gaugedp._validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy, research_rng, trial_stream
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
@@ -214,7 +214,7 @@ class Identity(AdditiveNoise):
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return draws by numpy's generator: floors of exponential variables are geometric ones."""
-        rng, shape, scale = np.random.default_rng(seed), (size, self._n_cells), float(self.law.scale)
+        rng, shape, scale = trial_stream(seed), (size, self._n_cells), float(self.law.scale)
         first, second = (np.floor(scale * rng.standard_exponential(shape)) for _ in range(2))
         return np.asarray(self.body.generators.apply(first - second))
 

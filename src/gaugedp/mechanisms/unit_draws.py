@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy, research_rng, trial_stream
 from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 
@@ -65,7 +65,7 @@ def _in_turn(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndar
 
 def trial_draws(strategy: Strategy, size: int, is_normal: bool, seed: int) -> Iterator[np.ndarray]:
     """Yield L·g for `size` draws of g by numpy's generator, some at a time: to describe noise, never for a release."""
-    rng = np.random.default_rng(seed)
+    rng = trial_stream(seed)
     for count in batches(strategy, size):
         shape = (count, strategy.n_noise)
         yield strategy.apply(rng.standard_normal(shape) if is_normal else rng.laplace(size=shape))

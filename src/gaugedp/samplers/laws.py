@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import between
-from gaugedp.entropy import Entropy
+from gaugedp.entropy import Entropy, TrialStream
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
 _NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
@@ -60,7 +60,7 @@ class Law(SymmetricLaw):
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` independent draws, dtype int64, exactly from the law."""
 
-    def trial(self, size: int, rng: np.random.Generator) -> np.ndarray:
+    def trial(self, size: int, rng: TrialStream) -> np.ndarray:
         """Return `size` draws that describe the law and are never released: by inversion of `coverage`."""
         widths = np.unique(np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64))
         magnitudes = np.ceil(np.interp(rng.random(size), self.coverage(widths), widths))
