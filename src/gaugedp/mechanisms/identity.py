@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gaugedp._trial_stream import trial_stream
 from gaugedp._validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, research_rng, trial_stream
+from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP

@@ -10,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._trial_stream import trial_stream
 from gaugedp._validate import one_of
 from gaugedp.bodies.base import Body
-from gaugedp.entropy import Entropy, trial_stream
+from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.noise_widths import mean_root

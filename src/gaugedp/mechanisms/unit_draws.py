@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from gaugedp.entropy import Entropy, research_rng, trial_stream
+from gaugedp._trial_stream import trial_stream
+from gaugedp.entropy import Entropy, research_rng
 from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 

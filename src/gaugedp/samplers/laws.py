@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import scipy
 
+from gaugedp._trial_stream import TrialStream
 from gaugedp._validate import between
-from gaugedp.entropy import Entropy, TrialStream
+from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
 _NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
