@@ -13,8 +13,8 @@ from statistics import median
 
 ORDER = (
     "errors", "_bisection", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs",
-    "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "geography",
-    "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
+    "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
+    "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "described",
     "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "releasing", "key_release", "deriving",
