@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_bisection", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate",
-    "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "geography",
-    "look_ups", "per_person", "impossible", "domain_file", "domain",
+    "errors", "_bisection", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs",
+    "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
+    "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
-    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
+    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "described",
     "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "releasing", "key_release", "deriving",
     "streams", "synthesis", "publication", "estimators", "audit", "report",
     "cli", "__init__",
@@ -48,6 +48,7 @@ HOMES = {  # the only place that may import a part
     "cryptography": "entropy.py",
 }
 SYSTEM_RANDOMNESS = ("entropy.py", "ledger/")  # the ledger names accounts and reservations with it; no noise
+DESCRIPTIONS = ("_trial_stream.py",)  # of noise, by draws that are never released
 EXACT_SAMPLERS = ("discrete", "half_gaussian", "integer_exp", "inverse")  # files in samplers/ without floats
 FLOAT_FUNCTIONS = {
     "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "pow", "power", "erf", "erfc", "gamma",
@@ -161,7 +162,9 @@ def one_door(place: str, source: str) -> list[str]:
 
 
 def one_source_of_randomness(place: str, source: str) -> list[str]:
-    """All randomness comes from entropy.py."""
+    """All randomness comes from entropy.py, but for draws that describe noise."""
+    if place in DESCRIPTIONS:
+        return []
     forbidden = {"random", "secrets", "numpy.random", "np.random"}
     tree = _tree(source)
     named = [(name, line) for name, _, line in imports(place, source)]

@@ -1,0 +1,10 @@
+"""Randomness of draws that describe noise: numpy's generator with a public seed, and never that of a release."""
+
+import numpy as np
+
+TrialStream = np.random.Generator
+
+
+def trial_stream(seed: int) -> TrialStream:
+    """Return numpy's generator for a public seed."""
+    return np.random.default_rng(seed)
