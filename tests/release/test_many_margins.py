@@ -1,6 +1,9 @@
 """Hundreds of one-way margins: planned with the least noise, in closed form, and released."""
 
+import cProfile
 import math
+import pstats
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms import Matrix
-from gaugedp.mechanisms.strategies import marginals
+from gaugedp.mechanisms.strategies import marginals, weighted
 from gaugedp.mechanisms.strategies.marginals import Interactions
 
 RHO = 0.1
@@ -41,11 +44,50 @@ def test_each_margin_knows_its_subsets() -> None:
     spaces = Interactions(body.generators.structure)
     assert spaces.sets == [(), (0,), (2,), (3,), (0, 2), (0, 3)]
     table = [[set(axes) <= set(wider) for wider in spaces.sets] for axes in spaces.sets]
-    assert spaces.is_inside.tolist() == table
+    assert spaces.is_inside.toarray().tolist() == table
     assert [np.flatnonzero(row).tolist() for row in np.transpose(table)] == [list(places) for places in spaces.inside]
     assert [np.flatnonzero(row).tolist() for row in table] == spaces.around
     for block, places in zip(spaces.blocks, spaces.inside_blocks, strict=True):
         assert [spaces.sets[i] for i in places] == [axes for axes in spaces.sets if set(axes) <= set(block)]
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "budget", "mechanism"), [(100, {"rho": RHO}, "Matrix"), (80, {"epsilon": 1.0}, "Matrix")]
+)
+def test_all_pairs_of_many_columns_get_a_strategy(n_columns: int, budget: dict[str, float], mechanism: str) -> None:
+    """The total, k and k·(k − 1)/2 contrasts: their demands are k·(k − 1)/8, (k − 1)/4 and 1/4."""
+    domain = yes_or_no(n_columns)
+    plan = gd.plan(gd.marginals(domain, *combinations(domain.attributes, 2)), gd.PrivacyUnit(), **budget)
+    assert plan.mechanism.name == mechanism
+    n_pairs = math.comb(n_columns, 2)
+    demands = [(1, n_pairs / 4), (n_columns, (n_columns - 1) / 4), (n_pairs, 1 / 4)]
+    least = sum(times * math.sqrt(demand) for times, demand in demands)
+    if "rho" in budget:
+        assert plan.error == pytest.approx(math.sqrt(least**2 / (2 * RHO) + 4 * n_pairs / 12), rel=1e-3)
+
+
+def test_weights_are_the_same_where_pairs_of_sets_are_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = yes_or_no(12)
+    body = gd.marginals(domain, *combinations(domain.attributes, 2)).sensitivity(gd.PrivacyUnit())
+    full = weighted.weighted(body, body.generators.structure)
+    monkeypatch.setattr(weighted, "_MOST_DENSE", 0)
+    sparse = weighted.weighted(body, body.generators.structure)
+    for name in ("weights", "noise", "squares", "largest"):
+        assert getattr(sparse, name) == pytest.approx(getattr(full, name), rel=1e-3, abs=1e-6)
+    assert sparse.radius * sum(sparse.squares) == pytest.approx(full.radius * sum(full.squares), rel=1e-3)
+
+
+def test_a_plan_for_many_tables_is_made_in_proportion() -> None:
+    """Four times the tables are at most six times the calls; to compare each with each would make it sixteen."""
+
+    def calls(n_columns: int) -> int:
+        domain, profile = yes_or_no(n_columns), cProfile.Profile()
+        query = gd.marginals(domain, *combinations(domain.attributes, 2))
+        profile.runcall(lambda: str(gd.plan(query, gd.PrivacyUnit(), rho=RHO)))
+        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+    calls(5)  # whatever is only made once
+    assert calls(40) < 6 * calls(20)
 
 
 def test_too_many_interactions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
