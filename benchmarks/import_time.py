@@ -106,7 +106,7 @@ def main() -> None:
     lines = [
         "# What a cold start costs",
         "",
-        f"Processor seconds of fresh processes with compiled files: medians of {ROUNDS}, of the explorer {LONG_ROUNDS}.",
+        f"Processor seconds of new processes with compiled files: medians of {ROUNDS}, of the explorer {LONG_ROUNDS}.",
         f"The releases read {LINES:,} lines of CSV and open a new ledger. Imports include the start of Python.",
         "",
         f"| | {' | '.join(heads)} | wanted, at most |",
