@@ -42,7 +42,8 @@ def lap(step):
     now = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     times[step], before = now - before, now
 def done(**found):
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    with open("/proc/self/status") as status:  # ru_maxrss holds what the process that started this one had
+        memory = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
     print(json.dumps({**times, **found, "MiB": memory}))
 """
 GAUGEDP = """
@@ -151,8 +152,8 @@ def questionnaires(folder: str) -> Iterator[str]:
 
 
 def peers(folder: str, residual: str | None) -> Iterator[str]:
-    yield "| pairs of | peer | error | plan | release | MiB |"
-    yield "|---:|---|---:|---:|---:|---:|"
+    yield "| pairs of | peer | error | plan | release |"
+    yield "|---:|---|---:|---:|---:|"
     programs = [("OpenDP, Gaussian", OPENDP, {})] if importlib.util.find_spec("opendp") else []
     programs += [("ResidualPlanner+", RESIDUAL, {"folder": residual})] if residual else []
     for name, program, facts in programs:
@@ -161,7 +162,7 @@ def peers(folder: str, residual: str | None) -> Iterator[str]:
             is_measured = name.startswith("OpenDP") or k <= PEER_COLUMNS
             released = f"{cell['release']:.2f}" if is_measured else "–"
             plan = f"{cell['plan']:.2f}" if "plan" in cell else "–"
-            yield f"| {k} | {name} | {cell['error']:,.6g} | {plan} | {released} | {cell['MiB']:.0f} |"
+            yield f"| {k} | {name} | {cell['error']:,.6g} | {plan} | {released} |"
 
 
 def main() -> None:
