@@ -1,40 +1,125 @@
-"""What `import gaugedp` costs beside `import numpy`. Run: python benchmarks/import_time.py"""
+"""What does a cold start cost: an import, the help, a release of a small file, the explorer of the demo?
 
+Processor seconds of fresh processes, medians, with compiled files kept. With the folder `src` of another checkout, its
+figures stand next to these, taken in turn. Writes docs/benchmarks/import_time.md.
+
+    python benchmarks/import_time.py [SRC]
+"""
+
+import json
+import os
+import re
+import resource
 import statistics
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
-ROUNDS = 15
-OUT = Path(__file__).parent.parent / "docs" / "benchmarks" / "import_time.md"
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks" / "import_time.md"
+ROUNDS, LONG_ROUNDS = 9, 3
+LINES = 2000
+DOMAIN = """
+[attributes]
+sex = ["f", "m"]
+edu = ["a", "b", "c", "d"]
+age = { low = 18, high = 90, width = 8 }
+"""
+CLI = "from gaugedp.cli.main import main; main()"
+Command = list[str]
 
 
-def seconds(module: str) -> float:
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
-    return time.perf_counter() - start
+def seconds(command: Command, source: str | None) -> tuple[float, str]:
+    """Return the processor seconds of a fresh process, and what it printed."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **({"PYTHONPATH": source} if source else {})}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
+def commands(folder: Path) -> dict[str, tuple[Command, int, str]]:
+    """Return what is timed: the command, how often, and what is wanted of it."""
+    small, ledger = folder / "small.csv", ["--ledger", ":new:", "--budget", "2", "--epsilon", "1"]
+    question = ["--domain", str(folder / "small.toml"), "--query"]
+    demo = re.findall(r"DEMO_QUERY := (.*)", (ROOT / "Makefile").read_text("utf-8"))[0]
+    explored = [str(ROOT / "examples/acs/domain.toml"), "--query", demo, "--seconds", "10000", "--json"]
+    return {
+        "python": (["-c", "pass"], ROUNDS, ""),
+        "import numpy": (["-c", "import numpy"], ROUNDS, ""),
+        "import gaugedp": (["-c", "import gaugedp"], ROUNDS, "twice numpy"),
+        "gaugedp --help": (["-c", CLI, "--help"], ROUNDS, "0.15 s"),
+        "gaugedp release, one table": (
+            ["-c", CLI, "release", str(small), *question, "sex*edu", *ledger],
+            ROUNDS,
+            "1.2 s",
+        ),
+        "gaugedp release, four tables": (
+            ["-c", CLI, "release", str(small), *question, "sex; age; sex*edu; sex*age", *ledger],
+            ROUNDS,
+            "1.2 s",
+        ),
+        "gaugedp explore of the demo, all points": (
+            ["-c", CLI, "explore", "--domain", *explored, "--out", str(folder / "page.html")],
+            LONG_ROUNDS,
+            "10 s",
+        ),
+    }
+
+
+def written(folder: Path) -> Path:
+    """Write the small table and its domain, and return their folder."""
+    rng = np.random.default_rng(1)
+    cells = zip(rng.integers(0, 2, LINES), rng.integers(18, 90, LINES), rng.integers(0, 4, LINES), strict=True)
+    lines = ["sex,age,edu", *(f"{'fm'[sex]},{age},{'abcd'[edu]}" for sex, age, edu in cells)]
+    (folder / "small.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    (folder / "small.toml").write_text(DOMAIN, "utf-8")
+    return folder
+
+
+def measured(name: str, command: Command, rounds: int, source: str | None) -> float:
+    """Return the median of fresh processes; a release opens a new ledger each time."""
+    taken = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [f"{folder}/new.ledger" if part == ":new:" else part for part in command]
+            time, text = seconds(parts, source)
+        taken.append(time)
+        if "explore" in name:
+            found = json.loads(text)
+            print(name, len(found["points"]) + len(found["others"]), "points", file=sys.stderr)
+    return statistics.median(taken)
 
 
 def main() -> None:
-    taken: dict[str, list[float]] = {"sys": [], "numpy": [], "gaugedp": []}
-    for _ in range(ROUNDS):
-        for module, times in taken.items():
-            times.append(seconds(module))
-    bare, numpy, gaugedp = (statistics.median(times) for times in taken.values())
-    text = f"""# What an import costs
-
-Medians of {ROUNDS} fresh interpreters each, in turn, with the start of the interpreter ({bare:.3f} s) taken off.
-Written by `python benchmarks/import_time.py`.
-
-| import | seconds | ratio to numpy | target |
-|---|---|---|---|
-| numpy | {numpy - bare:.3f} | 1 | |
-| gaugedp | {gaugedp - bare:.3f} | {(gaugedp - bare) / (numpy - bare):.2f} | at most 2 |
-"""
-    print(text)
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(text)
+    sources = [None, *(str(Path(source).resolve()) for source in sys.argv[1:2])]
+    with tempfile.TemporaryDirectory() as folder:
+        timed = commands(written(Path(folder)))
+        rows = {
+            name: [measured(name, command, rounds, source) for source in sources]
+            for name, (command, rounds, _) in timed.items()
+        }
+    heads = ["this version", "before"][: len(sources)]
+    lines = [
+        "# What a cold start costs",
+        "",
+        f"Processor seconds of new processes with compiled files: medians of {ROUNDS}, of the explorer {LONG_ROUNDS}.",
+        f"The releases read {LINES:,} lines of CSV and open a new ledger. Imports include the start of Python.",
+        "",
+        f"| | {' | '.join(heads)} | wanted, at most |",
+        f"|---|{'---:|' * len(heads)}---|",
+        *(
+            f"| {name} | {' | '.join(f'{time:.2f}' for time in times)} | {timed[name][2]} |"
+            for name, times in rows.items()
+        ),
+        "",
+        "Written by `python benchmarks/import_time.py SRC`.",
+    ]
+    print("\n".join(lines))
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Many tables counted from the rows are those that the engine counts by grouping."""
 
-from itertools import combinations
+import cProfile
+import pstats
+from collections import Counter
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from gaugedp.attributes import categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables import statement
 from gaugedp.tables.aggregate import Aggregate
-from gaugedp.tables.statement import Tallies
+from gaugedp.tables.statement import Aggregation, Tallies
 from gaugedp.tables.table import Table
 from tests.tables.sources import make
 
@@ -87,3 +90,40 @@ def test_a_row_is_one_in_one_cell_of_every_table() -> None:
     tables = tallies.cut(tallies(batch))
     assert [np.flatnonzero(table).tolist() for table in tables] == [[2], [5], [0]]
     assert [table.sum() for table in tables] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tables_of_any_sizes_hold_each_row_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one product of matrices, some rows at a time, and table by table, as a dictionary of cells counts them."""
+    draw = np.random.default_rng(seed)
+    sizes = tuple(draw.integers(1, 6, int(draw.integers(2, 7))).tolist())
+    sets = [part for size in range(4) for part in permutations(range(len(sizes)), size)]
+    tables = tuple(sets[i] for i in draw.permutation(len(sets))[:12])
+    n_rows = int(draw.integers(0, 60))
+    batch = {f"a{i}": draw.integers(0, size, n_rows) for i, size in enumerate(sizes)}
+    expected = [Counter(zip(*(batch[f"a{i}"].tolist() for i in table), strict=True)) for table in tables if table]
+    for cells, entries in ((0, 1), (10**9, 1), (10**9, 2**22)):
+        monkeypatch.setattr(statement, "PRODUCT_CELLS", cells)
+        monkeypatch.setattr(statement, "PRODUCT_ENTRIES", entries * sum(sizes))
+        tallies = Tallies(sizes, tables)
+        counted = [part for table, part in zip(tables, tallies.cut(tallies(batch)), strict=True) if table]
+        shapes = [[sizes[i] for i in table] for table in tables if table]
+        for part, shape, rows in zip(counted, shapes, expected, strict=True):
+            assert {cell: n for cell, n in np.ndenumerate(part.reshape(shape)) if n} == dict(rows)
+
+
+def test_a_product_of_matrices_counts_whole_numbers_exactly() -> None:
+    assert statement.PRODUCT_ENTRIES <= 2**24
+
+
+def test_thousands_of_tables_are_listed_in_proportion() -> None:
+    """Four times the tables are at most six times the calls; to list the attributes for each would make it sixteen."""
+
+    def calls(n_columns: int) -> int:
+        domain = Domain.of(**{f"q{i}": integers(0, 1) for i in range(n_columns)})
+        totals = tuple(map(Aggregate, combinations(domain.attributes, 2)))
+        profile = cProfile.Profile()
+        profile.runcall(lambda: Aggregation(domain, PrivacyUnit(), {}, totals).tallies)
+        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+    assert calls(60) < 6 * calls(30)

@@ -27,6 +27,7 @@ QUOTIENTS, OF_SHARES, DEVIATIONS, COMPARED = KINDS = (
     "comparisons",
 )  # of curves of widths
 _PLACES = 65  # of a mean within its bounds, at which the length of its interval is computed
+_TOGETHER = 2**16  # means at places, whose intervals are computed at once
 
 
 class _Derived(NamedTuple):
@@ -166,11 +167,18 @@ class Estimate:
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
         widths, curves = self._apart(widths, curves)
-        few = Estimate(len(widths) // 2, self.ratio)
-        counts = np.full(few.n_answers, count)
-        values = [np.concatenate([np.full(few.n_answers, sum_value), counts]) for sum_value in sums]
-        ends = [few.intervals(sum_value, widths, curves) for sum_value in values]
-        return max(float((high - low).max()) for low, high in ends) / 2
+        n_means = len(widths) // 2
+        parts = np.array_split(sums, min(_PLACES, -(-_PLACES * n_means // _TOGETHER)))
+        return max(self._longest(part, (widths, curves), count) for part in parts) / 2
+
+    def _longest(self, sums: np.ndarray, noise: tuple[np.ndarray, np.ndarray | None], count: float) -> float:
+        """Return the longest interval of means of `count` rows whose centred sums are one of `sums`."""
+        widths, curves = noise
+        sides = widths.reshape(2, 1, -1).repeat(len(sums), axis=1)
+        few = Estimate(sides[0].size, self.ratio)
+        values = np.concatenate([np.repeat(sums, sides.shape[2]), np.full(few.n_answers, count)])
+        low, high = few.intervals(values, sides.ravel(), None if curves is None else np.tile(curves, (len(sums), 1)))
+        return float((high - low).max())
 
     def _apart(self, widths: np.ndarray, curves: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the widths and curves of means, those of neighbours that have the same ones once."""

@@ -1,6 +1,7 @@
 """Maps over coarser cells, read as maps over the finer cells of the same trees."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -93,7 +94,8 @@ def nested(domain: Domain, pieces: Sequence[Piece]) -> Nesting | None:
     if not all(isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces):
         return None
     named = [{domain.tree(name): name for name in piece.attributes} for piece in pieces]
-    unlike = {column for names in named for column in names if len({other.get(column, _ALL) for other in named}) > 1}
+    occurring = Counter(pair for names in named for pair in names.items())
+    unlike = {column for (column, _), count in occurring.items() if count < len(named)}
     if len(unlike) != 1:
         return None
     (column,) = unlike

@@ -91,12 +91,12 @@ class Workload(Query):
         """Pairs (term, cell), one for each answer."""
         return Labels(tuple((term.text, self._cells(term)) for term in self.terms))
 
-    @property
+    @cached_property
     def step_runs(self) -> StepRuns:
         """The worth of one unit of the integers of each piece."""
         return [(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs]
 
-    @property
+    @cached_property
     def reach_runs(self) -> list[tuple[float, int]]:
         """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]

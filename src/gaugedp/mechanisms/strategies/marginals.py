@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from gaugedp.bodies.generators import Structure
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import Strategy
 
-MOST_SUBSETS = 3000
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_SUBSETS = 20000
 
 Axes = tuple[int, ...]
 
@@ -55,12 +59,12 @@ class Interactions:
         return places
 
     @cached_property
-    def is_inside(self) -> np.ndarray:
-        """1[T ⊆ S], a row for each T and a column for each S of `sets`."""
-        table = np.zeros((len(self.sets), len(self.sets)), dtype=bool)
-        for wider, places in enumerate(self.inside):
-            table[places, wider] = True
-        return table
+    def is_inside(self) -> "csr_array":
+        """1[T ⊆ S], a row for each T and a column for each S of `sets`; nearly all of it is 0."""
+        from scipy.sparse import csr_array
+
+        ends = np.cumsum([0, *map(len, self.around)])
+        return csr_array((np.ones(ends[-1]), np.concatenate(self.around), ends), shape=(len(self.sets), len(self.sets)))
 
     @cached_property
     def blocks(self) -> list[Axes]:

@@ -15,6 +15,8 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.variables import Laplace
 
+_MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written out
+
 
 @dataclass(frozen=True, eq=False)
 class Weighted(MarginalNoise):
@@ -46,12 +48,13 @@ class Weighted(MarginalNoise):
     @cached_property
     def largest(self) -> np.ndarray:
         """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
-        traces, inside, scales = self.noise * self.interactions.share, self.interactions.is_inside, self._scales()
+        traces, scales = self.noise * self.interactions.share, self._scales()
         cells = list(map(self.interactions.cells, self.interactions.blocks))
-        reach = [
-            float((scales * (traces[places] @ inside[places])).max()) / size
-            for places, size in zip(self.interactions.inside_blocks, cells, strict=True)
-        ]
+        around, reach = self.interactions.is_inside.T, []
+        for places, size in zip(self.interactions.inside_blocks, cells, strict=True):
+            within = np.zeros(len(traces))
+            within[places] = traces[places]
+            reach.append(float((scales * (around @ within)).max()) / size)
         return np.repeat(reach, cells)
 
     def describe(self) -> str:
@@ -82,7 +85,8 @@ class Weighted(MarginalNoise):
 def weighted(body: Polytope, structure: Structure) -> Weighted:
     """Return the weighted marginals that suit a counting body of marginals."""
     interactions = Interactions(structure)
-    parts = interactions.is_inside * interactions.repeats
+    parts = interactions.is_inside.multiply(interactions.repeats).tocsr()
+    parts = parts.toarray() if len(interactions.sets) <= _MOST_DENSE else parts
     weights = best_weights(parts / parts.max(), interactions.demand / interactions.demand.max())
     radius = body.coefficient_radius * float(weights.sum()) * UP
     return Weighted(interactions, 1 / (parts @ weights**2), radius, weights)

@@ -1,11 +1,16 @@
 """How much of a pure budget each part of a strategy gets."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _FEW = 64  # parts up to which a full Hessian is kept
 
 
-def best_weights(parts: np.ndarray, demand: np.ndarray) -> np.ndarray:
+def best_weights(parts: "np.ndarray | csr_array", demand: np.ndarray) -> np.ndarray:
     """Return c > 0 (m,), Σc = 1, for which Σ_t demand_t/λ_t is small, λ = parts·c² and `parts` (t, m) ≥ 0."""
     import scipy.optimize
 

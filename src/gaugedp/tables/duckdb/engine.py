@@ -70,6 +70,7 @@ BROKEN_LINES = (
 )
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 BATCH, FETCHED = 2**17, 2**14  # rows
+BATCH_NUMBERS = 2**23  # in all columns of a batch
 Attach = Callable[["duckdb.DuckDBPyConnection"], object]
 T = TypeVar("T")
 Block = Mapping[str, np.ndarray]
@@ -294,7 +295,7 @@ def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:
         yield result.fetchnumpy()
         return
     reader = result.to_arrow_reader if hasattr(result, "to_arrow_reader") else result.fetch_record_batch
-    for batch in reader(BATCH):
+    for batch in reader(min(BATCH, BATCH_NUMBERS // len(result.columns))):
         yield {name: batch.column(i).to_numpy(zero_copy_only=False) for i, name in enumerate(batch.schema.names)}
 
 
