@@ -1,12 +1,13 @@
-"""How much longer than a statement written by hand does a look at a table take, over files, types and frames?
+"""How much longer than a statement written by hand does a release take, from end to end, over files, types and frames?
 
-Twelve tables of 10^6 to 10^7 rows. By hand is what an analyst would type into DuckDB: a GROUP BY of the columns as they
-are, on a connection with its defaults. Ours begins at `Table.scan` and ends with the counts of every cell, has a cell
-for each category that does not occur, leaves out what is outside, and cannot fail whatever a value is. Both count the
-same rows. Processor time (both threads together); all in one run, one process, in turn; medians. Prints a table and
-writes docs/benchmarks/by_hand.md.
+Twelve tables, each of 10^4, 10^6 and 10^7 rows. By hand is what an analyst would type into DuckDB: a GROUP BY of the
+columns as they are, on a connection with its defaults. A release reads the query, opens the table, plans, draws the
+noise, charges a ledger on the disk, counts every cell, adds the noise and stores the answer. Both count the same rows.
+They run in turn, in one process, after a first round of both; medians. Seconds are processor time of all threads, or
+with --wall those of a clock, which only a quiet machine measures well. Prints a table and writes
+docs/benchmarks/by_hand.md.
 
-    python benchmarks/by_hand.py [PART OF A NAME]
+    python benchmarks/by_hand.py [--wall] [PART OF A NAME]
 """
 
 import gc
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,146 +30,151 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import gaugedp as gd
-from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.table import Aggregate, Table
+from gaugedp.domain import Domain
 
-ROUNDS = 7
+ROUNDS = {10**4: 15, 10**6: 7, 10**7: 5}
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "by_hand.md"
 REGIONS = [f"region-{i:02d}" for i in range(10)]
 MONTHS = [f"2024-{month:02d}-01" for month in range(1, 13)]
 PLACES = [f"place-{i:04d}" for i in range(5000)]
+LONG = [f"the answer number {i:02d} to a question that was asked in as many words as this" for i in range(12)]
+KINDS = [f"a kind of household, one of five that the survey tells apart: {i}" for i in range(5)]
 BINNED = "least(floor(x / 5000), 39)::INT"
 INSIDE = "x BETWEEN 0 AND 200000"
+CLOCKS = {True: time.perf_counter, False: time.process_time}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A table, the question about it, and the statement by hand, which reads {source} and counts in its last column."""
+    """A kind of table, what is asked of it, and the statement by hand, which counts in its last column."""
 
     name: str
-    source: Callable[[Path], Any]
+    columns: str
+    source: Callable[[pa.Table, Path], Any]
     domain: Domain
-    totals: tuple[Aggregate, ...]
+    query: str
     by_hand: str
-    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
 
 
-def columns(n_rows: int) -> dict[str, Any]:
+def picked(rng: np.random.Generator, n_rows: int, values: list[str], **null: np.ndarray) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, len(values), n_rows, np.int32), **null), values)
+
+
+MADE: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "a": lambda rng, n: picked(rng, n, REGIONS),
+    "b": lambda rng, n: picked(rng, n, MONTHS),
+    "day": lambda rng, n: picked(rng, n, MONTHS).cast(pa.string()).cast(pa.date32()),
+    "long": lambda rng, n: picked(rng, n, LONG),
+    "kind": lambda rng, n: picked(rng, n, KINDS),
+    "yes": lambda rng, n: picked(rng, n, ["no", "yes"]),
+    "place": lambda rng, n: picked(rng, n, PLACES),
+    "gap": lambda rng, n: picked(rng, n, REGIONS, mask=rng.random(n) < 0.2),
+    "x": lambda rng, n: rng.gamma(2, 25_000, n),
+    "hole": lambda rng, n: pa.array(rng.gamma(2, 25_000, n), mask=rng.random(n) < 0.1),
+    "week": lambda rng, n: rng.integers(0, 52, n).astype(np.int32),
+    "age": lambda rng, n: rng.integers(0, 100, n).astype(np.int32),
+    "i": lambda rng, n: rng.integers(0, 20, n).astype(np.int32),
+    "f": lambda rng, n: np.round(rng.random(n) * 4, 2),
+}
+
+
+def made(names: str, n_rows: int, as_text: bool = True) -> pa.Table:
+    """Return the columns; categories as plain text unless they stay a dictionary."""
     rng = np.random.default_rng(1)
-    pick = {name: rng.integers(0, len(values), n_rows) for name, values in (("a", REGIONS), ("b", MONTHS))}
-    return {
-        "a": pa.DictionaryArray.from_arrays(pick["a"].astype(np.int32), REGIONS),
-        "b": pa.DictionaryArray.from_arrays(pick["b"].astype(np.int32), MONTHS),
-        "x": rng.gamma(2, 25_000, n_rows),
-        "i": rng.integers(0, 20, n_rows).astype(np.int32),
-        "age": rng.integers(0, 120, n_rows).astype(np.int32),
-        "f": np.round(rng.random(n_rows) * 4, 2),
-        "place": pa.DictionaryArray.from_arrays(rng.integers(0, 5000, n_rows).astype(np.int32), PLACES),
-        "pid": rng.integers(0, n_rows // 10, n_rows),
-    }
-
-
-def made(n_rows: int, names: str, **types: Any) -> pa.Table:
-    """The columns, text as plain text unless a type is given."""
-    table = pa.table(columns(n_rows)).select(names.split())
-    texts = {field.name: pa.string() for field in table.schema if pa.types.is_dictionary(field.type)}
-    for name, kind in (texts | types).items():
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, table[name].cast(pa.string()).cast(kind))
+    table = pa.table({name: MADE[name](rng, n_rows) for name in names.split()})
+    texts = [field.name for field in table.schema if as_text and pa.types.is_dictionary(field.type)]
+    for name in texts:
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.string()))
     return table
 
 
-def parquet(n_rows: int, names: str, **types: Any) -> Callable[[Path], Path]:
-    def write(folder: Path) -> Path:
-        path = folder / "rows.parquet"
-        pq.write_table(made(n_rows, names, **types), path)
-        return path
-
-    return write
+def parquet(table: pa.Table, folder: Path) -> Path:
+    pq.write_table(table, folder / "rows.parquet")
+    return folder / "rows.parquet"
 
 
-def csv(n_rows: int, names: str) -> Callable[[Path], Path]:
-    def write(folder: Path) -> Path:
-        path = folder / "rows.csv"
-        pyarrow.csv.write_csv(made(n_rows, names), path)
-        return path
-
-    return write
+def csv(table: pa.Table, folder: Path) -> Path:
+    pyarrow.csv.write_csv(table, folder / "rows.csv")
+    return folder / "rows.csv"
 
 
-A, B = gd.categories(REGIONS), gd.categories(MONTHS)
-X = gd.bins(0, 200_000, 5000)
-TEXTS = Domain.of(a=A, b=B, x=X)
-THREE = (Aggregate(("a", "b", "x")),)
-BY_HAND = f"SELECT a, b, {BINNED} AS bin, count(*) FROM {{source}} WHERE {INSIDE} GROUP BY ALL"
-PERSONS = (
-    f"SELECT a, {BINNED} AS bin, count(*) FROM (SELECT a, x, row_number() OVER (PARTITION BY pid ORDER BY r) AS place "
-    f"FROM (SELECT *, random() AS r FROM {{source}} WHERE {INSIDE})) WHERE place <= 5 GROUP BY ALL"
+A, B, X, COUNTS = gd.categories(REGIONS), gd.categories(MONTHS), gd.bins(0, 200_000, 5000), gd.integers(0, 19)
+TEXTS = (
+    Domain.of(a=A, b=B, x=X),
+    "a*b*x",
+    f"SELECT a, b, {BINNED} AS bin, count(*) FROM {{}} WHERE {INSIDE} GROUP BY ALL",
 )
 CASES = [
-    Case("texts, 10⁷ rows of Parquet", parquet(10**7, "a b x"), TEXTS, THREE, BY_HAND),
+    Case("texts and 40 bins, Parquet", "a b x", parquet, *TEXTS),
     Case(
-        "whole numbers, 10⁷ rows of Parquet",
-        parquet(10**7, "i age x"),
-        Domain.of(i=gd.integers(0, 19), age=gd.bins(0, 120, 10), x=gd.bins(0, 200_000, 10_000)),
-        (Aggregate(("i", "age", "x")),),
-        f"SELECT i, least(age // 10, 11), least(floor(x / 10000), 19)::INT, count(*) FROM {{source}} WHERE {INSIDE} "
-        "GROUP BY ALL",
+        "long texts, three margins, Parquet",
+        "long kind yes",
+        parquet,
+        Domain.of(long=gd.categories(LONG), kind=gd.categories(KINDS), yes=gd.categories(["no", "yes"])),
+        "long*kind; long*yes; kind*yes",
+        "SELECT long, kind, yes, count(*) / 3 FROM {} GROUP BY GROUPING SETS ((long, kind), (long, yes), (kind, yes))",
     ),
     Case(
-        "floats in bins of 0.1, 10⁷ rows of Parquet",
-        parquet(10**7, "i f"),
-        Domain.of(i=gd.integers(0, 19), f=gd.bins(0, 4, 0.1)),
-        (Aggregate(("i", "f")),),
-        "SELECT i, least(floor(f / 0.1::DOUBLE), 39)::INT, count(*) FROM {source} WHERE f BETWEEN 0 AND 4 GROUP BY ALL",
+        "week and age as integers, Parquet",
+        "week age",
+        parquet,
+        Domain.of(week=gd.integers(0, 51), age=gd.integers(0, 99)),
+        "week*age",
+        "SELECT week, age, count(*) FROM {} GROUP BY ALL",
     ),
     Case(
-        "dates, 10⁷ rows of Parquet",
-        parquet(10**7, "b x", b=pa.date32()),
-        Domain.of(b=B, x=X),
-        (Aggregate(("b", "x")),),
-        f"SELECT b, {BINNED} AS bin, count(*) FROM {{source}} WHERE {INSIDE} GROUP BY ALL",
+        "bins of 0.1, Parquet",
+        "i f",
+        parquet,
+        Domain.of(i=COUNTS, f=gd.bins(0, 4, 0.1)),
+        "i*f",
+        "SELECT i, least(floor(f / 0.1::DOUBLE), 39)::INT AS bin, count(*) FROM {} "
+        "WHERE f BETWEEN 0 AND 4 GROUP BY ALL",
     ),
     Case(
-        "5,000 categories, 10⁷ rows of Parquet",
-        parquet(10**7, "place i"),
-        Domain.of(place=gd.categories(PLACES), i=gd.integers(0, 19)),
-        (Aggregate(("place", "i")),),
-        "SELECT place, i, count(*) FROM {source} GROUP BY ALL",
+        "dates and 40 bins, Parquet",
+        "day x",
+        parquet,
+        Domain.of(day=B, x=X),
+        "day*x",
+        f"SELECT day, {BINNED} AS bin, count(*) FROM {{}} WHERE {INSIDE} GROUP BY ALL",
     ),
     Case(
-        "three marginals, 10⁷ rows of Parquet",
-        parquet(10**7, "a b x"),
-        TEXTS,
-        (Aggregate(("a", "b")), Aggregate(("a", "x")), Aggregate(("b", "x"))),
-        f"SELECT a, b, {BINNED} AS bin, count(*) / 3 FROM {{source}} WHERE {INSIDE} "
-        "GROUP BY GROUPING SETS ((a, b), (a, bin), (b, bin))",
+        "5,000 categories, Parquet",
+        "place i",
+        parquet,
+        Domain.of(place=gd.categories(PLACES), i=COUNTS),
+        "place*i",
+        "SELECT place, i, count(*) FROM {} GROUP BY ALL",
     ),
     Case(
-        "counts and exact sums, 10⁷ rows of Parquet",
-        parquet(10**7, "a x"),
+        "sums and counts, Parquet",
+        "a x",
+        parquet,
         Domain.of(a=A, x=gd.bounded(0, 200_000, 1)),
-        (Aggregate(("a",)), Aggregate(("a",), "x")),
-        "SELECT a, sum(greatest(least(x, 200000), 0)), count(*) FROM {source} GROUP BY ALL",
+        "a; sum(x) by a",
+        "SELECT a, sum(greatest(least(x, 200000), 0)), count(*) FROM {} GROUP BY ALL",
     ),
     Case(
-        "at most 5 rows a person, 10⁶ rows of Parquet",
-        parquet(10**6, "pid a x"),
-        Domain.of(a=A, x=X),
-        (Aggregate(("a", "x")),),
-        PERSONS,
-        PrivacyUnit("pid", max_rows=5),
+        "one column of two values, Parquet",
+        "yes",
+        parquet,
+        Domain.of(yes=gd.categories(["no", "yes"])),
+        "yes",
+        "SELECT yes, count(*) FROM {} GROUP BY ALL",
     ),
-    Case("texts and numbers, 10⁶ rows of CSV", csv(10**6, "a b x"), TEXTS, THREE, BY_HAND),
-    Case("a pandas frame, 5·10⁶ rows", lambda _: made(5 * 10**6, "a b x").to_pandas(), TEXTS, THREE, BY_HAND),
     Case(
-        "a pandas frame of categoricals, 5·10⁶ rows",
-        lambda _: pa.table(columns(5 * 10**6)).select(["a", "b", "x"]).to_pandas(),
-        TEXTS,
-        THREE,
-        BY_HAND,
+        "missing values, Parquet",
+        "gap hole",
+        parquet,
+        Domain.of(gap=A, hole=X),
+        "gap*hole",
+        "SELECT gap, least(floor(hole / 5000), 39)::INT AS bin, count(*) FROM {} "
+        "WHERE gap IS NOT NULL AND hole BETWEEN 0 AND 200000 GROUP BY ALL",
     ),
-    Case("a polars frame, 5·10⁶ rows", lambda _: pl.from_arrow(made(5 * 10**6, "a b x")), TEXTS, THREE, BY_HAND),
+    Case("texts and 40 bins, CSV", "a b x", csv, *TEXTS),
+    Case("categoricals, pandas", "a b x", lambda table, _: table.to_pandas(), *TEXTS),
+    Case("texts and 40 bins, polars", "a b x", lambda table, _: pl.from_arrow(table), *TEXTS),
 ]
 
 
@@ -177,48 +183,78 @@ def by_hand(case: Case, source: Any) -> int:
         if not isinstance(source, Path):
             connection.register("frame", source)
         text = f"'{source}'" if isinstance(source, Path) else "frame"
-        return round(sum(row[-1] for row in connection.execute(case.by_hand.format(source=text)).fetchall()))
+        return round(sum(row[-1] for row in connection.execute(case.by_hand.format(text)).fetchall()))
 
 
-def ours(case: Case, source: Any) -> int:
-    table = Table.scan(source, domain=case.domain, unit=case.unit)
-    return int(table.totals(case.totals, b"by hand")[0].sum())
+def counted(case: Case, source: Any) -> int:
+    """Return the number of rows that a release counts, once for each table of counts."""
+    query = gd.query(case.domain, case.query)
+    exact = query.evaluate(gd.Table.scan(source, domain=case.domain), b"by hand")
+    tables = sum(text.find("sum(") < 0 for text in case.query.split(";"))
+    return int(exact[query.are_counts].sum()) // tables
 
 
-def measured(case: Case) -> tuple[float, float]:
-    """Medians of the processor time in seconds, by hand and ours, after a first round in which both must agree."""
+def released(case: Case, source: Any, ledger: gd.Ledger) -> gd.Release:
+    query, table = gd.query(case.domain, case.query), gd.Table.scan(source, domain=case.domain)
+    return gd.release(query, table, ledger=ledger, epsilon=1.0)
+
+
+def measured(case: Case, n_rows: int, clock: Callable[[], float]) -> tuple[float, float]:
+    """Return the median seconds by hand and of the release, after a first round in which both must count the same."""
     with tempfile.TemporaryDirectory() as folder:
-        source = case.source(Path(folder))
-        ways = {"by hand": lambda: by_hand(case, source), "ours": lambda: ours(case, source)}
-        if len({way() for way in ways.values()}) > 1:
-            sys.exit(f"{case.name}: the two count different rows: {[way() for way in ways.values()]}.")
+        source = case.source(made(case.columns, n_rows, "categoricals" not in case.name), Path(folder))
+        ledger = gd.Ledger.open(Path(folder) / "table.ledger", gd.PureDP(1000.0))
+        if by_hand(case, source) != counted(case, source):
+            sys.exit(f"{case.name}: the two count different rows.")
+        ways: dict[str, Callable[[], object]] = {
+            "by hand": lambda: by_hand(case, source),
+            "release": lambda: released(case, source, ledger),
+        }
         times: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(ROUNDS):
+        for turn in range(ROUNDS[n_rows] + 1):
             for name, way in ways.items():
                 gc.collect()
-                start = time.process_time()
+                start = clock()
                 way()
-                times[name].append(time.process_time() - start)
+                times[name] += [clock() - start] * (turn > 0)
     first, second = (statistics.median(each) for each in times.values())
     return first, second
 
 
+def row(case: Case, pairs: list[tuple[float, float]]) -> str:
+    cells = [f"{first:.3f} | {second:.3f} | {second / first:.2f}" for first, second in pairs]
+    return f"| {case.name} | {' | '.join(cells)} |"
+
+
+def summary(pairs: list[list[tuple[float, float]]]) -> list[str]:
+    """Return the last lines: the median and the worst ratio of each size, and what small tables take beyond."""
+    by_size = [[second / first for first, second in column] for column in zip(*pairs, strict=True)]
+    ends = [f" | | {statistics.median(ratios):.2f}; {max(ratios):.2f}" for ratios in by_size]
+    beyond = [1000 * (second - first) for (first, second), *_ in pairs]
+    words = f"Beyond the statement, a table of 10⁴ rows takes {statistics.median(beyond):.0f} ms in the median and"
+    return [f"| median; worst |{' |'.join(ends)} |", "", f"{words} {max(beyond):.0f} ms in the worst case."]
+
+
 def main() -> None:
-    lines = ["| table | by hand, s | ours, s | ratio |", "|---|---|---|---|"]
-    chosen = [case for case in CASES if not sys.argv[1:] or sys.argv[1] in case.name]
-    ratios = []
+    words = [word for word in sys.argv[1:] if word != "--wall"]
+    clock = CLOCKS["--wall" in sys.argv]
+    chosen = [case for case in CASES if not words or words[0] in case.name]
+    sizes = ["10⁴", "10⁶", "10⁷"]
+    heads = [f"{size}: by hand, s | release, s | ratio" for size in sizes]
+    lines = [f"| table | {' | '.join(heads)} |", "|---" * 10 + "|"]
+    pairs = []
     for case in chosen:
-        first, second = measured(case)
-        ratios.append(second / first)
-        lines.append(f"| {case.name} | {first:.2f} | {second:.2f} | {ratios[-1]:.2f} |")
+        pairs.append([measured(case, n_rows, clock) for n_rows in ROUNDS])
+        lines.append(row(case, pairs[-1]))
         print(lines[-1], flush=True)
-    lines.append(f"| median; worst | | | {statistics.median(ratios):.2f}; {max(ratios):.2f} |")
+    lines += summary(pairs)
     packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pandas", "sqlglot", "pyarrow"))
     method = " ".join((__doc__ or "").split("\n\n")[1].split())
-    about = f"Medians of {ROUNDS} rounds. Python {platform.python_version()}, {packages}."
-    about = f"Written by `benchmarks/by_hand.py`. {about}"
-    text = "\n\n".join(["# A look at a table, against a statement by hand", method, about, "\n".join(lines)])
-    print(lines[-1])
+    rounds = ", ".join(str(n_rounds) for n_rounds in ROUNDS.values())
+    about = f"Medians of {rounds} rounds; seconds {'of a clock' if '--wall' in sys.argv else 'of processors'}."
+    about = f"Written by `benchmarks/by_hand.py`. {about} Python {platform.python_version()}, {packages}."
+    text = "\n\n".join(["# A release, against a statement by hand", method, about, "\n".join(lines)])
+    print("\n".join(lines[-3:]))
     if len(chosen) == len(CASES):
         RESULT.write_text(f"{text}\n", encoding="utf-8")
 

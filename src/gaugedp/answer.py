@@ -25,6 +25,7 @@ from gaugedp._runs import (
 )
 from gaugedp._validate import between
 from gaugedp.captions import Captions
+from gaugedp.described import LEVELS, Facts, restored_facts
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
@@ -36,7 +37,6 @@ from gaugedp.queries.outline import Outline
 from gaugedp.remarks import remarks
 from gaugedp.tidy.tabular import Tabular
 
-LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
@@ -98,11 +98,11 @@ class Release(Tabular):
         Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
         """
         names = check(steps, query)
-        facts = {name: fact for name, fact in self.facts.items() if name != "processing"}
+        facts = Facts.of(self.facts).without("processing")
         if names:
             values = self._process(names, query)
             done = {"steps": list(names), **how(names, query)}
-            facts["processing"] = {**done, "intervals": RAW, "values": packed(values)}
+            facts = facts.including(processing={**done, "intervals": RAW, "values": packed(values)})
         return replace(self, facts=facts)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -158,9 +158,19 @@ class Release(Tabular):
 
     def to_json(self) -> str:
         """Return everything as JSON text; `Release.from_json` reads it back."""
+        return self._as_text(self.facts)
+
+    def to_store(self) -> str:
+        """Return the JSON text that a ledger keeps: what follows from the other facts is left out of it.
+
+        `Release.from_json` reads it back, and computes widths, candidates and bounds when they are asked for.
+        """
+        return self._as_text(Facts.of(self.facts).stored)
+
+    def _as_text(self, facts: Mapping[str, Any]) -> str:
         return json.dumps(
             {
-                **self.facts,
+                **facts,
                 "guarantee": self.guarantee.to_dict(),
                 "numbers": packed(whole(self.numbers)),
                 "labels": self.labels.facts(),
@@ -170,22 +180,18 @@ class Release(Tabular):
 
     @classmethod
     def from_json(cls, text: str) -> "Release":
-        """Return the release that `to_json` wrote."""
+        """Return the release that `to_json` or `to_store` wrote."""
         try:
             facts = json.loads(text)
             if facts.pop("format") != FORMAT:
                 raise KeyError("format")
             numbers = unpacked(facts.pop("numbers"))
+            labels, estimates = Labels.of(facts.pop("labels")), tuple(map(Estimate.of, facts.pop("estimates")))
+            guarantee = from_dict(facts.pop("guarantee"))
             widths = (facts["widths"] or {}).values()
             runs = [facts["steps"], *(levels for kind in widths for levels in kind.values())]
             check_lengths(runs, _MOST_PLACES * len(numbers))
-            release = cls(
-                numbers,
-                Labels.of(facts.pop("labels")),
-                tuple(Estimate.of(estimate) for estimate in facts.pop("estimates")),
-                from_dict(facts.pop("guarantee")),
-                {"format": FORMAT, **facts},
-            )
+            release = cls(numbers, labels, estimates, guarantee, restored_facts({"format": FORMAT, **facts}, estimates))
             release._check_shown()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not a release.", "Use what `to_json` wrote.") from None
@@ -257,6 +263,8 @@ class Release(Tabular):
         if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError
         assert self.captions is not None  # read, so that one that cannot be is refused here
+        if Facts.of(self.facts).recipe is not None:  # the widths are computed when they are asked for
+            return
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
             if self._has_plain_answers:
@@ -269,7 +277,7 @@ class Release(Tabular):
 
     def _check_sizes(self) -> None:
         """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
-        widths = self.facts["widths"] or {}
+        widths = Facts.of(self.facts).stored["widths"] or {}
         runs = [folded_sizes(levels) for kind in widths.values() for levels in kind.values()]
         for part in (self._released, self._shown, *runs):
             sizes = np.abs(part)

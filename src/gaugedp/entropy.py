@@ -101,3 +101,11 @@ def research_rng(seed: int) -> Entropy:
     if seed >= 2**256:
         raise InvalidRequest("The seed has more than 256 bits.", "Give a whole number below 2^256.")
     return Entropy(int(seed))
+
+
+TrialStream = np.random.Generator
+
+
+def trial_stream(seed: int) -> TrialStream:
+    """Return numpy's generator with a public seed: for draws that describe noise, and never for a release."""
+    return np.random.default_rng(seed)

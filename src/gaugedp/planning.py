@@ -1,7 +1,7 @@
 """What an answer would cost and how wrong it would be: every candidate, before any row is read."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,7 @@ class Plan:
     mechanism: Mechanism
     reason: str
     beaten: tuple[Candidate, ...] = ()  # whose errors need not be known, as what they are at least is too large
+    is_from_planner: bool = field(default=False, init=False, repr=False, compare=False)  # and not put together by hand
 
     _repr_html_ = drawn_by("plan")
 
@@ -310,7 +311,7 @@ def plan(
             "For a body of your own take a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
         )
     if error is None:
-        return _plan(query, unit, guarantee_asked(epsilon, delta, rho, mu))
+        return plan_within(query, unit, guarantee_asked(epsilon, delta, rho, mu))
     positive(error=error)
     if epsilon is not None or rho is not None or mu is not None:
         raise InvalidRequest(
@@ -337,7 +338,8 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
     )
 
 
-def _plan(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
+def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
+    """Return the plan for a guarantee: the same one for the same query and unit."""
     offers = tuple(Candidate(mechanism, query) for mechanism in query.candidates(unit, requested))
     choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
     lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}
@@ -349,14 +351,16 @@ def _plan(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
     )
     reasons = zip(query.parts, (reason for _, reason, _ in choices), strict=True)
     reason = choices[0][1] if len(choices) == 1 else ". ".join(f"{part.text}: {why}" for part, why in reasons)
-    return Plan(query, unit, requested, offers, chosen, reason, beaten)
+    planned = Plan(query, unit, requested, offers, chosen, reason, beaten)
+    object.__setattr__(planned, "is_from_planner", True)
+    return planned
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
     """Bisect ε on a logarithmic scale; the error falls as ε grows."""
 
     def at(epsilon: float) -> Plan:
-        return _plan(query, unit, guarantee_asked(epsilon, delta))
+        return plan_within(query, unit, guarantee_asked(epsilon, delta))
 
     low, high = (math.log(end) for end in _EPSILON_RANGE)
     if at(math.exp(high)).error > error:

@@ -1,31 +1,33 @@
 """What a release says beside its numbers: all of it public, and known before anything is paid."""
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from gaugedp._runs import Folded, fold
-from gaugedp.answer import FORMAT, LEVELS
+from gaugedp._runs import fold
+from gaugedp.answer import FORMAT
+from gaugedp.described import Facts, described_facts
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import MAX_RELEASED_BYTES
-from gaugedp.planning import Plan, bonferroni_level
+from gaugedp.planning import Plan
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import for_released
 from gaugedp.tables.aggregate import Rows
 from gaugedp.trees import nesting
 
 _ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
-_LEAST_WIDTH = 1e-200  # of an interval; a stored release holds none below 1e-250
 _COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
 
 
-def check_fits(facts: dict[str, Any], query: Query) -> None:
+def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
     n_counts = int(np.count_nonzero(query.are_counts))
-    public = json.dumps([facts, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]])
+    public = json.dumps(
+        [Facts.of(facts).stored, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]]
+    )
     longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
@@ -53,22 +55,9 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
     }
 
 
-def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
+def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
-    return {
-        **public_facts(chosen_plan.query, table, chosen_plan.asked, seed),
-        "mechanism": {
-            "name": chosen_plan.mechanism.name,
-            "exactness": chosen_plan.mechanism.exactness,
-            "noise": chosen_plan.mechanism.describe(),
-            **({"in_rows": True} if chosen_plan.mechanism.in_rows else {}),
-            **({"has_ranks": True} if any(part.in_rows for part in chosen_plan.mechanism.parts) else {}),
-        },
-        "reason": chosen_plan.reason,
-        "lower_bound": chosen_plan.bound_facts(),
-        "candidates": chosen_plan.table(),
-        **spread(chosen_plan),
-    }
+    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.asked, seed), chosen_plan)
 
 
 def about_answers(query: Query) -> dict[str, Any]:
@@ -98,27 +87,3 @@ def _impossible(query: Query) -> dict[str, Any]:
     """Return the combinations of cells that no row can have, for synthetic rows; nothing where none is known."""
     combinations = [combination.to_dict() for combination in query.domain.impossible]
     return {"impossible": combinations} if combinations else {}
-
-
-def spread(chosen_plan: Plan) -> dict[str, Any]:
-    """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
-    noise, query = chosen_plan.mechanism, chosen_plan.query
-
-    def sizes(of_answers: np.ndarray) -> Folded:
-        return fold(for_released(query.estimates, _told(query.widths_in_units(of_answers))))
-
-    deviations = sizes(np.sqrt(noise.variances))
-    if all(estimate.ends for estimate in query.estimates):
-        return {"widths": None, "deviations": deviations}
-    single = {str(level): sizes(noise.half_widths(level)) for level in LEVELS}
-    at_once = {str(level): sizes(noise.half_widths(bonferroni_level(level), True)) for level in LEVELS}
-    widths = {"single": single, "simultaneous": at_once}
-    for level in LEVELS[:-1]:
-        for kind, curves in chosen_plan.curves(level).items():
-            widths.setdefault(kind, {})[str(level)] = fold(_told(curves.T.ravel()))
-    return {"widths": widths, "deviations": deviations}
-
-
-def _told(widths: np.ndarray) -> np.ndarray:
-    """Return widths, the smallest rounded up to what a stored release may hold (`Release.from_json`)."""
-    return np.where(widths > 0, np.maximum(widths, _LEAST_WIDTH), widths)

@@ -6,7 +6,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from gaugedp._progress import silent
-from gaugedp.answer import EXACTNESS, LEVELS, Release
+from gaugedp.answer import EXACTNESS, Release
+from gaugedp.described import LEVELS
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
@@ -76,12 +77,12 @@ def release(
     if isinstance(reservation, Stored):
         return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
     on_stage("look")
-    facts["account"] = ledger.account(reservation) | {"key": reservation.key}
+    facts = facts.including(account=ledger.account(reservation) | {"key": reservation.key})
     rows = table.reporting(on_progress)
     numbers = prepared(np.concatenate([part.evaluate(rows, row_key) for part in query.parts]))
     on_stage("store")
     answer = Release(numbers, query.labels, query.estimates, chosen_plan.mechanism.guarantee, facts)
-    ledger.settle(reservation, answer.to_json().encode())
+    ledger.settle(reservation, answer.to_store().encode())
     return answer.processed(*steps, query=query) if steps else answer
 
 
@@ -174,11 +175,13 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
     mechanism = source.mechanism if isinstance(source, Plan) else source
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
-    _check_facts(mechanism)
     if not isinstance(source, Plan):
+        _check_facts(mechanism)
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if source.query.digest() != query.digest() or source.unit != table.unit:
         raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
+    if not source.is_from_planner:
+        _check_facts(mechanism)
     return source
 
 

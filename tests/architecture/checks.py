@@ -14,9 +14,9 @@ from statistics import median
 ORDER = (
     "errors", "_bisection", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate",
     "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "geography",
-    "look_ups", "per_person", "impossible", "domain_file", "domain",
+    "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
-    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
+    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "described",
     "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "releasing", "key_release", "deriving",
     "streams", "synthesis", "publication", "estimators", "audit", "report",
     "cli", "__init__",

@@ -100,7 +100,7 @@ def test_the_answer_is_stored_before_it_is_returned(table: Table, ledger: Ledger
     answer = gd.release(QUERY, table, ledger=ledger, epsilon=0.5, key="first")
     assert acts[-1] == "stored"
     actual = ledger.reserve([PureDP(0.5)], table="people", unit=UNIT, request=ledger.entries()[2].request, key="first")
-    assert actual.released.decode() == answer.to_json()
+    assert actual.released.decode() == answer.to_store()
 
 
 @pytest.mark.parametrize("guarantee", [{"epsilon": 2.5}, {"rho": 0.1}, {"mu": 0.1}], ids=str)

@@ -15,6 +15,7 @@ from gaugedp.attributes import categories
 from gaugedp.deriving.figures import Interval
 from gaugedp.deriving.summed import Summed, Sums
 from gaugedp.deriving.terms import FigureTerm, figure_term
+from gaugedp.described import spread
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
@@ -30,7 +31,7 @@ from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
-from gaugedp.release_facts import about_answers, spread
+from gaugedp.release_facts import about_answers
 
 _LEVEL = 0.95  # at which widths tell whether the noise is that of the release
 _COUNTED = (COUNT, "share", "difference", "ratio", "index", "change")  # what is computed from counts of cells

@@ -13,7 +13,7 @@ from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, fork_count, system_rng
+from gaugedp.entropy import Entropy, fork_count, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
@@ -164,6 +164,13 @@ class AdditiveNoise(Mechanism, ABC):
         """
         whole(minimum=1, size=size)
         return self.checked(self.draw(size, _generator(rng)), size) * float(self.lattice_step)
+
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return `size` draws that describe the noise and are never released, shape (size, d), the same for a seed.
+
+        A mechanism may draw them by numpy's generator; by default they are drawn as what is released.
+        """
+        return self.sample_noise(size, research_rng(seed))
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""

@@ -13,6 +13,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.gauge_noise import is_ellipsoid
 
 N = TypeVar("N", bound=NormNoise)
@@ -73,6 +74,7 @@ def why_no_direct_noise(body: Body) -> str:
     return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else ""
 
 
+@remembered
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
     """Whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
     rank, _ = size(body)

@@ -13,7 +13,7 @@ import numpy as np
 from gaugedp._validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy, research_rng, trial_stream
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
@@ -30,7 +30,6 @@ _ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
 _WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
 _WIDE_TABLE = 10**4  # above, the draws would be too few for a quantile
 _MOST_NUMBERS = 10**7  # drawn numbers that are kept in memory
-_KEPT = 2 * 10**6  # of which so many may wait for the next question about them
 _MOST_SIZES = 48  # sizes of sums for which a quantile is computed
 _PUBLIC_SEED = 20240229
 _NARROW = 0.05  # scale in steps
@@ -127,7 +126,7 @@ class Identity(AdditiveNoise):
         for (generators, *key), error in list(_lately):  # a plan for another δ asks for the same
             if key == [self.law, norm, scales.tobytes()] and generators == self.body.generators:
                 return error
-        trials = self._trials(max(40, _ERROR_CELLS // self._n_cells))
+        trials = self._draw_publicly(self._most_trials(max(40, _ERROR_CELLS // self._n_cells)))
         error = float(np.linalg.norm(trials / scales, norm, axis=1).mean())
         _lately.append(((self.body.generators, self.law, norm, scales.tobytes()), error))
         return error
@@ -205,25 +204,24 @@ class Identity(AdditiveNoise):
         rank = safe_rank(len(sizes), level)
         return self._chernoff(level) if rank is None else sizes[rank]
 
-    def _trials(self, size: int) -> np.ndarray:
-        """Return noise drawn with a public seed; a small one is kept, as errors and widths are of the same draws."""
-        size = min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
-        store = self._drawn if size * self.body.ambient_dim <= _KEPT else {}
-        if size not in store:
-            store[size] = self._draw_publicly(size)
-        return store[size]
-
-    @cached_property
-    def _drawn(self) -> dict[int, np.ndarray]:
-        return {}
+    def _most_trials(self, size: int) -> int:
+        return min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
 
     def _draw_publicly(self, size: int) -> np.ndarray:
+        """Return the draws behind an error: a plan chooses the noise by it, so they stay the ones that they are."""
         cells = self.law.draw(size * self._n_cells, research_rng(_PUBLIC_SEED))
         return self.body.generators.apply(cells.reshape(size, self._n_cells).astype(float))
 
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return draws by numpy's generator: floors of exponential variables are geometric ones."""
+        rng, shape, scale = trial_stream(seed), (size, self._n_cells), float(self.law.scale)
+        first, second = (np.floor(scale * rng.standard_exponential(shape)) for _ in range(2))
+        return np.asarray(self.body.generators.apply(first - second))
+
     @property
     def _sizes(self) -> np.ndarray:
-        return np.abs(self._trials(_WIDTH_CELLS // self._n_cells if self._n_cells <= _WIDE_TABLE else 1))
+        size = _WIDTH_CELLS // self._n_cells if self._n_cells <= _WIDE_TABLE else 1
+        return np.abs(self.trial_noise(self._most_trials(size), _PUBLIC_SEED))
 
     @cached_property
     def _sorted_sizes(self) -> np.ndarray:

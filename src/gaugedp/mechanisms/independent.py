@@ -12,7 +12,7 @@ import numpy as np
 
 from gaugedp._validate import one_of
 from gaugedp.bodies.base import Body
-from gaugedp.entropy import Entropy
+from gaugedp.entropy import Entropy, trial_stream
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.noise_widths import mean_root
@@ -44,6 +44,12 @@ class IndependentNoise(AdditiveNoise, ABC):
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps."""
         return np.hstack([law.draw(size * count, rng).reshape(size, count) for count, law in self.runs])
+
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return draws by numpy's generator."""
+        rng = trial_stream(seed)
+        parts = [law.trial(size * count, rng).reshape(size, count) for count, law in self.runs]
+        return np.hstack(parts) * float(self.step)
 
     @cached_property
     def variances(self) -> np.ndarray:

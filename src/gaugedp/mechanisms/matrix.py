@@ -34,7 +34,7 @@ from gaugedp.mechanisms.noise_widths import (
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
-from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws
+from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws, trial_draws
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
 from gaugedp.samplers.reals import rounded_draws
@@ -127,6 +127,11 @@ class Matrix(AdditiveNoise):
         deviations = self._spread(self._deviations)
         parts = [rounded(self._real(count, rng), deviations, rng) for count in counts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return draws by numpy's generator."""
+        parts = list(trial_draws(self.strategy, size, self._is_normal, seed))
+        return np.rint(np.concatenate(parts) * self.scale) * float(self.step)
 
     @property
     def variances(self) -> np.ndarray:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 
@@ -84,7 +83,7 @@ def public_trials(noise: AdditiveNoise, seed: int, at_once: int, numbers: int, l
     size = min(_MOST_TRIALS, max(at_once // numbers, _FEWEST_TRIALS))
     if size * lasting > _MOST_NUMBERS or noise.exactness == "mixing":
         return None
-    return noise.sample_noise(size, research_rng(seed))
+    return noise.trial_noise(size, seed)
 
 
 def kinds_of(widths: np.ndarray) -> np.ndarray:

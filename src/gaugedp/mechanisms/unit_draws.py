@@ -1,11 +1,14 @@
-"""Draws of L·g for a strategy L: of each kind of g, with a public seed for trials, and in order for quantiles."""
+"""Draws of L·g for a strategy L: for a release, for errors by which a plan chooses, and to describe the noise.
+
+Those that describe noise, and are never released, are numpy's with a public seed.
+"""
 
 from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
 
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy, research_rng, trial_stream
 from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 
@@ -37,7 +40,10 @@ def batches(strategy: Strategy, size: int) -> list[int]:
 
 
 def public_draws(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
-    """Yield draws with a public seed, some at a time; they depend on no guarantee, so few enough of them are kept."""
+    """Yield draws with a public seed, some at a time; they depend on no guarantee, so few enough of them are kept.
+
+    A plan chooses the noise by errors that are found from them, so they stay the ones that they are.
+    """
     is_small = size * _numbers(strategy) <= _KEPT
     return iter(_kept(strategy, size, is_normal)) if is_small else _in_turn(strategy, size, is_normal)
 
@@ -57,6 +63,14 @@ def _in_turn(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndar
     return (drawn(strategy, count, is_normal, rng) for count in batches(strategy, size))
 
 
+def trial_draws(strategy: Strategy, size: int, is_normal: bool, seed: int) -> Iterator[np.ndarray]:
+    """Yield L·g for `size` draws of g by numpy's generator, some at a time: to describe noise, never for a release."""
+    rng = trial_stream(seed)
+    for count in batches(strategy, size):
+        shape = (count, strategy.n_noise)
+        yield strategy.apply(rng.standard_normal(shape) if is_normal else rng.laplace(size=shape))
+
+
 @lru_cache(maxsize=2)
 def _kept(strategy: Strategy, size: int, is_normal: bool) -> list[np.ndarray]:
     return list(_in_turn(strategy, size, is_normal))
@@ -70,7 +84,7 @@ def _kept_in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.n
 def _sorted(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
     deviations = np.sqrt(strategy.squares * (1 if is_normal else 2))
     ratios, sizes = [np.zeros(0)], [np.zeros((0, len(deviations)))]
-    for part in map(np.abs, public_draws(strategy, size, is_normal)):
+    for part in map(np.abs, trial_draws(strategy, size, is_normal, _PUBLIC_SEED)):
         relative = np.divide(part, deviations, out=np.zeros_like(part), where=deviations > 0)
         ratios.append(relative.max(axis=1))
         sizes += [] if is_normal else [part]

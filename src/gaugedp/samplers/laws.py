@@ -10,12 +10,14 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import between
-from gaugedp.entropy import Entropy
+from gaugedp.entropy import Entropy, TrialStream
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
 _NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
 _VANISHED = 1e-14  # of a characteristic function: the rest of the sum is far below the 1e-9 that is taken off
 _TOGETHER = 128  # widths for which the sums are made at once, in some 30 MB
+_TRIALS_REACH = 1 - 1e-9  # of the magnitudes of trial draws, of which some 10^7 are made at most
+_TRIAL_WIDTHS = 10**5  # between which they are straight, where there are more
 _SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous law is exact to 1e-5
 
 
@@ -57,6 +59,12 @@ class Law(SymmetricLaw):
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` independent draws, dtype int64, exactly from the law."""
+
+    def trial(self, size: int, rng: TrialStream) -> np.ndarray:
+        """Return `size` draws that describe the law and are never released: by inversion of `coverage`."""
+        widths = np.unique(np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64))
+        magnitudes = np.ceil(np.interp(rng.random(size), self.coverage(widths), widths))
+        return magnitudes * rng.choice((-1.0, 1.0), size)
 
     @abstractmethod
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gaugedp._progress import silent
 from gaugedp._runs import Folded, fold
-from gaugedp.answer import LEVELS, Release
+from gaugedp.answer import Release
+from gaugedp.described import LEVELS
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest

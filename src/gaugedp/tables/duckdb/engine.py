@@ -165,13 +165,17 @@ def open_source(
 
 def file_types(file: File) -> list[tuple[str, Any]]:
     """Return the columns of a Parquet file, in order, with their types: DuckDB would rename those of one name."""
-    return _or_refuse(lambda: list(zip(_parquet_names(file), _parquet_types(file), strict=True)), unreadable())
+
+    def read() -> list[tuple[str, Any]]:
+        with own_database() as connection:
+            return list(zip(_parquet_names(connection, file), _parquet_types(connection, file), strict=True))
+
+    return _or_refuse(read, unreadable())
 
 
-def _parquet_names(file: File) -> list[str]:
+def _parquet_names(connection: "duckdb.DuckDBPyConnection", file: File) -> list[str]:
     """Return the names of the columns as the file has them; parts of a column follow it in the schema."""
-    with own_database() as connection:
-        listed = connection.execute(f"SELECT name, num_children FROM parquet_schema({_path(file)})").fetchall()
+    listed = connection.execute(f"SELECT name, num_children FROM parquet_schema({_path(file)})").fetchall()
     names, inner = list[str](), 0
     for name, n_children in listed[1:]:
         if not inner:
@@ -253,10 +257,9 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     return bool(builtin & macros)
 
 
-def _parquet_types(file: File) -> list[Any]:
-    with own_database() as connection:
-        _view(connection, _parquet(file))
-        return list(connection.view(SOURCE).types)
+def _parquet_types(connection: "duckdb.DuckDBPyConnection", file: File) -> list[Any]:
+    _view(connection, _parquet(file))
+    return list(connection.view(SOURCE).types)
 
 
 def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
