@@ -172,6 +172,10 @@ class AdditiveNoise(Mechanism, ABC):
         """
         return self.sample_noise(size, research_rng(seed))
 
+    def trials_of(self, places: np.ndarray, size: int, seed: int) -> np.ndarray:
+        """Return `size` such draws of the noise of some answers, shape (size, len(places))."""
+        return self.trial_noise(size, seed)[:, places]
+
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
         return self.draw(size, rng)

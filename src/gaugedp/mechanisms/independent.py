@@ -52,6 +52,15 @@ class IndependentNoise(AdditiveNoise, ABC):
         parts = [law.trial(size * count, rng).reshape(size, count) for count, law in self.runs]
         return np.hstack(parts) * float(self.step)
 
+    def trials_of(self, places: np.ndarray, size: int, seed: int) -> np.ndarray:
+        """Return draws of these answers alone: the others are independent."""
+        rng, trials = trial_stream(seed), np.empty((size, len(places)))
+        runs = np.repeat(np.arange(len(self.runs)), [count for count, _ in self.runs])[places]
+        for run in np.unique(runs).tolist():
+            at = np.flatnonzero(runs == run)
+            trials[:, at] = self.runs[run][1].trial(size * len(at), rng).reshape(size, len(at))
+        return trials * float(self.step)
+
     @cached_property
     def variances(self) -> np.ndarray:
         """The variances of the coordinates."""

@@ -59,11 +59,11 @@ class Quotients:
     def _sorted_trials(self) -> np.ndarray | None:
         """Return |a − m·b| in order, shape (draws, pairs, PLACES), or None: for a walk, draws are not apart."""
         numbers = max(len(self._units), PLACES * len(self._first))
-        trials = public_trials(self._noise, _PUBLIC_SEED, _NUMBERS, numbers, numbers)
+        used = np.concatenate([self._first, self._second])
+        trials = public_trials(self._noise, _PUBLIC_SEED, _NUMBERS, numbers, numbers, used)
         if trials is None:
             return None
-        rows = trials * self._units
-        top, bottom = rows[:, self._first], rows[:, self._second]
+        top, bottom = np.split(trials * self._units[used], 2, axis=1)
         return np.sort(np.abs(top[:, :, None] - bottom[:, :, None] * np.linspace(-1, 1, PLACES)), axis=0)
 
 
@@ -78,12 +78,17 @@ def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int
     return Quotients(noise, scaled, first, second)
 
 
-def public_trials(noise: AdditiveNoise, seed: int, at_once: int, numbers: int, lasting: int) -> np.ndarray | None:
-    """Return trial draws, `numbers` of each, `at_once` in all; None for walks, or where `lasting` ones are too many."""
+def public_trials(
+    noise: AdditiveNoise, seed: int, at_once: int, numbers: int, lasting: int, places: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Return trial draws, `numbers` of each, `at_once` in all; None for walks, or where `lasting` ones are too many.
+
+    With `places`, of the noise of these answers alone.
+    """
     size = min(_MOST_TRIALS, max(at_once // numbers, _FEWEST_TRIALS))
     if size * lasting > _MOST_NUMBERS or noise.exactness == "mixing":
         return None
-    return noise.trial_noise(size, seed)
+    return noise.trial_noise(size, seed) if places is None else noise.trials_of(places, size, seed)
 
 
 def kinds_of(widths: np.ndarray) -> np.ndarray:

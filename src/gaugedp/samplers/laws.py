@@ -63,7 +63,8 @@ class Law(SymmetricLaw):
 
     def trial(self, size: int, rng: TrialStream) -> np.ndarray:
         """Return `size` draws that describe the law and are never released: by inversion of `coverage`."""
-        widths = np.unique(np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64))
+        widths = np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64)
+        widths = widths[np.diff(widths, prepend=-1) > 0]
         magnitudes = np.ceil(np.interp(rng.random(size), self.coverage(widths), widths))
         return magnitudes * rng.choice((-1.0, 1.0), size)
 
