@@ -114,7 +114,7 @@ def test_other_libraries_are_told_the_noise_there_is(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("epsilon", [0.1 * step for step in range(1, 25)])
 def test_a_contour_is_above_the_truth(epsilon: float) -> None:
-    """Gaussian noise has a closed form; its contour is asked all the same, with values as low as rounding allows too."""
+    """Gaussian noise has a closed form; its contour is asked all the same, and with values as low as they may be."""
     total = Total((9 * GaussianDP(0.2)).components())
     order = tight.saddle(total, epsilon)
     contour = tight._contour(total, order, epsilon, -20.0)
