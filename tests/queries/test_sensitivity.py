@@ -47,6 +47,13 @@ def test_many_rows_of_a_person_in_a_box(unit) -> None:
     check_holds(gd.query(domain, "sum(a); sum(b)"), unit)
 
 
+@pytest.mark.parametrize("text", ["sum(z); sum(v)", "sum(z); count", "sum(z) by a; sum(v) by a"])
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_a_row_without_a_value_adds_nothing_beyond_its_bounds(text: str, unit) -> None:
+    domain = gd.Domain.of(a=gd.integers(1, 2), z=gd.bounded(2, 4), v=gd.bounded(-4, -2))
+    check_holds(gd.query(domain, text), unit)
+
+
 @QUICK
 @given(exact_stacks(), st.sampled_from(UNITS))
 def test_the_radii_of_counts_are_exact(query, unit) -> None:
