@@ -134,6 +134,13 @@ def test_other_figures_by_hand() -> None:
         assert [query.sensitivity(REPLACED).radius(p) for p in POWERS] == pytest.approx(replaced), text
 
 
+def test_a_matrix_in_figures() -> None:
+    query = gd.workload([[1, -2, 0], [3, 1, 1]], gd.Domain.of(a=gd.integers(1, 3)))
+    assert [query.sensitivity(ROW).radius(p) for p in POWERS] == pytest.approx([4, 10**0.5, 3])
+    assert [query.sensitivity(REPLACED).radius(p) for p in POWERS] == pytest.approx([5, 13**0.5, 3])
+    assert [query.sensitivity(PERSON).radius(p) for p in POWERS] == pytest.approx([12, 90**0.5, 9])
+
+
 def test_under_replace_a_row_left_out_counts_as_nothing() -> None:
     kept = gd.Domain.of(a=gd.integers(1, 3, "other"))  # four cells, and no rule that drops a row
     assert gd.prefix_sums(kept, "a").sensitivity(REPLACED).radius(1) == 4  # the first cell against a broken line
