@@ -98,7 +98,8 @@ def test_it_covers_halves_of_its_body_but_not_of_a_count(mechanism: NormNoise) -
 
 def test_real_answers_pay_for_their_rounding() -> None:
     """Two answers, each rounded: their difference is off by at most a step in each coordinate."""
-    for name in ("ball", "ellipsoid", "few facets", "cube"):
+    assert all(gd.KNorm.calibrate(SHAPED[name], ONE).noise.cube_gauge is None for name in ("spectral", "walk"))
+    for name in ("ball", "ellipsoid", "few facets", "cube", "spectral", "walk"):
         mechanism = gd.KNorm.calibrate(SHAPED[name], ONE)
         body, step = SHAPED[name], float(mechanism.lattice_step)
         corners = body.argmax(np.eye(body.ambient_dim)) + step * np.sign(np.eye(body.ambient_dim) + 0.5)
@@ -291,3 +292,13 @@ def test_wide_noise_hides_the_last_digit(kind: type[gd.KNorm] | type[gd.NIM]) ->
     assert float(np.sqrt(noise.variances.max())) > 2**51
     shares = (noise.draw(4000, gd.research_rng(7)) % 2).mean(axis=0)
     assert 0.45 < float(shares.min()) <= float(shares.max()) < 0.55
+
+
+def test_wide_noise_in_floats_hides_the_last_digit() -> None:
+    """Of a spectral ball, which has no exact law: drawn for a look, and for a release. The same limits."""
+    noise = gd.KNorm.calibrate(SHAPED["spectral"], gd.PureDP(2.0**-38))
+    assert noise.noise.law is None
+    assert float(np.sqrt(noise.variances.max()) / noise.lattice_step) > 2**54
+    for draws in (noise.draw(4000, gd.research_rng(7)), noise.releasable(4000, gd.research_rng(8))):
+        shares = (draws % 2).mean(axis=0)
+        assert 0.45 < float(shares.min()) <= float(shares.max()) < 0.55

@@ -68,6 +68,7 @@ def test_the_gaussian_parameter_is_all_that_the_guarantee_allows(purpose: str, n
         + (1 + math.exp(epsilon)) * mechanism.stop
     )
     assert 0.999e-6 < spent <= 1e-6
+    assert min(mechanism.total_variation, mechanism.stop) > 0
     assert gaussian_mu(epsilon, 1e-6) * 0.995 < mu < gaussian_mu(epsilon, 1e-6)
     if purpose == "erm":
         assert mechanism.strength == pytest.approx(7 / mechanism.geometry.range)

@@ -9,7 +9,9 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization import gradient
 from gaugedp.optimization.gradient import BITS, NoisyDescent, Path, Scale, whole_blocks
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.losses import Hinge, Softmax
 
 RNG = np.random.default_rng(1)
@@ -121,6 +123,35 @@ def test_momentum_carries_noise_no_further_than_a_quarter_of_the_radius(guarante
     ends = [free.solve((rows, np.zeros(1)), lambda z, _: z * 0, n_rows, rng) for _ in range(400)]
     carried = math.sqrt(np.mean([np.sum(end**2) for end in ends]))
     assert 0.01 * 5 < carried < 0.25 * 5 * 1.1
+
+
+@pytest.mark.parametrize("guarantee", [gd.GaussianDP(20.0), gd.PureDP(40.0)], ids=repr)
+@pytest.mark.parametrize("kinked", [False, True], ids=["momentum", "plain"])
+def test_each_step_has_noise_of_its_own_and_is_taken_within_the_ball(
+    guarantee, kinked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rows pull outwards. Beyond the ball, products of weights and rows would be no whole numbers of a float."""
+    used, lengths = [], []
+
+    class Watched(NoisyDescent):
+        def gradient(self, blocks, weights, slopes):
+            lengths.append(float(np.linalg.norm(weights)))
+            return super().gradient(blocks, weights, slopes)
+
+    def noisy(exact, noise, prepared):
+        used.append(prepared)
+        return with_noise(exact, noise, prepared)
+
+    monkeypatch.setattr(gradient, "with_noise", noisy)
+    made = NoisyDescent.calibrate(guarantee, (1, 3), 1.0, Scale(5.0, 1000, kinked=kinked))
+    assert made.path.momentum is not kinked
+    noises = made.noise.pool(made.path.n_steps, research_rng(1))
+    monkeypatch.setattr(type(made.noise), "pool", lambda *_: list(noises))
+    descent = Watched(made.shape, made.cap, made.path, made.noise, made.guarantee)
+    end = descent.solve((made_rows(1, 3).repeat(1000, axis=0), np.zeros(1000)), lambda z, _: z * 0 - 1, 1000.0, None)
+    assert len(used) == len(lengths) == made.path.n_steps
+    assert all(one is other for one, other in zip(used, noises, strict=True))
+    assert 0.9 * 5 < max(*lengths, np.linalg.norm(end)) <= 5 * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("guarantee", [gd.GaussianDP(1e3), gd.PureDP(1e5)], ids=repr)

@@ -10,7 +10,7 @@ import scipy
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.optimization import minimise as certified
 from gaugedp.optimization import objective_perturbation
 from gaugedp.optimization.losses import Hinge, Logistic, Softmax, Squared
@@ -19,8 +19,10 @@ from gaugedp.optimization.objective_perturbation import (
     CappedLogistic,
     ObjectivePerturbation,
     Problem,
+    least_noise,
     profile,
     pure_epsilon,
+    strength_of,
 )
 from gaugedp.optimization.smoothing import SmoothHinge
 
@@ -172,6 +174,17 @@ def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, mu_
     assert delta(math.hypot(mu_side, 1.15 * output)) > 1e-6
 
 
+@pytest.mark.parametrize("mu_side", [0.0, 0.05])
+@pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
+def test_the_least_noise_keeps_delta_beside_the_output_and_less_does_not(loss, mu_side: float) -> None:
+    """The output has a tenth of the μ that all have; the noise is found to one part in a million."""
+    asked, output = gd.ApproxDP(1.0, 1e-6), 0.1 * gaussian_mu(1.0, 1e-6)
+    problem, beside = (Problem(loss, 4, 5.0, True, mu) for mu in (mu_side, math.hypot(mu_side, output)))
+    least = least_noise(problem, asked)
+    kept, lost = (profile(beside, strength_of(problem, asked, s), s, 1.0) for s in (least, least * (1 - 2e-6)))
+    assert kept <= 1e-6 < lost
+
+
 @pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
 def test_the_noise_of_the_output_is_a_part_of_a_pure_guarantee(loss) -> None:
     made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0), gd.PureDP(1.0), 300)
@@ -212,6 +225,14 @@ def test_the_corners_of_the_softmax_are_those_of_the_table(n_classes: int) -> No
         for reach in {one.reach for one in table}:
             allowed = sum(one.count for one in table if one.reach > reach)
             assert sum(norm > reach + 1e-9 for norm in norms) <= allowed
+
+
+@pytest.mark.parametrize("n_classes", [3, 7])
+def test_the_corners_of_the_softmax_add_up(n_classes: int) -> None:
+    problem = Problem(Softmax(n_classes), 2, 5.0)
+    (table,) = problem.extremes(20.0, 4.0)
+    deltas = [one.count * gaussian_delta(one.reach / 4.0, 1.0 - one.jacobian) for one in table]
+    assert 1.01 * max(deltas) < sum(deltas) <= profile(problem, 20.0, 4.0, 1.0) < 1.001 * sum(deltas) < 1
 
 
 def test_the_jacobian_of_the_softmax_is_bounded() -> None:

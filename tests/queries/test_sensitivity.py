@@ -47,6 +47,13 @@ def test_many_rows_of_a_person_in_a_box(unit) -> None:
     check_holds(gd.query(domain, "sum(a); sum(b)"), unit)
 
 
+@pytest.mark.parametrize("text", ["sum(z); sum(v)", "sum(z); count", "sum(z) by a; sum(v) by a"])
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_a_row_without_a_value_adds_nothing_beyond_its_bounds(text: str, unit) -> None:
+    domain = gd.Domain.of(a=gd.integers(1, 2), z=gd.bounded(2, 4), v=gd.bounded(-4, -2))
+    check_holds(gd.query(domain, text), unit)
+
+
 @QUICK
 @given(exact_stacks(), st.sampled_from(UNITS))
 def test_the_radii_of_counts_are_exact(query, unit) -> None:
@@ -125,6 +132,13 @@ def test_other_figures_by_hand() -> None:
         query = gd.query(domain, text)
         assert [query.sensitivity(ROW).radius(p) for p in POWERS] == pytest.approx(added), text
         assert [query.sensitivity(REPLACED).radius(p) for p in POWERS] == pytest.approx(replaced), text
+
+
+def test_a_matrix_in_figures() -> None:
+    query = gd.workload([[1, -2, 0], [3, 1, 1]], gd.Domain.of(a=gd.integers(1, 3)))
+    assert [query.sensitivity(ROW).radius(p) for p in POWERS] == pytest.approx([4, 10**0.5, 3])
+    assert [query.sensitivity(REPLACED).radius(p) for p in POWERS] == pytest.approx([5, 13**0.5, 3])
+    assert [query.sensitivity(PERSON).radius(p) for p in POWERS] == pytest.approx([12, 90**0.5, 9])
 
 
 def test_under_replace_a_row_left_out_counts_as_nothing() -> None:

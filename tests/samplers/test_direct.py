@@ -9,6 +9,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials
 from gaugedp.samplers.direct import gammas_above_one, has_direct, uniform_direct
+from gaugedp.samplers.gauge_noise import gauge_noise
 from tests.bodies.zoo import ZOO, Member
 
 ALARM = 1e-5  # each p-value's chance of a false alarm
@@ -76,6 +77,16 @@ def test_the_zoo(member: Member) -> None:
     assert np.abs(scores).max() < 5.5
     assert np.linalg.matrix_rank(draws / np.abs(draws).max(axis=0).clip(1e-300)) == body.rank
     assert uniform_direct(body, 0, research_rng(1)).shape == (0, body.ambient_dim)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("member", KNOWN, ids=str)
+def test_the_gauge_of_noise_in_floats_is_a_gamma_variable(member: Member) -> None:
+    """‖z‖ ~ Gamma(r), in floats also where noise is released by an exact law. False alarms: 1e-5 a body."""
+    body = member.body
+    gauges = body.gauge(gauge_noise(body).draw(4000, research_rng(13)))
+    assert fits(gauges, stats.gamma(body.rank)) > ALARM
+    assert fits(gauges, stats.gamma(body.rank + 1)) < ALARM
 
 
 @pytest.mark.statistical
