@@ -68,7 +68,7 @@ class Look(NamedTuple):
         first = int(np.searchsorted(np.cumsum(np.exp(logs - self.log_moment(order))), 1e-11 / count))
         last = int(np.sum(np.cumsum(np.exp(self.log_p[::-1]))[::-1] > 1e-11 / count * math.exp(log_delta)))
         a, b = self.low[min(first, len(self.low) - 1)], self.high[max(last - 1, 0)]
-        return float(max(a, self.loss[0])), float(min(b, self.loss[-1]))
+        return float(max(a, self.loss[0])), float(max(a, min(b, self.loss[-1])))
 
 
 def tilted(places: Array, p: Array, anchor: float, span: float, order: float, infinite: float) -> Grid:
