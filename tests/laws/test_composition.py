@@ -177,9 +177,13 @@ def check_least(whole: g.Guarantee, parts: list[tuple[g.Guarantee, int]], epsilo
 
 
 def check_one_more(whole: g.Guarantee, parts: list[tuple[g.Guarantee, int]], epsilon: float, more: g.Guarantee) -> None:
-    """A release more is never a smaller answer: where answers are certified, not by more than they are wide."""
+    """A release more is never a smaller answer, beyond the width of a bracket: at most 1 %, where δ is 1e-12 at least.
+
+    Answers are upper bounds. Below, where no accuracy is promised, one may be wider than the next.
+    """
     before = whole.delta(epsilon)
-    slack = min(1e-2, 1 - before.low / before + 1e-9) if before else 0.0
+    wide = 1 - before.low / before + 1e-9 if before else 0.0
+    slack = min(1e-2, wide) if before >= 1e-12 else wide
     for larger in (whole + more, g.compose([(parts[0][0], 1), *parts])):
         after = larger.delta(epsilon)
         where = f"δ({epsilon!r}) of {whole!r} is {float(before)!r}, of {larger!r} {float(after)!r}"
