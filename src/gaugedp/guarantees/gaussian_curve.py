@@ -57,7 +57,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return bisected(low, high, lambda epsilon: gaussian_delta(mu, epsilon) > delta)[1]
 
 
-@lru_cache(maxsize=256)  # a fit asks for few, each many times
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest μ, rounded down, whose profile is at most `delta` at `epsilon`.
 
@@ -65,6 +64,11 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     """
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)
+    return _gaussian_mu(epsilon, delta)
+
+
+@lru_cache(maxsize=256)  # a fit asks for few, each many times
+def _gaussian_mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2
