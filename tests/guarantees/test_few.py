@@ -149,6 +149,22 @@ def test_the_lower_end_is_below_what_splits_raise(guarantee: g.Guarantee, epsilo
     assert low >= truth * (1 - 3e-3)
 
 
+@pytest.mark.parametrize("steps", [1, 4, 9])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_probabilities_that_have_lost_their_digits_are_not_read(steps: int, share: float) -> None:
+    """A rare outcome has some of the least floats under Q; the truth is its chance times a profile of bounded range."""
+    chance, width = 5.7777e-277, 0.3
+    finite = g.FiniteLoss([1, chance], [1, steps * math.ulp(0.0)])
+    pair = finite.dominating_pair(1)
+    assert pair is not None
+    epsilon = max(pair.row[0].values) - share * width
+    with mpmath.workdps(40):
+        left = (mpf(width) + mpf(max(pair.row[0].values)) - mpf(epsilon)) / 2
+        truth = mpf(chance) * mpmath.expm1(-left) ** 2 / -mpmath.expm1(-mpf(width))
+    actual = (finite + g.ExponentialLoss(width)).delta(epsilon, "tight")
+    assert actual.low <= truth <= actual <= truth * 1.1
+
+
 def test_many_kinds_and_others_have_no_cells() -> None:
     many = [(g.LaplaceLoss(1.0 + k), 1) for k in range(100)]
     assert few_losses(Total(many), 1.0, -10.0) is None
