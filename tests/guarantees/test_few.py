@@ -8,6 +8,7 @@ import pytest
 from mpmath import mpf
 
 from gaugedp import guarantees as g
+from gaugedp.accountant.atoms import repeated
 from gaugedp.accountant.few import few_losses
 from gaugedp.accountant.tight import saddle
 from gaugedp.accountant.total import Total, directions
@@ -163,6 +164,26 @@ def test_probabilities_that_have_lost_their_digits_are_not_read(steps: int, shar
         truth = mpf(chance) * mpmath.expm1(-left) ** 2 / -mpmath.expm1(-mpf(width))
     actual = (finite + g.ExponentialLoss(width)).delta(epsilon, "tight")
     assert actual.low <= truth <= actual <= truth * 1.1
+
+
+def test_many_releases_of_two_losses() -> None:
+    """There are few sums, but in more ways than floats go; a Laplace release hardly adds to them."""
+    alone = 1500 * g.PureDP(0.0123)
+    both = (alone + g.LaplaceLoss(4567.8)).delta(0.9, "tight")
+    assert alone.delta(0.9, "tight").low <= both <= alone.delta(0.899, "tight")
+
+
+def test_powers_that_underflow_are_not_multiplied() -> None:
+    """0.1^290·0.9^710 has few digits left, and occurs in 10^260 ways."""
+    _, chances = repeated(np.array([0.0, 1.0]), np.array([0.9, 0.1]), 1000)
+    with mpmath.workdps(40):
+        truth = [mpmath.binomial(1000, k) * mpf(0.1) ** k * mpf(0.9) ** (1000 - k) for k in range(1001)]
+    ratios = [
+        float(mpf(chance) / exact)
+        for chance, exact in zip(sorted(chances), sorted(truth), strict=True)
+        if exact > 1e-290
+    ]
+    assert ratios == pytest.approx(np.ones(len(ratios)), rel=3e-11)
 
 
 def test_many_kinds_and_others_have_no_cells() -> None:

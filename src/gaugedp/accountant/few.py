@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from gaugedp.accountant.atoms import n_sums, repeated
+from gaugedp.accountant.atoms import LONGEST, n_sums, repeated
 from gaugedp.accountant.contour import Bracket, log_chernoff, log_of
 from gaugedp.accountant.loss import UNIT, Array, atom_cells, log_sum
 from gaugedp.accountant.rounding import LEAST_SURE
@@ -149,7 +149,7 @@ def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
     kinds: list[tuple[Cells, int]] = []
     for family in total.single_rows():
         atoms = family.atoms()
-        if atoms is not None and n_sums(*atoms[0]) <= _WRITTEN:
+        if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= _WRITTEN:
             sums = repeated(*atoms[0])
             kinds.append((lambda edges, sums=sums: atom_cells(*sums, edges), 1))  # type: ignore[misc,call-arg]
         elif family.cells(np.zeros(1)) is None:
