@@ -18,11 +18,13 @@ from gaugedp._bisection import root_of
         (lambda x: (x - 0.5) ** 9, 0.0, 1.0, 0.5),
         (lambda x: x - 1e-200, 0.0, 1.0, 1e-200),
         (lambda x: x, 0.0, 1.0, 0.0),
+        (lambda x: 1.0 if x > 0 else -1.0, 0.0, 1.0, 0.0),
+        (lambda x: 1.0 if x > 1e-310 else -1.0, 0.0, 1.0, 1e-310),
     ],
 )
 def test_roots(function: Callable[[float], float], low: float, high: float, root: float) -> None:
     for ends in ((low, high), (high, low)):
-        assert root_of(function, *ends) == pytest.approx(root, rel=1e-14, abs=0)
+        assert root_of(function, *ends) == pytest.approx(root, rel=1e-14, abs=5e-324)
 
 
 def test_the_sign_changes_within_what_is_asked() -> None:

@@ -44,7 +44,7 @@ def root_of(
         x, value = point, found
         nearest = x if abs(value) < abs(opposite) else other
         least = (apart + relative * abs(nearest)) / abs(other - x)
-        if value == 0 or least > 0.5:
+        if value == 0 or least > 0.5 or math.nextafter(x, other) == other:
             return x if value == 0 else nearest
         share = min(max(_share(x, other, before, value, opposite, earlier), least), 1 - least)
 

@@ -8,6 +8,7 @@ import pytest
 from mpmath import mpf
 
 from gaugedp import guarantees as g
+from gaugedp.accountant.atoms import repeated
 from gaugedp.accountant.few import few_losses
 from gaugedp.accountant.tight import saddle
 from gaugedp.accountant.total import Total, directions
@@ -147,6 +148,42 @@ def test_the_lower_end_is_below_what_splits_raise(guarantee: g.Guarantee, epsilo
     assert low <= truth
     assert truth.low * (1 - 1e-12) <= high <= truth * (1 + 1e-4)
     assert low >= truth * (1 - 3e-3)
+
+
+@pytest.mark.parametrize("steps", [1, 4, 9])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_probabilities_that_have_lost_their_digits_are_not_read(steps: int, share: float) -> None:
+    """A rare outcome has some of the least floats under Q; the truth is its chance times a profile of bounded range."""
+    chance, width = 5.7777e-277, 0.3
+    finite = g.FiniteLoss([1, chance], [1, steps * math.ulp(0.0)])
+    pair = finite.dominating_pair(1)
+    assert pair is not None
+    epsilon = max(pair.row[0].values) - share * width
+    with mpmath.workdps(40):
+        left = (mpf(width) + mpf(max(pair.row[0].values)) - mpf(epsilon)) / 2
+        truth = mpf(chance) * mpmath.expm1(-left) ** 2 / -mpmath.expm1(-mpf(width))
+    actual = (finite + g.ExponentialLoss(width)).delta(epsilon, "tight")
+    assert actual.low <= truth <= actual <= truth * 1.1
+
+
+def test_many_releases_of_two_losses() -> None:
+    """There are few sums, but in more ways than floats go; a Laplace release hardly adds to them."""
+    alone = 1500 * g.PureDP(0.0123)
+    both = (alone + g.LaplaceLoss(4567.8)).delta(0.9, "tight")
+    assert alone.delta(0.9, "tight").low <= both <= alone.delta(0.899, "tight")
+
+
+def test_powers_that_underflow_are_not_multiplied() -> None:
+    """0.1^290·0.9^710 has few digits left, and occurs in 10^260 ways."""
+    _, chances = repeated(np.array([0.0, 1.0]), np.array([0.9, 0.1]), 1000)
+    with mpmath.workdps(40):
+        truth = [mpmath.binomial(1000, k) * mpf(0.1) ** k * mpf(0.9) ** (1000 - k) for k in range(1001)]
+    ratios = [
+        float(mpf(chance) / exact)
+        for chance, exact in zip(sorted(chances), sorted(truth), strict=True)
+        if exact > 1e-290
+    ]
+    assert ratios == pytest.approx(np.ones(len(ratios)), rel=3e-11)
 
 
 def test_many_kinds_and_others_have_no_cells() -> None:

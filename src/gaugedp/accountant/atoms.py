@@ -8,10 +8,11 @@ import numpy as np
 
 from gaugedp.accountant.contour import Bracket, log_of
 from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 
 _MOST = 2**20  # losses written out
-_LONGEST = 200  # releases of one kind: more lose too many digits
+LONGEST = 200  # releases of one kind: more lose too many digits
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class ExplicitDistribution:
 def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     """Return all losses of the total; None where one is not finite, or they are too many."""
     rows = total.atoms()
-    if rows is None or any(count > _LONGEST for _, _, count in rows):
+    if rows is None or any(count > LONGEST for _, _, count in rows):
         return None
     sizes = [n_sums(*row) for row in rows]
     if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
@@ -74,8 +75,8 @@ def repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
     times = np.array(list(_compositions(count, len(values))))
     logs = np.array([_log_ways(row) for row in times.tolist()]) + times @ np.log(np.maximum(weights, 1e-320))
     ways = np.array([_ways(row) for row in times.tolist()])
-    probabilities = ways * np.prod(weights**times, axis=1)
-    return times @ values, np.where(probabilities > 1e-280, probabilities, np.exp(logs) * (1 + 1e-11))
+    powers = np.prod(weights**times, axis=1)
+    return times @ values, np.where(powers > LEAST_SURE, ways * powers, np.exp(logs) * (1 + 1e-11))
 
 
 def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:

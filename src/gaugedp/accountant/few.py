@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from gaugedp.accountant.atoms import n_sums, repeated
+from gaugedp.accountant.atoms import LONGEST, n_sums, repeated
 from gaugedp.accountant.contour import Bracket, log_chernoff, log_of
 from gaugedp.accountant.loss import UNIT, Array, atom_cells, log_sum
+from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 
 Cells = Callable[[Array], tuple[Array, Array]]
@@ -111,7 +112,7 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
     Without a lower bound it takes half of the time.
     """
     kinds = _kinds(total)
-    if kinds is None:
+    if kinds is None or log_delta < math.log(LEAST_SURE):
         return None
     n_releases = sum(count for _, count in kinds)
     looks = [(_Look.of(cells, order, log_delta - _BEYOND - math.log(n_releases)), count) for cells, count in kinds]
@@ -122,12 +123,14 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
         return None
     above, below, beyond = _Summed(order, window), _Summed(order, window), 0.0
     for (cells, count), (look, _) in zip(kinds, looks, strict=True):
-        edges = window.span * np.arange(math.floor(look.first / window.span), math.ceil(look.last / window.span) + 1)
+        first = math.floor(look.first / window.span)
+        edges = window.span * np.arange(first, math.ceil(look.last / window.span) + 1)
         p, q = cells(edges)
         beyond += count * float(p[-1]) * (1 + _LOST)
-        above.add(float(edges[0]), _split(p, q, edges), count)
+        above.add(first, _split(p, q, edges), count)
         if with_low:
-            below.add(float(edges[0]), _split(p, q, edges, is_up=False), count)
+            below.add(first, lower := _split(p, q, edges, is_up=False), count)
+            with_low = bool(lower.any())
     if beyond > math.exp(log_delta):
         return None
     return FewLosses(above.result(), below.result() if with_low else None, log_of(beyond), window.span, n_releases)
@@ -146,7 +149,7 @@ def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
     kinds: list[tuple[Cells, int]] = []
     for family in total.single_rows():
         atoms = family.atoms()
-        if atoms is not None and n_sums(*atoms[0]) <= _WRITTEN:
+        if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= _WRITTEN:
             sums = repeated(*atoms[0])
             kinds.append((lambda edges, sums=sums: atom_cells(*sums, edges), 1))  # type: ignore[misc,call-arg]
         elif family.cells(np.zeros(1)) is None:
@@ -230,16 +233,19 @@ def _raised(places: Array, span: float) -> float:
 def _split(p: Array, q: Array, edges: Array, is_up: bool = True) -> Array:
     """Return the probabilities at the `edges`, under P, of cells that are split between their ends.
 
-    Rounding is upwards, and what is below all cells is at the first edge; or it is downwards, without these.
+    Rounding is upwards: what is below all cells is at the first edge, and cells of floats that may have lost digits are
+    at their upper ends. Or it is downwards, without either.
     """
     span = float(edges[1] - edges[0])
     raised = _raised(edges, span) if is_up else -_raised(edges, span)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = p[1:-1] / q[1:-1] * np.exp(-edges[:-1])
         upper = -np.expm1(-np.log(ratio)) / -math.expm1(-span) + raised
-    upper = np.where(np.isfinite(upper), np.clip(upper, 0.0, 1.0), float(is_up))
-    chances = np.concatenate([[p[0] if is_up else 0.0], p[1:-1] * upper])
-    chances[:-1] += p[1:-1] * (1 - upper)
+    is_sure = np.isfinite(upper) & (np.minimum(p, q)[1:-1] > LEAST_SURE)
+    upper = np.where(is_sure, np.clip(upper, 0.0, 1.0), 1.0)
+    inner = p[1:-1] if is_up else np.where(is_sure, p[1:-1], 0.0)
+    chances = np.concatenate([[p[0] if is_up else 0.0], inner * upper])
+    chances[:-1] += inner * (1 - upper)
     return chances * (1 + _LOST if is_up else 1 - _LOST)
 
 
@@ -248,10 +254,10 @@ class _Summed:
 
     def __init__(self, order: float, window: _Window) -> None:
         self.order, self.window = order, window
-        self.rows: list[tuple[float, Array, int]] = []
+        self.rows: list[tuple[int, Array, int]] = []
 
-    def add(self, first: float, chances: Array, count: int) -> None:
-        """Add `count` losses with these chances at `first`, `first` + span, …"""
+    def add(self, first: int, chances: Array, count: int) -> None:
+        """Add `count` losses with these chances at `first`, `first` + 1, … spans."""
         self.rows.append((first, chances, count))
 
     def result(self) -> LatticeSum:
@@ -260,7 +266,7 @@ class _Summed:
         n_releases = sum(count for *_, count in self.rows)
         moment, log_moment, ends = np.ones(size // 2 + 1, dtype=complex), 0.0, np.zeros(2)
         for first, chances, count in self.rows:
-            losses = first + span * np.arange(len(chances))
+            losses = span * (first + np.arange(len(chances)))
             with np.errstate(divide="ignore"):
                 logs = np.log(chances) + self.order * losses
             at_order = log_sum(logs)
@@ -268,16 +274,16 @@ class _Summed:
             moment *= np.fft.rfft(np.bincount(np.arange(len(chances)) % size, tilted, size)) ** count
             log_moment += count * at_order
             ends += [count * log_sum(logs - at_order + step * losses) for step in steps]
-        anchor = sum(count * first for first, _, count in self.rows)
-        start = math.floor((low - anchor) / span)
-        places = anchor + span * (start + np.arange(size))
+        place = math.floor(low / span)
+        places = span * (place + np.arange(size))
         folded = sum(
-            math.exp(min(0.0, float(end) - step * place))
-            for end, step, place in zip(ends, steps, places[[0, -1]].tolist(), strict=True)
+            math.exp(min(0.0, float(end) - step * edge))
+            for end, step, edge in zip(ends, steps, places[[0, -1]].tolist(), strict=True)
         )
         lost = 16 * UNIT * math.log2(size) * (n_releases + 2)
-        largest = max(abs(first) + span * len(chances) for first, chances, _ in self.rows)
+        largest = span * max(abs(first) + len(chances) for first, chances, _ in self.rows)
         rounding = 64 * UNIT * (n_releases * (1 + self.order * largest) + abs(log_moment))
         rounding += 64 * UNIT * self.order * float(np.abs(places[[0, -1]]).max())
+        start = place - sum(count * first for first, _, count in self.rows)
         chances = np.roll(np.fft.irfft(moment, size), -(start % size))
         return LatticeSum(self.order, log_moment, places, chances, lost, 2 * folded, rounding)
