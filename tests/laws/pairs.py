@@ -269,4 +269,5 @@ WITNESSES: dict[str, Callable[[Any], Law]] = {
     "RenyiDP": lambda g: gaussian(math.sqrt(min(2 * v / a for a, v in zip(g.orders, g.values, strict=True)))),
     "Grouped": lambda g: response(g.size * g.guarantee.epsilon_value),  # a chain of responses with log odds in steps
     "ExponentialLoss": lambda g: response(g.epsilon_value / 2),
+    "LossDistribution": lambda _: finite([1.0], [1.0]),  # its two directions need not be those of one pair
 }
