@@ -145,10 +145,13 @@ def _model(place: Place, **given: Any) -> Any:
 
 
 def _badly_shaped(place: Place) -> object:
+    """Rows that no fit takes; no rows are some where their number is private."""
     fit, model = _model(place)
     rows, target = fit.rows, fit.target
-    wrong = [(rows[:, 0], target), (rows, target[:-1]), (rows[None], target), (rows[:0], target[:0]), (rows, None)]
-    X, y = wrong[int(place.rng.integers(4 if "target_bounds" not in fit.parameters else 5))]
+    wrong = [(rows[:, 0], target), (rows, target[:-1]), (rows[None], target)]
+    wrong += [(rows[:0], target[:0])] * (model.get_params().get("neighbours") == "replace")
+    wrong += [(rows, None)] * ("target_bounds" in fit.parameters)
+    X, y = _pick(place, wrong)
     if X is rows and "target_bounds" not in fit.parameters and "classes" not in fit.parameters:
         X = rows[:, 0]  # y is not used
     return model.fit(X, y)
@@ -319,7 +322,7 @@ def place_of(rng: np.random.Generator, folder: Path, **given: Any) -> Place:
     world.domain_file(folder)
     world.source("csv", folder)
     (next(path for path in folder.glob("*.csv") if path.name not in world.files)).rename(folder / "people.csv")
-    ledger = gd.Ledger.open(folder / "people.ledger", worlds.ample(world.budget), timeout=SECONDS)
+    ledger = gd.Ledger.open(folder / "people.ledger", worlds.ample(world.budget, 1e3), timeout=SECONDS)
     table = gd.Table.scan(str(folder / "people.csv"), domain=world.domain)
     guarantees = [gd.ApproxDP(*world.budget.values()) if "delta" in world.budget else worlds.ample(world.budget, 1)]
     for key in ("paid", "open"):
