@@ -22,7 +22,7 @@ _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic los
 _LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
 _FAST_LENGTH, _MOST_FAST = 2.0, 128  # of steps with momentum: 1/(2β) of slopes that are planned for
-_QUIET = 0.25  # what noise may carry steps with momentum by, over the radius; docs/theory/gradient.md
+_QUIET = 0.25  # how far noise may carry the weights, as a share of the radius; docs/theory/gradient.md
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and numbers that are held twice, so as not to be cut anew each step
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
@@ -78,7 +78,7 @@ class Path:
 
     @classmethod
     def _with_momentum(cls, free: float, growth: float, scale: Scale) -> "Path | None":
-        """Return the path with momentum where it gets further than plain steps that the noise carries as far.
+        """Return the path with momentum where it gets further than plain steps with as much noise.
 
         A step's noise grows as the `growth`-th power of the number of steps.
         """

@@ -261,10 +261,17 @@ def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) ->
     return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)
 
 
-def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> float:
-    """Return δ(ε) of the minimum and the releases of μ = `mu_side`, rounded up; 1 where nothing is proved."""
-    lists = problem.extremes(strength, noise)
-    return min(_profile(few, noise, epsilon, problem.mu_side) for few in lists)
+def profile(problem: Problem, strength: float, noise: float, epsilon: float, enough: float = 0.0) -> float:
+    """Return δ(ε) of the minimum and the releases of μ = `mu_side`, rounded up; 1 where nothing is proved.
+
+    The least of several bounds, or the first that is at most `enough`.
+    """
+    least = 1.0
+    for few in problem.extremes(strength, noise):
+        least = min(least, _profile(few, noise, epsilon, problem.mu_side))
+        if least <= enough:
+            break
+    return least
 
 
 def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -> float:
@@ -297,10 +304,8 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
         if isinstance(guarantee, PureDP):
             epsilon = guarantee.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
             return pure_epsilon(problem, strength, noise) <= epsilon
-        return any(
-            _profile(few, noise, guarantee.epsilon_value, beside.mu_side) <= guarantee.delta_value
-            for few in beside.extremes(strength, noise)
-        )
+        delta = guarantee.delta_value
+        return profile(beside, strength, noise, guarantee.epsilon_value, enough=delta) <= delta
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):
