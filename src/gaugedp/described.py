@@ -112,6 +112,9 @@ def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Estimate]) -> 
         raise ValueError
     if n_folded(known["deviations"]) != query.n_released:
         raise ValueError
+    deviations = np.asarray(unfold(known["deviations"]), dtype=float)
+    if not (np.isfinite(deviations) & (deviations >= 0)).all():
+        raise ValueError
     unit, requested = PrivacyUnit.of(known["unit"]), from_dict(known["asked"])
     return Facts(known, recipe, lambda: _described_again(known, plan_within(query, unit, requested)))
 
@@ -145,7 +148,8 @@ def _recipe(chosen_plan: Plan) -> dict[str, Any] | None:
             "domain": recipe_of(query.domain, query.attributes, query.columns),
             "importance": [] if query.linear is None else list(query.linear.said_importance.items()),
         }
-        return recipe if _query(query.text, recipe).digest() == query.digest() else None
+        made = _query(query.text, recipe)
+        return recipe if (made.digest(), made.preferences) == (query.digest(), query.preferences) else None
     except (ValueError, InvalidRequest, UnknownName):  # such as a matrix, which no text tells
         return None
 

@@ -1,5 +1,6 @@
 """The facts of a domain that decide an answer and its noise, as JSON holds them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import date
@@ -47,7 +48,7 @@ def _written(fact: Any) -> Any:
     if is_dataclass(fact) and type(fact) in _CLASSES.values():
         return {"is": type(fact).__name__, **{each.name: _written(getattr(fact, each.name)) for each in fields(fact)}}
     match fact:
-        case Fraction() | date():
+        case Fraction() | date() if type(fact) in (Fraction, date):
             return {"is": type(fact).__name__, "text": str(fact)}
         case tuple() | list():
             return [_written(each) for each in fact]
@@ -67,6 +68,8 @@ def _read(written: Any) -> Any:
         return written
     match written.get("is"):
         case "Fraction":
+            if not re.fullmatch(r"-?[0-9]+(/[0-9]+)?", written["text"]):  # an exponent could fill the memory
+                raise ValueError(written["text"])
             return Fraction(written["text"])
         case "date":
             return date.fromisoformat(written["text"])

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import example
 from hypothesis import strategies as st
@@ -188,3 +189,12 @@ def test_the_lower_end_of_delta_is_below_the_truth_also_at_underflow(mu: float, 
 def test_what_underflows_is_zero_from_below_and_never_from_above() -> None:
     bound = GaussianDP(0.01).delta(0.5)  # 2.8e-549
     assert (bound.low, bound > 0) == (0.0, True)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_short_floats_are_calibrated_as_the_numbers_they_are(kind: type[np.floating]) -> None:
+    """They equal other floats, and may not decide what is found for these later."""
+    for epsilon, delta in ((1.25, 2.0**-13), (0.75, 2.0**-12)):
+        first, then = gaussian_mu(kind(epsilon), kind(delta)), gaussian_mu(epsilon, delta)
+        assert first == then
+        assert oracles.gaussian_delta(then, epsilon) <= delta

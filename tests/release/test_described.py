@@ -3,17 +3,20 @@
 import json
 import pickle
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.calendars import Dates
 from gaugedp.described import LATE, LEVELS, described_facts
 from gaugedp.domain_recipe import domain_of, recipe_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.look_ups import look_up
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.queries.base import Query
 from gaugedp.queries.trials import Trials
 from tests.release.golden import DOMAIN, PINNED, QUESTIONS, ledger, pinned, released, table
 
@@ -162,6 +165,42 @@ def test_the_importance_of_terms_is_kept() -> None:
     stored = account.stored("k").decode()
     assert "recipe" in json.loads(stored)
     assert gd.Release.from_json(stored).to_json() == answer.to_json()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        gd.stack(gd.query(DOMAIN, "A; B; A*AGE").with_importance({"A": 50.0}), gd.query(DOMAIN, "median(X)")),
+        gd.query(DOMAIN, "median(X)").with_share(0.01),
+    ],
+    ids=["importance in a part", "a share of misses"],
+)
+def test_what_no_text_tells_is_described_at_once(query: Query) -> None:
+    account = ledger(ASKED)
+    answer = gd.release(query, table(), ledger=account, key="k", **ASKED)
+    stored = account.stored("k").decode()
+    assert gd.Release.from_json(stored).to_json() == answer.to_json()
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", -1.0, None, {}, "x"])
+def test_deviations_that_are_none_are_refused(value: object) -> None:
+    account = ledger(ASKED)
+    released("A; B; AGE", ASKED, account)
+    facts = json.loads(account.stored("golden"))
+    facts["deviations"][0][1] = value
+    with pytest.raises(InvalidRequest, match="not a release"):
+        gd.Release.from_json(json.dumps(facts))
+
+
+def test_a_fraction_of_a_recipe_is_written_in_digits() -> None:
+    with pytest.raises(ValueError, match="1e99999999"):
+        domain_of({"is": "Fraction", "text": "1e99999999"})
+
+
+def test_facts_of_other_classes_are_told_at_once() -> None:
+    day = datetime(2024, 1, 1)
+    with pytest.raises(ValueError, match="datetime"):
+        recipe_of(gd.Domain({"D": Dates("day", day, day)}), ("D",), ())
 
 
 def test_processing_leaves_noise_undescribed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     """
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)
-    return _gaussian_mu(epsilon, delta)
+    return _gaussian_mu(float(epsilon), float(delta))  # short floats, which equal others, would round coarsely
 
 
 @lru_cache(maxsize=256)  # a fit asks for few, each many times

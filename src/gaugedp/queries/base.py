@@ -53,6 +53,11 @@ class Query(ABC):
         return self
 
     @property
+    def preferences(self) -> tuple[object, ...]:
+        """What decides the noise besides the text, the domain and the guarantee."""
+        return ()
+
+    @property
     def n_released(self) -> int:
         """The number of integers that are released."""
         return sum(estimate.n_released for estimate in self.estimates)

@@ -116,6 +116,11 @@ class Workload(Query):
         return replace(self, importance=tuple(float(importance.get(text, 1.0)) for text in texts))
 
     @property
+    def preferences(self) -> tuple[object, ...]:
+        """The importance of the terms."""
+        return self.importance
+
+    @property
     def error_weights(self) -> np.ndarray | None:
         """The reach over the root of the importance, None where all are the same."""
         return self._weights if self.importance else super().error_weights

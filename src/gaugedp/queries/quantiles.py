@@ -62,6 +62,11 @@ class Quantiles(Query):
         """The probability at which the mechanism releases intervals: at least `level`."""
         return 1 - self.share * (1 - self.level)
 
+    @property
+    def preferences(self) -> tuple[object, ...]:
+        """The level, and the share of its misses."""
+        return self.level, self.share
+
     def with_share(self, share: float) -> "Quantiles":
         """Return these quantiles with intervals that miss more seldom."""
         return replace(self, share=share)

@@ -45,6 +45,11 @@ class Stacked(Query):
         return self.questions
 
     @property
+    def preferences(self) -> tuple[object, ...]:
+        """The shares of the guarantee, and the preferences of the parts."""
+        return self.shares, *(part.preferences for part in self.parts)
+
+    @property
     def domain(self) -> Domain:  # type: ignore[override]
         """That of all parts."""
         return self.parts[0].domain
