@@ -116,7 +116,7 @@ def main() -> None:
             "# Numbers without loss",
             "",
             "Numbers of [Rényi bounds](../theory/renyi_region.md), [samples and groups](../theory/sampling.md) and",
-            "[a few releases](../theory/accountant.md#a-few-releases-cells-of-losses). `low` is the certified lower",
+            "[a few kinds of releases](../theory/accountant.md#a-few-kinds-of-releases-cells-of-losses). `low` is the certified lower",
             f"end of the bracket, seconds are of one processor. {_peer_words()}",
             "",
             "| number | ours | low | seconds | dp-accounting | its seconds |",
