@@ -231,6 +231,23 @@ def test_what_a_law_has_too_much_of_never_lowers_a_bound(extra: tuple[int, list[
         assert low * (1 - 1e-9) <= (1000 * raised).delta(epsilon) <= low * (1 + 1e-6)
 
 
+def test_losses_that_no_pair_has_never_lower_a_bound() -> None:
+    """E[e^{−L}] is more than 1: once three releases had less with such losses than without them."""
+    rng, alone = np.random.default_rng(3), G.GaussianDP(0.8)
+    for case in range(60):
+        size = int(rng.integers(1, 7))
+        law = (int(rng.integers(-9, 2)), rng.dirichlet(np.full(size, 0.5)).tolist())
+        losses, epsilon = G.LossDistribution(float(10 ** rng.uniform(-3, 0)), law, law), float(rng.uniform(0, 3))
+        assert (alone + 2 * losses).delta(epsilon, "tight") >= alone.delta(epsilon).low * (1 - 1e-9), f"{case}: {law}"
+
+
+def test_losses_are_raised_as_little_as_a_pair_needs() -> None:
+    """Chances of 0.5 at ±0.1 become those of a response: 1/(1 + e^{∓0.1})."""
+    raised, exact = G.LossDistribution(0.1, (-1, [0.5, 0.0, 0.5])), G.RandomizedResponseLoss(0.1)
+    assert (3 * raised).delta(0.15) == pytest.approx((3 * exact).delta(0.15), rel=1e-9)
+    assert (2 * G.LossDistribution(0.1, (-3, [0.5, 0.5]))).delta(0.0) == 0.0  # all are raised to 0
+
+
 def test_a_distribution_of_losses_is_read_with_both_directions() -> None:
     read = G.from_pld(SimpleNamespace(_pmf_remove=pmf(*REMOVED), _pmf_add=pmf(-3, [0.5, -1e-18, 0.0, 0.5])))
     assert read == G.LossDistribution(0.1, REMOVED, ADDED)

@@ -35,8 +35,10 @@ def subsampled(rng: np.random.Generator, _: float, count: int) -> g.Guarantee:
 
 
 def loss_distribution(rng: np.random.Generator, size: float, _: int) -> g.Guarantee:
-    p = rng.dirichlet(np.ones(5)) * (1 - 1e-9)
-    return g.LossDistribution(size / 2, (-2, p.tolist(), 1e-9), (-2, p[::-1].tolist(), 1e-9))
+    """Each direction has losses that some pair has: e^{−L} has the mean 1 where L is finite."""
+    tilt = np.exp(np.arange(-2, 3) * size / 4)
+    p = [(row + row[::-1]) * tilt for row in rng.dirichlet(np.ones(5), 2)]
+    return g.LossDistribution(size / 2, *((-2, (row / row.sum() * (1 - 1e-9)).tolist(), 1e-9) for row in p))
 
 
 def simple(rng: np.random.Generator, size: float) -> g.Guarantee:

@@ -58,7 +58,8 @@ class LossDistribution(Guarantee):
 
     Losses are multiples of `span`. E[(1 − e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction;
     that is what a "pessimistic" privacy loss distribution of other accountants says, and all that is asked of it. What
-    their roundings and truncations left out is not made good here, but for a sum below 1.
+    their roundings and truncations left out is not made good here, but for a sum below 1 and for small losses of more
+    than any pair has (E[e^{−L}] > 1), which are raised.
     """
 
     span: float
@@ -125,10 +126,11 @@ def _pair(span: float, losses: Losses) -> Pair:
     if not losses.probabilities or infinite >= 1:
         return Pair(FinitePrivacyLoss, (NO_LOSS,), min(infinite, Fraction(1)))
     weights = _of_mass_one(np.array(losses.probabilities) / float(1 - infinite) * _RAISED)
-    places = np.flatnonzero(weights)
-    values = (losses.first + places) * span
-    lattice = (Fraction(0), Fraction(span))
-    return Pair(FinitePrivacyLoss, (Atoms(tuple(values.tolist()), tuple(weights[places].tolist()), lattice),), infinite)
+    places = np.append(losses.first + np.flatnonzero(weights), max(0, losses.first + len(weights)))
+    values, weights = places * span, np.append(weights[weights > 0], 0.0)
+    weights = _raised(values, weights, float(1 / (1 - infinite)))
+    values, weights, lattice = values[weights > 0], weights[weights > 0], (Fraction(0), Fraction(span))
+    return Pair(FinitePrivacyLoss, (Atoms(tuple(values.tolist()), tuple(weights.tolist()), lattice),), infinite)
 
 
 def _of_mass_one(weights: np.ndarray) -> np.ndarray:
@@ -139,3 +141,22 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
     last = bisect_left(range(len(weights)), True, key=lambda place: math.fsum(weights[place + 1 :]) < 1)
     least = min(float(weights[last]), 1 - math.fsum(weights[last + 1 :]))
     return np.concatenate([np.zeros(last), [least], weights[last + 1 :]])
+
+
+def _raised(values: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
+    """Return the weights with the smallest losses raised until E[e^{−L}], the mass of the second law, is at most `most`.
+
+    With more than 1 the numbers are those of no pair: a composition with them would be below the one without them.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        others = np.exp(-values)
+        rest = np.append(np.cumsum((weights * others)[::-1])[::-1], 0.0)
+        sums = np.cumsum(weights)
+        masses = sums * others + rest[1:]  # all up to a value being raised to it
+    last = int(np.argmax(np.append(masses[:-1] <= most, True)))  # at 0 it is 1
+    if last == 0:
+        return weights
+    stays = (most - masses[last]) / (sums[last - 1] * (others[last - 1] - others[last]))
+    low = sums[last - 1] * min(1.0, max(0.0, stays))
+    raised = np.array([low, sums[last - 1] - low + weights[last]])
+    return np.concatenate([np.zeros(last - 1), raised, weights[last + 1 :]])

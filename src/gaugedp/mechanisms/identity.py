@@ -14,7 +14,7 @@ from gaugedp._trial_stream import trial_stream
 from gaugedp._validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
@@ -115,7 +115,7 @@ class Identity(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws with a public seed, to some 2 %.
+        """Return the mean norm of trial draws with a public seed, to some 2 %; the same numbers serve every budget.
 
         Noise so faint that trials rarely meet any: an upper bound, Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖ over the columns.
         """
@@ -127,7 +127,7 @@ class Identity(AdditiveNoise):
         for (generators, *key), error in list(_lately):  # a plan for another δ asks for the same
             if key == [self.law, norm, scales.tobytes()] and generators == self.body.generators:
                 return error
-        trials = self._draw_publicly(self._most_trials(max(40, _ERROR_CELLS // self._n_cells)))
+        trials = self.trial_noise(self._most_trials(max(40, _ERROR_CELLS // self._n_cells)), _PUBLIC_SEED)
         error = float(np.linalg.norm(trials / scales, norm, axis=1).mean())
         _lately.append(((self.body.generators, self.law, norm, scales.tobytes()), error))
         return error
@@ -207,11 +207,6 @@ class Identity(AdditiveNoise):
 
     def _most_trials(self, size: int) -> int:
         return min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
-
-    def _draw_publicly(self, size: int) -> np.ndarray:
-        """Return the draws behind an error: a plan chooses the noise by it, so they stay the ones that they are."""
-        cells = self.law.draw(size * self._n_cells, research_rng(_PUBLIC_SEED))
-        return self.body.generators.apply(cells.reshape(size, self._n_cells).astype(float))
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return draws by numpy's generator: floors of exponential variables are geometric ones."""
