@@ -144,9 +144,9 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
 
 
 def _raised(values: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return the weights with the smallest losses raised until E[e^{−L}], the mass of the second law, is at most `most`.
+    """Return the weights with the smallest losses raised until E[e^{−L}] is at most `most`.
 
-    With more than 1 the numbers are those of no pair: a composition with them would be below the one without them.
+    That is the mass of the second law, for a pair at most 1. With more, a composition would be below that of its rest.
     """
     with np.errstate(over="ignore", under="ignore"):
         others = np.exp(-values)
