@@ -26,7 +26,7 @@ def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
     n_counts = int(np.count_nonzero(query.are_counts))
     public = json.dumps(
-        [Facts.of(facts).stored, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]]
+        [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
     )
     longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
     if longest > MAX_RELEASED_BYTES:

@@ -2,9 +2,8 @@
 
 The outcomes of each dominating pair (P, Q) are cut into cells of losses. *Upper*: a cell is split between its ends,
 with its probability under P and Q kept, which can only raise the profile (Jensen). *Lower*: a cell is one outcome,
-which is post-processing, and its loss is then lowered to the grid. Sums are computed by a Fourier transform of tilted
-probabilities. What that loses or folds is bounded in the sum of these, and counts against both ends: the integrand
-(1 − e^(−x))·e^(−cx) is at most κ(c).
+which is post-processing, and its loss is then lowered to the grid. Sums are by Fourier transforms of tilted chances.
+What that loses or folds is bounded in their sum, and counts against both ends: (1 − e^(−x))·e^(−cx) is at most κ(c).
 """
 
 import math
@@ -148,7 +147,8 @@ class Window(NamedTuple):
 
     @classmethod
     def of(cls, looks: Sequence[tuple[Look, int]], order: float) -> "Window":
-        steps = order * np.geomspace(0.03, 30, 12)
+        spread = sum(n * (look.loss[-1] - look.loss[0]) for look, n in looks)
+        steps = np.append(order * np.geomspace(0.03, 30, 12), FOLDED / max(spread, 1e-9) * np.geomspace(1, 100, 3))
         ends = [
             (FOLDED + sum(n * look.change(sign * steps, order) for look, n in looks)) / (sign * steps)
             for sign in (-1, 1)

@@ -128,7 +128,7 @@ def test_a_parquet_file_has_its_ending_and_a_folder(table: gd.Table, tmp_path) -
 
 
 def test_an_answer_that_no_ledger_could_keep_is_refused_before_it_is_paid(table: gd.Table, monkeypatch) -> None:
-    monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", 12_000)
+    monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", 10_500)
     monkeypatch.setattr(gd.Table, "totals", lambda *_: pytest.fail("the rows were looked at"))
     ledger = Ledger.in_memory(gd.PureDP(2.0))
     with pytest.raises(InvalidRequest, match="Ask for fewer answers") as caught:
@@ -144,7 +144,7 @@ def test_a_stored_answer_is_never_longer_than_was_foreseen(text: str, table: gd.
         monkeypatch.setattr(module, "MAX_RELEASED_BYTES", 900_000_000)
     query = gd.query(DOMAIN, text)
     answer = released(text, table)
-    length = len(answer.to_json())
+    length = len(answer.to_store())
     facts = {name: fact for name, fact in answer.facts.items() if name != "account"}
     monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", length - 1)
     with pytest.raises(InvalidRequest):

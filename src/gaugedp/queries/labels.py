@@ -157,8 +157,10 @@ class Labels(Sequence[Pair]):
 
     def facts(self) -> list[Any]:
         """Return the labels as JSON can hold them: all pairs, or, of very many, the words of each term."""
-        if len(self) <= _WRITTEN_OUT:
-            return list(self)
+        return list(self) if len(self) <= _WRITTEN_OUT else self.by_terms()
+
+    def by_terms(self) -> list[dict[str, Any]]:
+        """Return the words of each term, from which its labels are made."""
         return [{"query": query, "cells": [axis.facts() for axis in cells.axes]} for query, cells in self.terms]
 
     def questions(self) -> Iterator[str]:

@@ -179,7 +179,8 @@ def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: s
 
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
     """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
-    kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(text) for text in texts])
+    listed = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=f"ENUM({listed})")  # one node: nodes are copied often
     text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # of a column of text, or an enum of texts
     place = exp.func("ENUM_CODE", exp.TryCast(this=text, to=kind))
     inside = exp.not_(exp.column(alias).is_(exp.null()))

@@ -133,9 +133,10 @@ class Aggregation:
         for i, name in enumerate(self.attributes):
             reading, fallback = self._attribute(name, f"x{i}")
             if drops_late and reading.is_dear and fallback is None:
-                fallback = self.domain.attribute(name).n_cells
+                fallback = self._outside(name)
             readings.append(reading)
-            columns.append((reading.kept() if fallback is None else reading.otherwise(fallback)).as_(f"a{i}"))
+            is_kept = fallback is None or (drops_late and self._is_marked(reading))
+            columns.append((reading.kept() if is_kept else reading.otherwise(fallback)).as_(f"a{i}"))
             conditions += [reading.inside] if fallback is None else []
         for j, name in enumerate(self.columns):
             reading, missing = self._column(name, f"y{j}")
@@ -151,6 +152,15 @@ class Aggregation:
     def _attribute(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         attribute = self.domain.attribute(name)
         return read_attribute(attribute, self.types[self.domain.source(name)], alias), other_cell(attribute)
+
+    def _outside(self, name: str) -> int:
+        """The cell of the values outside: one of the attribute, or one that no total has."""
+        other = other_cell(self.domain.attribute(name))
+        return self.domain.attribute(name).n_cells if other is None else other
+
+    def _is_marked(self, reading: ColumnExpression) -> bool:
+        """Whether NULL becomes a cell after grouping: once for a group, not for every row."""
+        return self._drops_late and len(self.groupings) == 1 and reading.is_null_outside
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         bounded = self.domain.column(name)
@@ -209,7 +219,11 @@ class Aggregation:
 
     def _mark(self, place: str) -> Sql:
         cell = exp.column(place)
-        return cell if len(self.groupings) == 1 else exp.func("COALESCE", cell, exp.convert(-1))
+        if len(self.groupings) > 1:
+            return exp.func("COALESCE", cell, exp.convert(-1))
+        if place.startswith("h") or not self._is_marked(self._attribute(self.attributes[int(place[1:])], place)[0]):
+            return cell
+        return exp.func("COALESCE", cell, exp.convert(self._outside(self.attributes[int(place[1:])])))
 
     def _group_by(self, result: Sql) -> Sql:
         names = list(self.places)
