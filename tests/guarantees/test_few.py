@@ -166,6 +166,16 @@ def test_probabilities_that_have_lost_their_digits_are_not_read(steps: int, shar
     assert actual.low <= truth <= actual <= truth * 1.1
 
 
+@pytest.mark.parametrize("epsilon", [10.0, 20.0, 25.0, 29.3])
+@pytest.mark.parametrize("count", [1, 2])
+def test_losses_below_all_cells_are_in_the_window(count: int, epsilon: float) -> None:
+    """A rare loss far below the others was raised to the first cell, and that was outside: bounds were 13 times δ."""
+    beside = g.DiscreteGaussianLoss(0.332174299549, 1)
+    joined = (beside + count * g.Sampled(g.GaussianDP(3.0), 0.45)).delta(epsilon, "tight")
+    whole = (beside + count * g.SubsampledGaussian(0.45, 1 / 3.0)).delta(epsilon, "tight")
+    assert whole.low <= joined <= 1.005 * whole
+
+
 def test_many_releases_of_two_losses() -> None:
     """There are few sums, but in more ways than floats go; a Laplace release hardly adds to them."""
     alone = 1500 * g.PureDP(0.0123)

@@ -182,8 +182,9 @@ class _Look(NamedTuple):
                 break
             edges = np.linspace(edges[first], edges[last], _LOOKS + 1)
         p, _ = cells(edges)
+        inner = p[1:-1] + np.append(p[0], np.zeros(len(edges) - 2))  # all below is raised to the first
         with np.errstate(divide="ignore"):
-            logs = np.log(p[1:-1]) + order * edges[1:]
+            logs = np.log(inner) + order * edges[1:]
         return cls(edges, logs - np.logaddexp.reduce(logs))
 
     @property
