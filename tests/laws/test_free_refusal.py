@@ -100,9 +100,9 @@ def _pick(place: Place, values: list[Any]) -> Any:
 
 
 def _wrong_number(place: Place) -> object:
-    """A number of the budget that is none; a δ of 0 is one."""
+    """A number of the budget that is none; a δ of 0 or of next to nothing is one."""
     name = _pick(place, list(place.world.budget))
-    return place.release(**{name: _pick(place, [v for v in NUMBERS if name != "delta" or v != 0.0])})
+    return place.release(**{name: _pick(place, [v for v in NUMBERS if name != "delta" or v not in (0.0, 1e-320)])})
 
 
 def _other_world(place: Place) -> worlds.World:

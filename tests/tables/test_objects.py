@@ -235,12 +235,13 @@ def test_people_and_categories_that_are_objects_are_counted() -> None:
 
 
 def test_a_column_of_objects_is_never_refused_for_what_is_in_it() -> None:
-    for value, _ in TEXTS:
-        column = np.empty(1, dtype=object)
+    columns = {f"A{i}": np.empty(1, dtype=object) for i in range(len(TEXTS))}
+    for column, (value, _) in zip(columns.values(), TEXTS, strict=True):
         column[0] = value
-        frame = pd.DataFrame({"A": pd.Series(column, dtype=object)})
-        for fact in (["x"], gd.integers(0, 5), gd.dates("2020-01-01", "2020-02-01", by="day")):
-            assert len(gd.Table.scan(frame, domain=gd.Domain.of(A=fact)).totals([Aggregate(())], b"")) == 1
+    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()})
+    for fact in (gd.categories(["x"]), gd.integers(0, 5), gd.dates("2020-01-01", "2020-02-01", by="day")):
+        table = gd.Table.scan(frame, domain=gd.Domain.of(**dict.fromkeys(columns, fact)))
+        assert len(table.totals([Aggregate((name,)) for name in columns], b"")) == len(columns)
 
 
 CUT = pd.cut(pd.Series([1, 5, 9]), [0, 5, 10])

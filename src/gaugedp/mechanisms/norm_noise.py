@@ -33,6 +33,7 @@ from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
 _LARGEST = 2.0**61
+_SEEN = 0.01  # of the trial draws that are not 0, at least, where they tell an error
 _WHOLE = 2.0**52  # differences of whole numbers below this are exact
 _LARGEST_WALKED_EPSILON = 100.0
 _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
@@ -181,11 +182,18 @@ class NormNoise(AdditiveNoise, ABC):
         return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
+        """Return norms of the trial draws; of noise so faint that few of them show any, upper bounds in the mean.
+
+        ‖round(s·x)‖ is at most 2·‖s·x‖, and in the mean at most that for a larger s: of which some draws show it.
+        """
         one_of(("1", "2"), norm=f"{norm:g}")
-        scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
-        narrow = self._trials.std(axis=(0, 1)).max() < 1  # draws would show zeros alone: the real noise bounds it
-        rows = self.noise.trials * self._scale if narrow else self._trials
-        return np.linalg.norm(rows / scales, norm, axis=2) * float(self.step)
+        scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
+        least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - _SEEN)
+        if self._scale >= least:
+            return np.linalg.norm(self._trials / scales, norm, axis=2)
+        seen = np.linalg.norm(np.rint(self.noise.trials * least) / scales, norm, axis=2)
+        double = 2 * self._scale * np.linalg.norm(self.noise.trials / scales, norm, axis=2)
+        return min(seen, double, key=np.mean)
 
 
 def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:
