@@ -25,7 +25,8 @@ class Model:
     """An estimator with its own parameters; `shown` is compared with `counterpart`, both of one shape.
 
     `label` tells entries of one estimator apart.
-    `slack` is how many times the tolerance random data may take: `_CUT` where descent cuts rows and slopes to steps.
+    `slack` is how many times the tolerance random data may take: `_CUT` where descent cuts rows and slopes to steps,
+    and `_ROOT` where noise without a δ falls as 1/√ε alone: three such errors are 2 at 1e6, and below 1 from 1e7 on.
     """
 
     name: str
@@ -172,7 +173,7 @@ def _number_scores(model: Any, data: Data) -> dict[str, float]:
 
 # Rows of up to 3 columns and a constant are cut to steps of 2⁻¹² where they have norm 1: twice as coarse as `step`; and
 # slopes are cut like rows. (With 18 bits instead of 12, gaps are a fiftieth: it is not that steps end too early.)
-_CUT = 4.0
+_CUT, _ROOT = 4.0, 3.0
 _ALL_BOUNDS = (*REGRESSION, *(f"{kind}, wide bounds" for kind in REGRESSION))
 _OLS = by(linear_model.LinearRegression())
 
@@ -210,7 +211,7 @@ MODELS = (
     Model("SimpleImputer", ("columns", "columns with gaps"), attributes("statistics_"),
           _columns_of(impute.SimpleImputer(), "statistics_")),
     Model("KMeans", ("1 clusters", "2 clusters", "7 clusters"), _inertia, _least_inertia),
-    Model("PCA", ("columns without tails", "columns"), _components, _principal, {"n_components": 2}),
+    Model("PCA", ("columns without tails", "columns"), _components, _principal, {"n_components": 2}, slack=_ROOT),
     Model("TopEigenvector", ("columns",), lambda model, _: np.append(np.abs(model.component_), model.eigenvalue_),
           _top),
     Model("LowRankCovariance", ("columns",), attributes("covariance_"), _covariance, {"rank": 2}),

@@ -168,7 +168,7 @@ def test_momentum_finds_the_least_squares_that_plain_steps_do_not_reach(guarante
         return float(np.mean((rows @ weights - target) ** 2))
 
     assert descent.path.momentum
-    assert descent.path.n_steps <= 128
+    assert descent.path.n_steps <= 192
     assert error(descent) < error(plain) / 2
 
 

@@ -171,6 +171,8 @@ class _Look(NamedTuple):
         edges = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
         for _ in range(_TRIES):
             p, _ = cells(edges)
+            if not p[1:-1].any():  # all losses are beyond the edges
+                return cls(np.zeros(1), np.zeros(0))
             above = np.cumsum(p[::-1])[::-1][1:]
             last = min(int(np.sum(above > math.exp(log_beyond))), len(edges) - 1)
             with np.errstate(divide="ignore"):

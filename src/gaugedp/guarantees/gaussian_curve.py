@@ -18,18 +18,19 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return δ(ε) of μ-GDP, rounded up.
 
     With x = ε/μ − μ/2, e^ε·φ(x + μ) = φ(x), so δ = φ(x)·(m(x) − m(x + μ)) with Mills' ratio m; this keeps its
-    relative accuracy far into the tail, where the printed difference of normal tails cancels.
+    relative accuracy far into the tail, where the printed difference of normal tails cancels. x itself is known to some
+    2^−52·ε/μ, and |(log δ)′| ≤ |x| + 3.
     """
     if mu == 0:
         return 0.0
     x = epsilon / mu - mu / 2
     if x > 1e3:  # below every float
         return math.ulp(0.0)
-    if x < -5:
-        lost = math.exp(epsilon + float(scipy.special.log_ndtr(-x - mu)))
-        return min(1.0, up(float(scipy.special.ndtr(-x)) - lost + 2.0**-50))
     height = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    delta = up(height * _mills_drop(x, mu), relative=2.0**-50 * (8 + 2 * x * x + 2 * abs(x) * epsilon / mu))
+    if x < -5:
+        lost = height * _mills(x + mu)
+        return min(1.0, up(float(scipy.special.ndtr(-x)) - lost + 2.0**-50 * (1 + height * epsilon / mu)))
+    delta = up(height * _mills_drop(x, mu), relative=2.0**-50 * (8 + 2 * x * x + 2 * (1 + abs(x)) * epsilon / mu))
     return min(1.0, max(delta, math.ulp(0.0)))  # an underflow is not a guarantee of pure privacy
 
 

@@ -21,7 +21,7 @@ _ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
 _LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
-_FAST_LENGTH, _MOST_FAST = 2.0, 128  # of steps with momentum: 1/(2β) of slopes that are planned for
+_FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes that are planned for
 _QUIET = 0.25  # how far noise may carry the weights, as a share of the radius; docs/theory/gradient.md
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and numbers that are held twice, so as not to be cut anew each step
 
