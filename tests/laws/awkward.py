@@ -63,7 +63,7 @@ def text_of(value: Any) -> str | None:
                 None
                 if math.isnan(value)
                 else str(int(value))
-                if value.is_integer() and abs(value) < 2**53
+                if value.is_integer() and abs(value) <= 2**53
                 else repr(value)
             )
         case Decimal():

@@ -110,6 +110,26 @@ def test_any_column_name_is_only_a_name(kind, tmp_path):
     )
 
 
+@pytest.mark.parametrize("outside", ["drop", "other"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_number_that_is_none_is_missing_where_all_others_are_inside(kind, outside, tmp_path):
+    """The range of numbers in Parquet leaves NaN out: DuckDB took it to be between the bounds, or to be a number."""
+    facts = (
+        bins(-2, 8, 0.5, outside=outside),
+        bins(0, 3, 1, outside=outside),
+        bins(edges=[-1, 0, 0.75], outside=outside),
+        integers(-1, 7, outside=outside),
+        categories(["0.5"], outside=outside),
+    )
+    domain = Domain({f"a{i}": fact for i, fact in enumerate(facts)}, {"v": bounded(-2, 8, 0.5)})
+    for value in (0.5, 0.0, 2.0):
+        rows = [dict.fromkeys([*domain.attributes, "v"], number) for number in (float("nan"), value, float("nan"))]
+        table = Table.scan(make(kind, rows, dict.fromkeys(rows[0], float), tmp_path), domain=domain)
+        requested = [*(Aggregate((name,)) for name in domain.attributes), Aggregate((), "v", present=True)]
+        for total in requested:
+            assert table.totals([total], b"")[0].tolist() == reference_totals(domain, [total], rows)[0].tolist(), total
+
+
 def test_sums_are_exact_beyond_64_bits(tmp_path):
     domain = Domain.of(x=bounded(0, 2**40))
     rows = [{"x": 2**50}] * 300_000

@@ -89,13 +89,19 @@ def _float_text(number: float) -> str | None:
 
 
 def _decimal_text(number: Decimal) -> str | None:
-    """Return the digits without zeros at the end, with an exponent beyond `_PLAIN` places; None beyond `_LONGEST`."""
+    """Return the digits without zeros at the end, with an exponent beyond `_PLAIN` places; None beyond `_LONGEST`.
+
+    With an exponent, a number that a float equals has the shortest digits of the float.
+    """
     if number == 0:
         return "0"
     if abs(number.adjusted()) >= _LONGEST:
         return None
     short = number.normalize(Context(prec=len(number.as_tuple().digits)))
-    return format(short, "f") if abs(short.adjusted()) < _PLAIN else str(short)
+    if abs(short.adjusted()) < _PLAIN:
+        return format(short, "f")
+    near = float(number)
+    return str(Decimal(repr(near)) if near == number else short).lower()
 
 
 def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:

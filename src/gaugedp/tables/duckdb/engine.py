@@ -198,23 +198,32 @@ def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
     columns = file_types(file)
     names = [name for name, _ in columns]
     check_names(names, needed)
-    rows = _parquet(file, _by_place(names, needed))
+    rows = _parquet(file, _by_place(columns, needed))
     types = {name: columns[names.index(name)][1] for name in needed}
     return DuckDBEngine("a Parquet file", _columns(types), lambda connection: _view(connection, rows))
 
 
-def _by_place(names: Sequence[str], needed: Sequence[str]) -> str:
+def _by_place(columns: Sequence[tuple[str, Any]], needed: Sequence[str]) -> str:
     """Return the needed columns for SELECT, by their places: DuckDB takes names that differ in case for the same."""
-    return ", ".join(f"#{names.index(name) + 1} AS {quoted(name)}" for name in needed)
+    names = [name for name, _ in columns]
+    return ", ".join(f"{_place(names.index(name), columns)} AS {quoted(name)}" for name in needed)
+
+
+def _place(at: int, columns: Sequence[tuple[str, Any]]) -> str:
+    """Return the column at a place; floats in TRY, outside of which DuckDB knows nothing of their range.
+
+    The least and largest values in Parquet leave NaN out: DuckDB would take it to be between them.
+    """
+    return f"TRY(#{at + 1})" if columns[at][1].id in ("double", "float") else f"#{at + 1}"
 
 
 def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
     """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line."""
     file = File.find(path)
     if file.format == "Parquet":
-        types = [kind for _, kind in file_types(file)]
-        kinds = [TYPES.column(f"f{i}", kind.id.lower(), str(kind)) for i, kind in enumerate(types)]
-        texts = [_parquet(file, ", ".join(f"#{i + 1} AS f{i}" for i in range(len(names))))] * 2
+        columns = file_types(file)
+        kinds = [TYPES.column(f"f{i}", kind.id.lower(), str(kind)) for i, (_, kind) in enumerate(columns)]
+        texts = [_parquet(file, ", ".join(f"{_place(i, columns)} AS f{i}" for i in range(len(names))))] * 2
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
         texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
@@ -245,7 +254,7 @@ def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -
     check_names(names, needed)
     if _or_refuse(lambda: _has_taken_words(relation), unreadable()):
         raise taken_words("database")
-    rows = _or_refuse(lambda: relation.project(_by_place(names, needed)), unreadable())
+    rows = _or_refuse(lambda: relation.project(_by_place(list(zip(names, types, strict=True)), needed)), unreadable())
     return RelationEngine(_columns({name: types[names.index(name)] for name in needed}), rows)
 
 
