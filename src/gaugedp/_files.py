@@ -19,8 +19,8 @@ def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written
     ending = Path(path).suffix.lower()
     if ending not in ("", kind, *_ALSO.get(kind, ())):
         raise InvalidRequest(
-            f"{str(path)!r} would be no {ending} file: what is written there is {kind.removeprefix('.').upper()}.",
-            f"Give a name that ends in {kind}.",
+            f"The output is {kind.removeprefix('.').upper()}, but the file name {str(path)!r} ends in {ending}.",
+            f"Use a name that ends in {kind}.",
             undone,
         )
 

@@ -156,13 +156,13 @@ def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> Non
 def test_a_file_of_a_format_that_is_not_written(desk: Desk, name: str, ending: str) -> None:
     kind = {"out": "csv", "report": "html", "save": "json"}[name]
     last = f".{ending.lower().rpartition('.')[2]}"
-    words = f"'new{ending}' would be no {last} file: what is written there is {kind.upper()}", f"ends in .{kind}"
+    words = f"output is {kind.upper()}, but the file name 'new{ending}' ends in {last}.", f"ends in .{kind}"
     check_refused(desk, *words, **{name: f"new{ending}"})
 
 
 def test_files_of_one_format_under_the_name_of_another(desk: Desk) -> None:
     for name, other in (("out", "json"), ("report", "csv"), ("save", "html")):
-        check_refused(desk, f"would be no .{other} file", "Give a name", **{name: f"new.{other}"})
+        check_refused(desk, f"ends in .{other}.", "Use a name", **{name: f"new.{other}"})
 
 
 @pytest.mark.parametrize("name", ["out", "table", "domain", "ledger"])

@@ -58,7 +58,7 @@ def test_several_keys_are_one_table_of_rows_in_parquet(paid: Desk) -> None:
     [
         (("a.ledger", "--key", "x", "--out", "r.csv"), "Nothing is stored under the key 'x'."),
         (("people.ledger", "--key", "first", "--out", "r.csv"), "The text is not a release."),
-        (("a.ledger", "--key", "k", "--out", "r.xlsx"), "would be no .xlsx file"),
+        (("a.ledger", "--key", "k", "--out", "r.xlsx"), "ends in .xlsx."),
         (("a.ledger", "--key", "k", "--out", "a.ledger"), "is also the ledger"),
         (("a.ledger", "--key", "k", "--out", "r.csv", "--rows", "0"), "n_rows"),
         (("a.ledger", "--key", "k", "--out", "r.csv", "--rows", "1.5"), "rows is '1.5'."),
