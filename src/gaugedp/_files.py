@@ -57,7 +57,7 @@ def part_prefix(folder: Path) -> str:
 
 
 def _runs(process: int) -> bool:
-    """Whether a process runs, or may: one that is somebody else's does."""
+    """Return whether a process runs, or may: one that is somebody else's does."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -26,7 +26,7 @@ def finite(**numbers: object) -> None:
 
 
 def is_finite(value: object) -> bool:
-    """Whether this is a finite real number."""
+    """Return whether this is a finite real number."""
     try:
         return isinstance(value, (float, Real)) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number beyond the floats

@@ -244,7 +244,7 @@ class Release(Tabular):
 
     @property
     def _has_plain_answers(self) -> bool:
-        """Whether each released number is an answer, and its interval as wide to both sides."""
+        """Return whether each released number is an answer, and its interval as wide to both sides."""
         return all(estimate.is_plain for estimate in self.estimates)
 
     def _check_shown(self) -> None:

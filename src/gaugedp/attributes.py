@@ -327,5 +327,5 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether the text can be written as UTF-8, and so reach an engine."""
+    """Return whether the text can be written as UTF-8, and so reach an engine."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -42,7 +42,7 @@ class Entropy:
 
     @property
     def is_secure(self) -> bool:
-        """Whether the key came from the operating system."""
+        """Return whether the key came from the operating system."""
         return self.seed is None
 
     def words(self, count: int) -> np.ndarray:

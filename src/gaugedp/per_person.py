@@ -88,7 +88,7 @@ class PerPerson:
 
     @property
     def is_like_its_source(self) -> bool:
-        """Whether the value is one of those that the rows have."""
+        """Return whether the value is one of those that the rows have."""
         return self.kind in ("max", "min", "last")
 
     def described(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> Fact:

@@ -219,7 +219,7 @@ class Plan:
 
     @property
     def _has_bound(self) -> bool:
-        """Whether a bound for pure mechanisms says more than the best Gaussian noise, which may err less."""
+        """Return whether a bound for pure mechanisms says more than the best Gaussian noise, which may err less."""
         if not self.candidates or not self.real_lower_bound > 0:
             return False
         return self.error >= self.real_lower_bound or self._gaussian_ratio() < 1
@@ -321,7 +321,7 @@ def plan(
 
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
-    """Whether a mechanism makes the answers of this question, and protects this unit."""
+    """Return whether a mechanism makes the answers of this question, and protects this unit."""
     return query.is_answered_by(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
 
 

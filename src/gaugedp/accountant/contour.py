@@ -173,7 +173,7 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
 
 
 def is_enough(total: Total, order: float, epsilon: float, log_delta: float, n_nodes: int) -> bool:
-    """Whether `n_nodes` are enough for a line that is cut off, near (ε, δ)."""
+    """Return whether `n_nodes` are enough for a line that is cut off, near (ε, δ)."""
     probes = Probes(total, order)
     height = n_nodes * probes.best_step(order, epsilon, log_delta)
     return _excess(total, order, probes.log_moment - order * epsilon - log_delta, height) <= 0

@@ -137,7 +137,7 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
 
 
 def too_many(total: Total) -> bool:
-    """Whether there are too many kinds, or releases."""
+    """Return whether there are too many kinds, or releases."""
     times = [count for family in total.families for count in family.times]
     return len(times) > _KINDS or sum(times) > _RELEASES
 

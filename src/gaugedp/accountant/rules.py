@@ -57,7 +57,7 @@ def _answer(
 
 
 def _uncountable(guarantee: Part) -> bool:
-    """Whether there are more releases than floats can count: the plain sum is all there is."""
+    """Return whether there are more releases than floats can count: the plain sum is all there is."""
     return any(count > _MOST for _, count in guarantee.components())
 
 
@@ -97,12 +97,12 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
 
 
 def _is_certified(guarantee: Part) -> bool:
-    """Whether lower ends hold: not where the pair of a part is larger than its mechanism's own, see `Bound`."""
+    """Return whether lower ends hold: not where the pair of a part is larger than its mechanism's own, see `Bound`."""
     return all(part.pair_is_least for part, _ in guarantee.components())
 
 
 def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
-    """Whether `delta` is surely enough at `epsilon`, so that this direction needs no more."""
+    """Return whether `delta` is surely enough at `epsilon`, so that this direction needs no more."""
     if total.impossible == 0 and total.largest <= epsilon:
         return True
     spare = _left(total, delta)
@@ -195,7 +195,7 @@ def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
 
 
 def _is_lossless(total: Total, reverse: Total) -> bool:
-    """Whether the region of one event may be read: no loss is infinite, as finite losses alone are of no two laws.
+    """Return whether the region of one event may be read: no loss is infinite, as finite ones alone are of no pair.
 
     Not where a pair of laws is known for every part: "tight" then says more than any curve.
     """

@@ -48,7 +48,7 @@ class Total:
 
     @property
     def symmetric(self) -> bool:
-        """Whether both directions are the same."""
+        """Return whether both directions are the same."""
         return all(family.symmetric for family in self.families)
 
     @property
@@ -70,7 +70,7 @@ class Total:
 
     @property
     def has_first_order(self) -> bool:
-        """Whether some part is known at the order 1."""
+        """Return whether some part is known at the order 1."""
         return any(1 in part.knots() for part, _ in self.others)
 
     @property

@@ -114,7 +114,7 @@ def _needs_programs(body: Body) -> bool:
 
 
 def _is_fine(mechanism: NormNoise) -> bool:
-    """Whether rounding keeps draws in the span and moves their gauge by a hundredth of its deviation at most."""
+    """Return whether rounding keeps draws in the span and moves their gauge by a hundredth of its deviation at most."""
     body = mechanism.shape
     if body.rank < body.ambient_dim:
         return False
@@ -131,7 +131,7 @@ def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> floa
 
 
 def _covers(mechanism: NormNoise) -> bool:
-    """Whether generators of the body lie in scale_factor·shape, tried in some directions."""
+    """Return whether generators of the body lie in scale_factor·shape, tried in some directions."""
     body = mechanism.body
     axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
     inside = body.support(axes) <= mechanism.scale_factor * mechanism.shape.support(axes) * (1 + 1e-9)

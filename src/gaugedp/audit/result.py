@@ -129,7 +129,7 @@ class Audit:
 
     @property
     def _is_by_low_digits(self) -> bool:
-        """Whether low digits decided, or have as small a p-value, and say far more than all other scores do."""
+        """Return whether low digits decided, or have as small a p-value, and say far more than all other scores do."""
         decided = next(test for test in self.tests if self.method == f"{test.kind}: {test.name}")
         digits = [test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)]
         ordinary = [test for test in self.tests if test.kind == "black-box" and not test.name.startswith(LOW_DIGITS)]

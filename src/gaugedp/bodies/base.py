@@ -32,7 +32,7 @@ class Body(ABC):
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether gauge, volume, second moment and draws need no list of generators, though there may be one."""
+        """Return whether gauge, volume, second moment and draws need no list of generators, though there may be one."""
         return False
 
     @abstractmethod

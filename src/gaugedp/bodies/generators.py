@@ -54,11 +54,11 @@ class Generators(Protocol):
 
     @property
     def whole_numbers(self) -> bool:
-        """Whether the answers are integers."""
+        """Return whether the answers are integers."""
 
     @property
     def counting(self) -> bool:
-        """Whether neighbours differ by integer combinations of columns."""
+        """Return whether neighbours differ by integer combinations of columns."""
 
     @property
     def structure(self) -> Structure | None:

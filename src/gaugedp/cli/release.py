@@ -242,7 +242,7 @@ def _write(
 
 
 def is_crossed(term: Outline) -> bool:
-    """Whether a term has two or three attributes, and few cells of the last."""
+    """Return whether a term has two or three attributes, and few cells of the last."""
     few = 1 < len(term.axes) <= _MOST_ATTRIBUTES and len(term.axes[-1].texts) <= _MOST_COLUMNS
     return few and all(axis.form == CELLS for axis in term.axes)
 

@@ -54,12 +54,12 @@ class Stage:
 
     @property
     def was_stored(self) -> bool:
-        """Whether a release has ended without a look: its answer was in the ledger already."""
+        """Return whether a release has ended without a look: its answer was in the ledger already."""
         return self.name == "pay"
 
     @property
     def has_paid(self) -> bool:
-        """Whether the ledger was charged."""
+        """Return whether the ledger was charged."""
         return self.name in ("look", "store", "process", "write")
 
     @property

@@ -275,7 +275,7 @@ def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
 
 
 def _alike(piece: Piece, wanted: Piece) -> bool:
-    """Whether both hold a number for each cell of their attributes, and rows add the same to a cell."""
+    """Return whether both hold a number for each cell of their attributes, and rows add the same to a cell."""
     plain = all(each.cells == Identity(each.cells.n_cells) for each in (piece, wanted))
     return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
 

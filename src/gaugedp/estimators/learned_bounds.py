@@ -22,7 +22,7 @@ _SAID = {"asked", "neighbours", "research_seed", "missing_indicator"}  # facts o
 
 
 def learns_bounds(model: Any) -> bool:
-    """Whether a model asks for bounds that are learned."""
+    """Return whether a model asks for bounds that are learned."""
     return bool(_wanted(model))
 
 

@@ -128,7 +128,7 @@ class Mean(PrivateEstimator):
 
     @property
     def _is_bent(self) -> bool:
-        """Whether norms take powers, whose last bit no standard fixes: rows may then be rounded differently."""
+        """Return whether norms take powers, whose last bit no standard fixes: rows may then be rounded differently."""
         return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
     def _geometry(self, n_columns: int, names: np.ndarray | None) -> Reading:

@@ -39,7 +39,7 @@ class RandomStopping:
         return PureDP(part(total.epsilon_value, Fraction(share)))
 
     def allows(self, run: Guarantee, asked: ApproxDP | PureDP, total: ApproxDP | PureDP) -> bool:
-        """Whether the best of runs that keep `run`, which implies `asked`, a `part` of `total`, keeps `total`."""
+        """Return whether the best of runs that keep `run` keeps `total`: `run` implies `asked`, a `part` of `total`."""
         if self.draws == 1:
             return True
         c = math.nextafter(float((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2), 0.0)

@@ -172,7 +172,7 @@ class Centre:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the mean of all columns is released."""
+        """Return whether the mean of all columns is released."""
         return self.noise is not None and self.groups is None
 
     @classmethod

@@ -43,7 +43,7 @@ class Outlook:
 
     @property
     def is_enough(self) -> bool:
-        """Whether any mean within the bounds can be told from zero."""
+        """Return whether any mean within the bounds can be told from zero."""
         return self.detectable < self.largest
 
     def rows_needed(self, size: float) -> int:

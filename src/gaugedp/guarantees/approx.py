@@ -53,7 +53,7 @@ class ApproxDP(Guarantee):
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Whether the profile of `premise` goes through this point or below it."""
+        """Return whether the profile of `premise` goes through this point or below it."""
         epsilon, delta = self.epsilon_value, self.delta_value
         return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 

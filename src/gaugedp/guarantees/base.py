@@ -56,7 +56,7 @@ class Guarantee(Part):
         return cls(*(numbers[field.name.removesuffix("_value")] for field in fields(cls)))  # type: ignore[arg-type]
 
     def follows_from(self, premise: "Guarantee") -> bool:
-        """Whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.
+        """Return whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.
 
         A cost is itself a guarantee in its accounting, so the costs of both are compared.
         """

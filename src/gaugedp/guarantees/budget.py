@@ -80,7 +80,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
         return ApproxDP(self.epsilon_value, self.delta_value)
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Whether (ε, δ) follows."""
+        """Return whether (ε, δ) follows."""
         return self.equivalent.follows_from(premise)
 
     def __repr__(self) -> str:
@@ -146,7 +146,7 @@ class Budget:
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
-        """Whether `charge` still fits after `spent`: in every number, or in one where the best order counts."""
+        """Return whether `charge` still fits after `spent`: in every number, or in one where the best order counts."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 
@@ -253,7 +253,7 @@ class Filter:
         return compose((guarantee, 1) for guarantee in self._guarantees)
 
     def admits(self, guarantee: Guarantee) -> bool:
-        """Whether `guarantee` can be charged and still fits. Nothing is spent."""
+        """Return whether `guarantee` can be charged and still fits. Nothing is spent."""
         try:
             charge = self._budget.charge(guarantee)
         except LedgerRefused:

@@ -118,7 +118,7 @@ def _response(event: Any) -> Guarantee:
 
 
 def _is_replaced(event: Any) -> bool:
-    """Whether a part of the event is a sample without replacement, for neighbours with a record replaced."""
+    """Return whether a part of the event is a sample without replacement, for neighbours with a record replaced."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", ())
     return type(event).__name__ == "SampledWithoutReplacementDpEvent" or any(map(_is_replaced, inner))
 

@@ -132,7 +132,7 @@ def _root_up(square: Fraction) -> float:
 
 
 def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
-    """Whether lines between the points (e^ε, δ) are nowhere above the tangents of the profile of μ there."""
+    """Return whether lines between the points (e^ε, δ) are nowhere above the tangents of the profile of μ there."""
     if mu == 0:
         return not deltas.any()
     values = np.array([gaussian_delta(mu, float(place)) for place in places]) * (1 - 1e-9)

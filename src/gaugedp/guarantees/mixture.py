@@ -49,12 +49,12 @@ class Mixture(Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:  # type: ignore[override]
-        """Whether each part's pair has its Rényi curve."""
+        """Return whether each part's pair has its Rényi curve."""
         return all(part.pair_has_curve for part in self.guarantees)
 
     @property
     def pair_is_least(self) -> bool:  # type: ignore[override]
-        """Whether each part's pair is its own."""
+        """Return whether each part's pair is its own."""
         return all(part.pair_is_least for part in self.guarantees)
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:

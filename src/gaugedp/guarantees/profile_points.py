@@ -128,7 +128,7 @@ def _lower_hull(points: Points) -> Points:
 def _is_above(
     point: tuple[Fraction, Fraction], before: tuple[Fraction, Fraction], after: tuple[Fraction, Fraction]
 ) -> bool:
-    """Whether the point is on the line from `before` to `after`, or above it."""
+    """Return whether the point is on the line from `before` to `after`, or above it."""
     rise, run = after[1] - before[1], after[0] - before[0]
     return (point[1] - before[1]) * run >= rise * (point[0] - before[0])
 

@@ -64,7 +64,7 @@ class RenyiDP(Guarantee):
         return self.orders
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Whether the curve of `premise` is nowhere above this one, at the orders known."""
+        """Return whether the curve of `premise` is nowhere above this one, at the orders known."""
         return all(premise.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
 
     def cost(self, accounting: Accounting) -> Cost | None:

@@ -36,7 +36,7 @@ class Integral(NamedTuple):
 
 
 def is_known(shift: float, dimension: int) -> bool:
-    """Whether the quadrature knows noise moved by `shift`."""
+    """Return whether the quadrature knows noise moved by `shift`."""
     return LEAST_SHIFT <= shift <= MOST_SHIFT and dimension <= MOST_DIMENSIONS
 
 

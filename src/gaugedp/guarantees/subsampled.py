@@ -79,7 +79,7 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:  # type: ignore[override]
-        """Whether the pair is the mechanism's own; that of faint noise has an infinite loss."""
+        """Return whether the pair is the mechanism's own; that of faint noise has an infinite loss."""
         return not self._is_faint
 
     @property

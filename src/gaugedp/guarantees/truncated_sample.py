@@ -70,7 +70,7 @@ class TruncatedPoisson(SameAs, Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:  # type: ignore[override]
-        """Whether that of `equivalent` has."""
+        """Return whether that of `equivalent` has."""
         return self.equivalent.pair_has_curve
 
     def group(self, size: int) -> Guarantee:

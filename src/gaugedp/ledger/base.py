@@ -95,12 +95,12 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """Whether entries outlive the process and, as far as the store can tell, a power cut."""
+        """Return whether entries outlive the process and, as far as the store can tell, a power cut."""
         return self._store.durable
 
     @property
     def shared(self) -> bool:
-        """Whether other processes can open it; one in memory belongs to its process alone."""
+        """Return whether other processes can open it; one in memory belongs to its process alone."""
         return self._store.shared
 
     @property
@@ -149,7 +149,7 @@ class Ledger:
         return self._read(lambda ledger: ledger.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
-        """Whether a reservation of the first of `guarantees` that has a cost here would fit now."""
+        """Return whether a reservation of the first of `guarantees` that has a cost here would fit now."""
         _check_guarantees(guarantees)
         if self._total.first_chargeable(guarantees) is None:
             return False
@@ -249,7 +249,7 @@ class Ledger:
             self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
     def _begins_with(self, opening: LedgerEvent) -> bool:
-        """Whether the first entry is `opening`: no two ledgers begin alike."""
+        """Return whether the first entry is `opening`: no two ledgers begin alike."""
         first = self._read(lambda ledger: ledger.transaction.row(1))
         return first is not None and first.event.request == opening.request
 

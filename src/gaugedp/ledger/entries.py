@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether the noise was drawn with a research seed, and so protects nobody."""
+        """Return whether the noise was drawn with a research seed, and so protects nobody."""
         return (self.request or {}).get("research_seed") is not None
 
 

@@ -52,7 +52,7 @@ def check_place(path: Path, name: str) -> bool:
 
 
 def is_gone(path: Path) -> bool:
-    """Whether there is no file any more; False where this cannot be known."""
+    """Return whether there is no file any more; False where this cannot be known."""
     try:
         return _kind(path) is None
     except OSError:
@@ -67,7 +67,7 @@ def network_kind(path: Path, mounts: str) -> str | None:
 
 
 def is_in_memory(path: Path) -> bool:
-    """Whether a restart may lose what is written at `path`, by /proc/mounts; False where that is not known.
+    """Return whether a restart may lose what is written at `path`, by /proc/mounts; False where that is not known.
 
     An overlay is where its upper folder is; a volatile one never waits for the disk. A container does not see the upper
     folder of its own root.

@@ -68,7 +68,7 @@ def _line(name: str, text: object) -> str | None:
 
 
 def _is_line(text: str) -> bool:
-    """Whether all letters can be shown in one line, in the order in which they are written."""
+    """Return whether all letters can be shown in one line, in the order in which they are written."""
     hidden = [letter for letter in text if unicodedata.category(letter)[0] == "C" or letter in _BREAKS]
     length = len(unicodedata.normalize("NFC", text.strip()))
     return 1 <= length <= MOST_LETTERS and set(hidden) <= set(_JOINERS)

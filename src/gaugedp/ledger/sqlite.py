@@ -39,7 +39,7 @@ class SqliteStore:
 
     @property
     def durable(self) -> bool:
-        """Whether a restart leaves the file, by the kind of its file system."""
+        """Return whether a restart leaves the file, by the kind of its file system."""
         return not is_in_memory(self._path)
 
     @classmethod

@@ -25,11 +25,11 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Whether entries outlive the process and, as far as the store can tell, a power cut."""
+        """Return whether entries outlive the process and, as far as the store can tell, a power cut."""
 
     @property
     def shared(self) -> bool:
-        """Whether other processes can open it."""
+        """Return whether other processes can open it."""
 
     def run(self, act: Callable[["Transaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)`, committed before this returns; nothing is kept where `act` raises.

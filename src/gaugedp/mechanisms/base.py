@@ -116,7 +116,7 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the guarantee holds for a question with this sensitivity body."""
+        """Return whether the guarantee holds for a question with this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
         """Return randomness drawn now, for one answer later, once; `progress` is told the share that is done."""
@@ -238,7 +238,7 @@ class Prepared:
 
     @property
     def is_used(self) -> bool:
-        """Whether the noise went into an answer, or may do so in the process that this one was forked from."""
+        """Return whether the noise went into an answer, or may do so in the process that this one was forked from."""
         return not self._apply_noise or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
@@ -269,7 +269,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
 
 
 def is_integer(body: Body) -> bool:
-    """Whether the body belongs to integer answers."""
+    """Return whether the body belongs to integer answers."""
     return isinstance(body, Polytope) and body.generators.whole_numbers and float(body.factor).is_integer()
 
 

@@ -47,7 +47,7 @@ def body_noise(
 
 
 def uses_delta(body: Body, guarantee: Guarantee) -> bool:
-    """Whether there is a δ, and the body is an ellipsoid of few answers, whose noise a δ makes smaller."""
+    """Return whether there is a δ, and the body is an ellipsoid of few answers, whose noise a δ makes smaller."""
     return has_delta(guarantee) and is_ellipsoid(body) and body.rank > 1 and body.ambient_dim <= MOST_ANSWERS
 
 
@@ -76,7 +76,7 @@ def why_no_direct_noise(body: Body) -> str:
 
 @remembered
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
-    """Whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
+    """Return whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
     rank, _ = size(body)
     if rank < 2 or not isinstance(body, Polytope):
         return False
@@ -86,7 +86,7 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
 
 
 def has_delta(guarantee: Guarantee) -> bool:
-    """Whether some δ > 0 is allowed."""
+    """Return whether some δ > 0 is allowed."""
     return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0
 
 

@@ -95,7 +95,7 @@ class Cube(NormNoise):
         return self._scale * sides
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body has the same dimension and lattice step, and no larger a radius."""
+        """Return whether the body has the same dimension and lattice step, and no larger a radius."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None
@@ -112,7 +112,7 @@ class Cube(NormNoise):
 
 
 def _is_radius_proved(body: Body) -> bool:
-    """Whether nothing cancels in the ℓ_∞ radius: it is off by a few roundings, which `lattice_radius` covers."""
+    """Return whether nothing cancels in the ℓ_∞ radius: it is off by a few roundings, which `lattice_radius` covers."""
     if isinstance(body, Product):
         return all(map(_is_radius_proved, body.parts))
     return isinstance(body, Polytope | LpBall | Ellipsoid | SchattenBall)

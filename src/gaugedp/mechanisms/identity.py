@@ -163,7 +163,7 @@ class Identity(AdditiveNoise):
         return np.ceil(np.sqrt(self.variances) * ratios[rank])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body belongs to the same columns and is no larger."""
+        """Return whether the body belongs to the same columns and is no larger."""
         return (
             isinstance(body, Polytope)
             and body.generators == self.body.generators

@@ -82,7 +82,7 @@ class IndependentNoise(AdditiveNoise, ABC):
         return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body has the same dimension and lattice step, and no larger a radius."""
+        """Return whether the body has the same dimension and lattice step, and no larger a radius."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         step, radius = lattice_radius(body, self.p, self.weights)

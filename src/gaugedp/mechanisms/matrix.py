@@ -185,7 +185,7 @@ class Matrix(AdditiveNoise):
         return self._in_units(min(bound, together, key=np.sum))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body has the same generators, no larger factor, and no differences that were not paid for."""
+        """Return whether the body has the same generators, no larger factor and no differences beyond those charged."""
         if not isinstance(body, Polytope) or body.factor > self.body.factor:
             return False
         if not _equal(body.generators, self.body.generators):
@@ -281,7 +281,7 @@ class Matrix(AdditiveNoise):
 
 
 def _agree(norms: list[np.ndarray]) -> bool:
-    """Whether trials so long that each is drawn alone are enough: three or more, within 0.3 % of their mean."""
+    """Return whether trials so long that each is drawn alone are enough: three or more, within 0.3 % of their mean."""
     lengths = np.concatenate(norms)
     return len(lengths) >= _FEW and bool((np.abs(lengths - lengths.mean()) <= _ALIKE * lengths.mean()).all())
 

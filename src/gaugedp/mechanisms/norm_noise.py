@@ -142,7 +142,7 @@ class NormNoise(AdditiveNoise, ABC):
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether it is the body that the noise was made for, or a multiple of it that is no larger."""
+        """Return whether it is the body that the noise was made for, or a multiple of it that is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding to be paid for
@@ -152,7 +152,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """Whether body ⊆ Δ·shape is proved for the floats that state them, at the least."""
+        """Return whether body ⊆ Δ·shape is proved for the floats that state them, at the least."""
         return False
 
     @cached_property
@@ -254,7 +254,7 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
 
 
 def is_own_scale_proved(body: Body, noise: GaugeNoise) -> bool:
-    """Whether answers of neighbours are proved to differ by a point of Δ times the body, whose own noise it is.
+    """Return whether answers of neighbours are proved to differ by a point of Δ times the body, whose own noise it is.
 
     A body lies in itself; rounding of real answers adds a cube, where its gauge is proved. Answers in a flat body are
     on the lattice, as its generators are, and are not rounded.
@@ -294,7 +294,7 @@ def _slip(body: Body) -> Fraction:
 
 
 def _on_lattice(body: Body, step: Fraction) -> bool:
-    """Whether all generators, and factor times these, lie on the lattice: then answers do, and none is rounded.
+    """Return whether all generators, and factor times these, lie on the lattice: then answers do, and none is rounded.
 
     factor = a/b in lowest terms, b a power of two: so the generators are multiples of b steps. Floats tell it exactly.
     """

@@ -164,7 +164,7 @@ class RankExponential(Mechanism):
         return np.full(self.n_answers, max(reach))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body belongs to a histogram of the same form whose ranks move no further."""
+        """Return whether the body belongs to a histogram of the same form whose ranks move no further."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
         return all(

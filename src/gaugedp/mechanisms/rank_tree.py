@@ -107,7 +107,7 @@ class RankTree(Mechanism):
         return np.tile(reach, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body belongs to a histogram of the same form whose ranks and counts move no further."""
+        """Return whether the body belongs to a histogram of the same form whose ranks and counts move no further."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius

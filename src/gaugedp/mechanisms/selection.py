@@ -114,7 +114,7 @@ class PreparedChoice:
 
     @property
     def is_used(self) -> bool:
-        """Whether the choice was made, or may be made in the process that this one was forked from."""
+        """Return whether the choice was made, or may be made in the process that this one was forked from."""
         return not self._streams or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
@@ -130,7 +130,7 @@ def as_floats(numbers: np.ndarray) -> np.ndarray:
 
 
 def is_monotone(body: Body) -> bool:
-    """Whether the body belongs to counts of cells, prefixes or ranges under add_remove: they all move one way."""
+    """Return whether the body belongs to counts of cells, prefixes or ranges under add_remove: all move one way."""
     return isinstance(body, Polytope) and body.generators.structure is not None and not body.differences
 
 

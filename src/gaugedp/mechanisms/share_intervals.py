@@ -113,7 +113,7 @@ def comparison_widths(noise: AdditiveNoise, terms: Sequence[tuple[np.ndarray, np
 
 
 def _are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
-    """Whether the noise of each term's answers is independent, with one law."""
+    """Return whether the noise of each term's answers is independent, with one law."""
     return noise.form == "independent" and all(np.ptp(noise.variances[place]) == 0 for place in places)
 
 

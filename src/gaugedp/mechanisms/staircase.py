@@ -164,7 +164,7 @@ class Staircase(AdditiveNoise):
         return np.array([self.law.half_width(level) * float(self.step)])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body has one coordinate, the same lattice and no larger Δ."""
+        """Return whether the body has one coordinate, the same lattice and no larger Δ."""
         if body.ambient_dim != 1:
             return False
         step, period = _lattice(body)

@@ -97,7 +97,7 @@ class Together(Mechanism):
         return np.concatenate([part.half_widths(each, simultaneous) for part in self.parts])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body is a product, and each part is valid for its part."""
+        """Return whether the body is a product, and each part is valid for its part."""
         if not isinstance(body, Product) or len(body.parts) != len(self.parts):
             return False
         return all(part.is_valid_for(inner) for part, inner in zip(self.parts, body.parts, strict=True))

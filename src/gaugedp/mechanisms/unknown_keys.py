@@ -118,7 +118,7 @@ def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
-    """Whether the table of chances at an equal share for each changed key is too long, or a share is no float."""
+    """Return whether the table of chances at equal shares for all changed keys is too long, or a share no float."""
     share = delta / n_changed
     return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
 

@@ -33,7 +33,7 @@ class LpWalk:
 
     @property
     def has_corners(self) -> bool:
-        """Whether 𝒳 is another set than the least Euclidean ball around it."""
+        """Return whether 𝒳 is another set than the least Euclidean ball around it."""
         return self.in_ball and self.geometry.p != 2
 
     @property
@@ -43,7 +43,7 @@ class LpWalk:
 
     @property
     def _is_euclidean(self) -> bool:
-        """Whether regulariser and set are those of ‖·‖₂."""
+        """Return whether regulariser and set are those of ‖·‖₂."""
         return self.geometry.exponent == self.ball.p == 2
 
     def step(self, losses: float, strength: float) -> float:

@@ -203,7 +203,7 @@ class Secants:
 
     @property
     def is_new(self) -> bool:
-        """Whether at most one step was taken since it was made."""
+        """Return whether at most one step was taken since it was made."""
         return len(self._pairs) <= 1
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:

@@ -80,14 +80,14 @@ def above_zero(deviations: np.ndarray) -> np.ndarray:
 
 
 def _marginals_only(query: Workload) -> bool:
-    """Whether there are marginals alone, and no attribute tells another."""
+    """Return whether there are marginals alone, and no attribute tells another."""
     return query.operator.attributes == query.attributes and all(
         isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces
     )
 
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:
-    """Whether every vector of answers is consistent, such as those of prefix sums alone; told without arithmetic."""
+    """Return whether every vector of answers is consistent, such as those of prefix sums alone, without arithmetic."""
     is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
     return is_injective and columns.rank == columns.ambient_dim
 

@@ -178,7 +178,7 @@ class Query(ABC):
 
     @property
     def has_one_unit(self) -> bool:
-        """Whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
+        """Return whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
         return True
 
     @property
@@ -208,7 +208,7 @@ class Query(ABC):
 
     @abstractmethod
     def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Whether the mechanism makes the integers that this question releases, for some unit."""
+        """Return whether the mechanism makes the integers that this question releases, for some unit."""
 
     def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
         """Return what must be known to read the intervals of a plan with this mechanism, in sentences."""

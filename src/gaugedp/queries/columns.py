@@ -70,7 +70,7 @@ class WorkloadColumns:
 
     @property
     def counting(self) -> bool:
-        """Whether only rows are counted: then neighbours differ by whole columns."""
+        """Return whether only rows are counted: then neighbours differ by whole columns."""
         return not self.columns
 
     @property

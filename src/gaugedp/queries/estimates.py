@@ -79,7 +79,7 @@ class Estimate:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each released value is an answer, and its interval as wide to both sides."""
+        """Return whether each released value is an answer, and its interval as wide to both sides."""
         return self.n_released == self.n_answers and not self.kind
 
     @property

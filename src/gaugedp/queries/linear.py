@@ -176,7 +176,7 @@ class Workload(Query):
 
     @property
     def has_one_unit(self) -> bool:
-        """Whether there are counts alone, or sums of one reach alone."""
+        """Return whether there are counts alone, or sums of one reach alone."""
         return not self.columns or (self.error_weights is None and not any(piece.counts for piece in self.pieces))
 
     @property
@@ -201,7 +201,7 @@ class Workload(Query):
         return left_out(self.sensitivity(unit), guarantee, self.error_weights, offered)
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Whether the mechanism adds whole numbers of steps."""
+        """Return whether the mechanism adds whole numbers of steps."""
         return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:

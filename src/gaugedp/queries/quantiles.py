@@ -82,7 +82,7 @@ class Quantiles(Query):
 
     @property
     def is_median(self) -> bool:
-        """Whether the median is the only quantile."""
+        """Return whether the median is the only quantile."""
         return self.quantiles == (MEDIAN,)
 
     @property
@@ -160,7 +160,7 @@ class Quantiles(Query):
         yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Whether the mechanism is for these quantiles, at this level, of values from this one on."""
+        """Return whether the mechanism is for these quantiles, at this level, of values from this one on."""
         settings = (self.quantiles, self.confidence, self.first)
         match mechanism:
             case RankExponential(quantiles=quantiles, level=level, first=first):

@@ -163,7 +163,7 @@ class Stacked(Query):
         return [(part, share_of(guarantee, share)) for part, share in zip(self.parts, shares, strict=True)]
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Whether each part is answered by its own mechanism."""
+        """Return whether each part is answered by its own mechanism."""
         if len(mechanism.parts) != len(self.parts):
             return False
         return all(part.is_answered_by(inner) for part, inner in zip(self.parts, mechanism.parts, strict=True))

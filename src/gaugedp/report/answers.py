@@ -95,7 +95,7 @@ def _medians(term: Term, texts: list[Numbers]) -> str:
 
 
 def is_wide(term: Term) -> bool:
-    """Whether the term is of several attributes, and few cells of the last."""
+    """Return whether the term is of several attributes, and few cells of the last."""
     is_of_cells = len(term.axes) > 1 and all(axis.form == CELLS for axis in term.axes)
     few = len(term.cells) <= _MOST_LINES * len(term.levels[-1]) if term.levels else False
     return is_of_cells and few and 1 < len(term.levels[-1]) <= _MOST_COLUMNS

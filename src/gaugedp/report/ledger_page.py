@@ -61,7 +61,7 @@ class _Year:
 
     @property
     def in_order(self) -> str:
-        """Whether the ledger is as it was written, in a sentence."""
+        """Return whether the ledger is as it was written, in a sentence."""
         report = self.report
         if not report.ok:
             return "The ledger was altered by other hands."

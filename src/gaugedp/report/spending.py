@@ -30,7 +30,7 @@ class Payment:
 
     @property
     def is_paid(self) -> bool:
-        """Whether it cost anything: the periods of a stream, which was paid as a whole, are free."""
+        """Return whether it cost anything: the periods of a stream, which was paid as a whole, are free."""
         return any(self.entry.charge)
 
 

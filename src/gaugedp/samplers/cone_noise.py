@@ -92,7 +92,7 @@ def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_even(ends: np.ndarray, determinants: np.ndarray) -> bool:
-    """Whether on each ridge as many cones end from the one side as from the other: det(ridge, end) has both signs."""
+    """Return whether as many cones end on each side of each ridge: det(ridge, end) has both signs."""
     orientation = np.where(determinants > 0, 1, -1)
     rank = ends.shape[1]
     ridges = np.concatenate([np.delete(ends, place, axis=1) for place in range(rank)])

@@ -338,7 +338,7 @@ class ByWalk(GaugeNoise):
 
 
 def is_ellipsoid(body: Body) -> bool:
-    """Whether the body is known to be a linear image of the Euclidean ball."""
+    """Return whether the body is known to be a linear image of the Euclidean ball."""
     return isinstance(body, Ellipsoid) or (isinstance(body, LpBall | SchattenBall) and body.p == 2)
 
 

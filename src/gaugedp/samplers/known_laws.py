@@ -293,5 +293,5 @@ def _of_image(ball: LpBall, matrix: np.ndarray) -> Known:
 
 
 def is_upright(matrix: np.ndarray) -> bool:
-    """Whether it is a diagonal matrix with positive entries."""
+    """Return whether it is a diagonal matrix with positive entries."""
     return bool((np.diag(matrix) > 0).all() and np.array_equal(matrix, np.diag(np.diag(matrix))))

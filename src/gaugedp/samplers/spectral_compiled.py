@@ -105,7 +105,7 @@ def _propose(words, rows, draws, laws, numbers, is_alone):
 
 @_compiled
 def _kept(matrix, values, most, numbers):
-    """Whether the matrix may be, and must be, in the ball with an exponent of at most `most`, by its Gram matrix."""
+    """Return whether the matrix may be, and must be, in the ball for an exponent up to `most`, by its Gram matrix."""
     gram, far, weight = matrix @ matrix.T, 0.0, numbers[2]
     square, n = np.trace(gram), len(values)
     for i in range(n):

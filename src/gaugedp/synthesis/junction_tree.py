@@ -78,7 +78,7 @@ class JunctionTree:
 
     @cached_property
     def has_rows(self) -> bool:
-        """Whether any row is possible."""
+        """Return whether any row is possible."""
         _, log_sum = self.tables([np.zeros([self.sizes[name] for name in clique]) for clique in self.cliques])
         return log_sum > _NEVER / 2
 

@@ -187,7 +187,7 @@ def count_terms(release: Release) -> Iterator[tuple[Outline, slice]]:
 
 
 def counts_cells(term: Outline) -> bool:
-    """Whether the answers of a term are the numbers of rows in cells."""
+    """Return whether the answers of a term are the numbers of rows in cells."""
     return term.measure == COUNT and term.column is None and all(axis.form == CELLS for axis in term.axes)
 
 

@@ -225,7 +225,7 @@ class Rounds:
 
     @staticmethod
     def _is_little(table: Measured, before: Model, after: Model) -> bool:
-        """Whether a table moved the model by no more than its noise is expected to."""
+        """Return whether a table moved the model by no more than its noise is expected to."""
         names = table.candidate.names
         noise = float(np.sqrt(table.mechanism.variances * 2 / math.pi).sum())
         return bool(np.abs(after.counts(names) - before.counts(names)).sum() <= noise)

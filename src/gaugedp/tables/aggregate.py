@@ -71,7 +71,7 @@ class Rows(ABC):
 
     @property
     def can_resume(self) -> bool:
-        """Whether a look that was killed may be finished, because sums over finished parts are kept."""
+        """Return whether a look that was killed may be finished, because sums over finished parts are kept."""
         return False
 
     @abstractmethod
@@ -117,7 +117,7 @@ def added_up(total: Aggregate, cells: np.ndarray, finer: Aggregate, domain: Doma
 
 
 def _tells(finer: Aggregate, total: Aggregate, domain: Domain) -> bool:
-    """Whether the cells of one total are sums of cells of the other, in the same order of attributes."""
+    """Return whether the cells of one total are sums of cells of the other, in the same order of attributes."""
     if replace(finer, attributes=()) != replace(total, attributes=()) or len(finer.attributes) != len(total.attributes):
         return False
     pairs = zip(total.attributes, finer.attributes, strict=True)

@@ -255,7 +255,7 @@ def _is_whole(attribute: Bins) -> bool:
 
 
 def _is_exact(attribute: Bins) -> bool:
-    """Whether the edges are quotients of whole numbers that floats hold, so that one division rounds them right."""
+    """Return whether the edges are quotients of whole floats, so that one division rounds them correctly."""
     scale, first, stride = _whole_edges(attribute)
     is_fine = _is_whole(attribute) or _shift(attribute) < Fraction(1, 4)
     return is_fine and max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
@@ -324,7 +324,7 @@ def number_of(column: Column) -> Sql:
 
 
 def _is_text(column: Column) -> bool:
-    """Whether numbers are read from text."""
+    """Return whether numbers are read from text."""
     return column.kind in {Kind.TEXT, Kind.SHORT_REAL}
 
 

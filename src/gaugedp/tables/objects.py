@@ -130,7 +130,7 @@ def _pandas_text(value: object) -> str | None:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether the text can be written in UTF-8 (a lone surrogate cannot)."""
+    """Return whether the text can be written in UTF-8 (a lone surrogate cannot)."""
     try:
         text.encode()
     except UnicodeEncodeError:

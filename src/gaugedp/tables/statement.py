@@ -111,7 +111,7 @@ class Aggregation:
 
     @property
     def _drops_late(self) -> bool:
-        """Whether rows whose text has no cell may be grouped, in a cell of their own that no total has."""
+        """Return whether rows whose text has no cell may be grouped, in a cell of their own that no total has."""
         return self.person is None and (len(self.groupings) == 1 or self._is_joint)
 
     @property
@@ -159,7 +159,7 @@ class Aggregation:
         return self.domain.attribute(name).n_cells if other is None else other
 
     def _is_marked(self, reading: ColumnExpression) -> bool:
-        """Whether NULL becomes a cell after grouping: once for a group, not for every row."""
+        """Return whether NULL becomes a cell after grouping: once for a group, not for every row."""
         return self._drops_late and len(self.groupings) == 1 and reading.is_null_outside
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
@@ -313,7 +313,7 @@ class Tallies:
 
     @property
     def _is_narrow(self) -> bool:
-        """Whether one product of matrices takes less time than counting each table of two attributes."""
+        """Return whether one product of matrices takes less time than counting each table of two attributes."""
         return sum(self.sizes) ** 2 <= PRODUCT_CELLS * sum(len(table) == 2 for table in self.tables)
 
     def _crossed(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -212,7 +212,7 @@ class Table(Rows):
 
     @property
     def can_resume(self) -> bool:
-        """Whether there is a folder for the sums of an unfinished look."""
+        """Return whether there is a folder for the sums of an unfinished look."""
         return self._buckets.folder is not None
 
     def reporting(self, on_progress: Progress) -> "Table":

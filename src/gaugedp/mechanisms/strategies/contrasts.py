@@ -15,7 +15,7 @@ _MOST_KINDS = 64
 
 
 def is_small(interactions: Interactions, n_noise: int) -> bool:
-    """Whether the noise is written out."""
+    """Return whether the noise is written out."""
     n_cells = sum(map(interactions.cells, interactions.sets))
     d = sum(map(interactions.cells, interactions.blocks))
     return max(n_cells, d, n_noise) <= _MOST_CELLS and max(d, n_noise) * n_cells <= _ENTRIES

@@ -45,7 +45,7 @@ class Terms:
 
     @property
     def is_pure(self) -> bool:
-        """Whether δ = 0."""
+        """Return whether δ = 0."""
         return isinstance(self.requested, PureDP)
 
     @property

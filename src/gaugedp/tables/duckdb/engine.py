@@ -259,7 +259,7 @@ def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -
 
 
 def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
-    """Whether a macro has the name of one of DuckDB's own functions or operators: it would be called in their place."""
+    """Return whether a macro has the name of a function or operator of DuckDB, in whose place it would be called."""
     listed: Any = relation.query(SOURCE, "SELECT function_name, internal FROM system.main.duckdb_functions()")
     names = listed.fetchall()
     builtin, macros = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))

@@ -53,7 +53,7 @@ def _floor(node: Sql) -> Sql:
 
 
 def _is_small(value: Sql) -> Sql:
-    """Whether a float fits 64 bits."""
+    """Return whether a float fits 64 bits."""
     return exp.and_(value.copy() >= exp.Neg(this=LIMIT.copy()), value.copy() < LIMIT.copy())
 
 
