@@ -1,4 +1,4 @@
-"""How objects show themselves in a notebook: what draws them is imported when a notebook asks."""
+"""Notebook displays of objects; the drawing code is imported when a notebook asks for it."""
 
 import importlib
 from collections.abc import Callable

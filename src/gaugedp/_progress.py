@@ -1,4 +1,4 @@
-"""How long work tells how far it is: a function of the share that is done."""
+"""Progress reports of long work: a function of the share that is done."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What may be published: a release, what is computed from it, and its JSON."""
+"""Releases, the statistics computed from them, and their JSON."""
 
 import json
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ _EXACT = 2**53  # floats are exact up to here
 
 @dataclass(frozen=True, eq=False)
 class Release(Tabular):
-    """What may be published: noisy integers on a lattice that was fixed before the data was seen, and public facts.
+    """A published release: noisy integers on a lattice that was fixed before the data was read, and public facts.
 
     `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the guarantee, the
     mechanism, the candidates it was chosen from, the account at the time of the release and, where there was any, the
@@ -139,14 +139,14 @@ class Release(Tabular):
 
     @cached_property
     def terms(self) -> tuple[Outline, ...]:
-        """What the answers of each term are, and along which axes they stand; one axis, "cell", in an old release."""
+        """Return the kind of answers of each term, and their axes; one axis, "cell", in an old release."""
         if "terms" in self.facts:
             return tuple(map(Outline.of, self.facts["terms"]))
         return tuple(Outline.unknown(text, cells) for text, cells in self.labels.terms)
 
     @cached_property
     def captions(self) -> Captions:
-        """What people read in place of names and codes."""
+        """Return the captions shown in place of names and codes."""
         return Captions.of(self.facts.get("captions", {}))
 
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a column may hold: cells to count in, bounds to sum within. Public knowledge, never read off the data."""
+"""Descriptions of columns: cells to count in, bounds to sum within. Public knowledge, never read off the data."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What people read in place of names and codes: titles, labels, units. They change no question and no answer."""
+"""Captions in place of names and codes: titles, labels, units. They change no query and no answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ OWN = ("label", "labels", "unit", "geography")  # of an attribute or a column
 
 @dataclass(frozen=True)
 class Caption:
-    """What people read in place of a column's name and of its cells' texts, the unit of its numbers, and its map.
+    """The caption of a column: its title, the labels of its cells, the unit of its numbers, and its map.
 
     `areas` are the outlines of cells, as `geography.read_areas` returns them.
     """

@@ -1,4 +1,4 @@
-"""What each mechanism would err at several guarantees, side by side; no data is touched."""
+"""Expected errors of all mechanisms at several guarantees, side by side; no data is read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

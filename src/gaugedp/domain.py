@@ -58,7 +58,7 @@ class PrivacyUnit:
 
     @property
     def most_changes(self) -> int:
-        """How many rows are added or removed, at most, between neighbouring tables."""
+        """Return the largest number of rows added or removed between neighbouring tables."""
         return self.max_rows * (2 if self.neighbours == "replace" else 1)
 
     @classmethod
@@ -75,7 +75,7 @@ class PrivacyUnit:
 
     @property
     def rules(self) -> list[str]:
-        """What happens to the rows of a unit that has many, and to rows of nobody, in sentences."""
+        """Return the rules for units with many rows, and for rows of nobody, in sentences."""
         if self.column is None:
             return []
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"

@@ -1,4 +1,4 @@
-"""What a table of persons says of each: one value, made of all the rows of the person."""
+"""Aggregation per person: one value, made of all the rows of the person."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

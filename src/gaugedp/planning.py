@@ -1,4 +1,4 @@
-"""What an answer would cost and how wrong it would be: every candidate, before any row is read."""
+"""Plans: the cost and the expected error of every candidate mechanism, before any row is read."""
 
 import math
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ def bonferroni_level(level: float) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a question would be answered for a unit and a guarantee. Made of public facts alone."""
+    """A plan to answer a query for a unit and a guarantee. Made of public facts alone."""
 
     query: Query
     unit: PrivacyUnit
@@ -105,7 +105,7 @@ class Plan:
 
     @property
     def unit_of_error(self) -> str:
-        """What `error` is counted in, in words."""
+        """Return the unit of `error`, in words."""
         return self.query.unit_of_error
 
     def _bound(self, whole: bool) -> float:

@@ -144,12 +144,12 @@ class PrivacyLoss(ABC):
 
     @property
     def work(self) -> int:
-        """How many numbers a point of a line needs."""
+        """Return the number of evaluations per node of a line."""
         return len(self.rows)
 
     @property
     def period_work(self) -> int:
-        """How many it needs where the line is one period of a lattice."""
+        """Return the number of evaluations per node of one lattice period."""
         return self.work
 
 

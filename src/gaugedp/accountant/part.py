@@ -1,4 +1,4 @@
-"""What the accountant asks of a guarantee."""
+"""The protocol between the accountant and a guarantee."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What Rényi bounds say of one event: all pairs (P(E), Q(E)) that they allow, and the least ε and δ for these.
+"""Privacy regions of Rényi bounds: all pairs (P(E), Q(E)) that they allow, and the least ε and δ for these.
 
 A pair (p, q) can occur exactly where two coins with these chances keep the bounds: an event makes coins of P and Q, and
 divergences do not grow (data processing); and the coins are themselves a pair of laws. So the profile of a set of

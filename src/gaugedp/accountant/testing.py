@@ -1,4 +1,4 @@
-"""How well a test of who is in the table can do: the largest P(E) that a guarantee leaves where Q(E) is given.
+"""Hypothesis tests of membership: the largest P(E) that a guarantee allows for a given Q(E).
 
 From δ(ε): P(E) ≤ e^ε·Q(E) + δ, and, of what is not in E, 1 − Q(E) ≤ e^ε·(1 − P(E)) + δ, for every ε ≥ 0. All that a
 δ(ε) which holds both ways says of P(E) follows from these lines, as the pairs (P(E), Q(E)) of all events make a convex

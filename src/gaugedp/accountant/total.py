@@ -75,12 +75,12 @@ class Total:
 
     @property
     def work(self) -> int:
-        """How many numbers a point of a line needs."""
+        """Return the number of evaluations per node of a line."""
         return sum(family.work for family in self.families)
 
     @property
     def period_work(self) -> int:
-        """How many it needs where the line is one period of a lattice."""
+        """Return the number of evaluations per node of one lattice period."""
         return sum(family.period_work for family in self.families)
 
     def log_moment(self, orders: Array) -> Array:

@@ -59,7 +59,7 @@ def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int,
 
 @dataclass(frozen=True)
 class OneRun:
-    """What guesses about canaries prove: ε is at least `epsilon_lower` at `delta`, with probability `confidence`."""
+    """The result of an audit with canaries: ε is at least `epsilon_lower` at `delta`, with probability `confidence`."""
 
     n_canaries: int
     guessed: int

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Results of audits."""
 
 import math
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ class Audit:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about the finding: sentences, mostly none."""
+        """Return remarks on the result: sentences, mostly none."""
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
         near = (_NEAR.format(self.reach),) if self.reach < _FAR else ()

@@ -26,7 +26,7 @@ _FAILURES = (
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """What was seen: the side of each run (True: answer a), the outputs, and the noise in lattice steps if ours."""
+    """Observed runs: the side of each (True: answer a), the outputs, and the noise in lattice steps if ours."""
 
     is_a: np.ndarray
     outputs: Outputs

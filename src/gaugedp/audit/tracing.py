@@ -20,7 +20,7 @@ STATISTICS = ("correlation", "printed", "signed")
 
 @dataclass(frozen=True)
 class Tracing:
-    """How well an adversary tells members from others.
+    """The power of a tracing adversary to tell members from others.
 
     `true_positive_rate` of the members and `false_positive_rate` of the others have a statistic above `threshold`.
     `ceiling`: no adversary with the false-positive rate that was asked for has a larger true-positive rate, under

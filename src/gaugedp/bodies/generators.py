@@ -62,7 +62,7 @@ class Generators(Protocol):
 
     @property
     def structure(self) -> Structure | None:
-        """What the map is made of, where it is known: mechanisms for large questions go by it."""
+        """Return the structure of the map where it is known: mechanisms for large queries use it."""
 
     @property
     def nesting(self) -> Nesting | None:

@@ -106,7 +106,7 @@ def _(body: LinearImage) -> Volume:
 
 @volume.register
 def _(body: BoxHull) -> Volume:
-    """That of the box and of what its facets sweep."""
+    """Return the volume of the box and of what its facets sweep."""
     return Volume(body.log_volume, "exact")
 
 

@@ -1,4 +1,4 @@
-"""How near to the best possible an error is: lower bounds for every pure mechanism."""
+"""Lower bounds on the error of every pure mechanism."""
 
 from gaugedp._late import attach
 

@@ -1,4 +1,4 @@
-"""What private convex optimisation costs in a norm: the risk of the regularized exponential mechanism, bounded."""
+"""Risk bounds of the regularized exponential mechanism for convex optimisation in a norm."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a sensitivity body is like, and what its shape costs: one object, a table, a picture."""
+"""The geometry of a sensitivity body and its effect on the error: one object, a table, a picture."""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""What the log-Sobolev inequality proves about the exponential mechanism on the sphere: not enough to concentrate."""
+"""The log-Sobolev bound for the exponential mechanism on the sphere: not enough to concentrate."""
 
 import math
 from dataclasses import dataclass

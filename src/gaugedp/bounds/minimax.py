@@ -1,4 +1,4 @@
-"""How fast the error of the best private estimator falls: rates, whose constants are unknown."""
+"""Minimax rates of private estimators, up to unknown constants."""
 
 import math
 

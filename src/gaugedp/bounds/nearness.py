@@ -1,4 +1,4 @@
-"""How near an error is to the least that any mechanism can have, in a number and in words."""
+"""The ratio of an error to the least possible one, as a number and in words."""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""What stochastic Frank–Wolfe on the nuclear ball costs, term by term, and the rate that is conjectured for it."""
+"""Error terms of stochastic Frank–Wolfe on the nuclear ball, and the rate conjectured for it."""
 
 import math
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class NuclearRisk:
 
     @property
     def method(self) -> str:
-        """What the least bound is for: "one pass", or "X = 0"."""
+        """Return the method with the least bound: "one pass", or "X = 0"."""
         return "one pass" if self.one_pass < self.trivial else "X = 0"
 
     @property

@@ -1,4 +1,4 @@
-"""How well members of a table can be told from a released mean: what an adversary finds, and what none can exceed."""
+"""Membership tests against a released mean: the power of an adversary, and an upper bound for all."""
 
 import math
 

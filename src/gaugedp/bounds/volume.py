@@ -1,4 +1,4 @@
-"""What no pure mechanism can beat: the volume of the sensitivity body, with its constants."""
+"""Volume lower bounds on the error of pure mechanisms, with their constants."""
 
 import math
 import sys
@@ -48,7 +48,7 @@ class VolumeBound(float):
 
     @property
     def kind(self) -> str:
-        """That of the volume."""
+        """Return the kind of the volume."""
         return self.volume.kind
 
     @property

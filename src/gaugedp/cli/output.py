@@ -1,4 +1,4 @@
-"""What a command writes: files that replace others only when complete, then what is printed, and the account."""
+"""Output of a command: files that replace others only when complete, then what is printed, and the account."""
 
 import os
 import shlex

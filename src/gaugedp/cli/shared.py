@@ -1,4 +1,4 @@
-"""What the commands share: options and numbers."""
+"""Options and number formats shared by the commands."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How far a command has come, and what an interruption would leave behind."""
+"""Stages of a command, and the consequences of an interruption."""
 
 import shlex
 
@@ -19,7 +19,7 @@ _SHARES = {"look": "Counting the rows", "audit": "Auditing", "check": "Reading t
 
 
 class Stage:
-    """How far a command has come; an interruption must say what was spent."""
+    """The stage of a command; an interruption must state what was spent."""
 
     def __init__(self) -> None:
         self.clear()
@@ -64,7 +64,7 @@ class Stage:
 
     @property
     def consequence(self) -> str:
-        """What an interruption at this stage leaves behind, in a sentence."""
+        """Return the consequence of an interruption at this stage, in a sentence."""
         if self.can_resume and self.name in ("pay", "look", "store"):
             cost = "and it is not paid twice" if self.name == "pay" else "at no cost"
             again = f"--key {shlex.quote(self.key)} and the same --folder"

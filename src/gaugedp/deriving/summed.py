@@ -114,7 +114,7 @@ class Summed(AdditiveNoise):
 
     @cached_property
     def _added_to(self) -> np.ndarray:
-        """How many released numbers are added up to each, shape (n_answers,)."""
+        """Return the number of released values in each sum, shape (n_answers,)."""
         return self.added(np.ones(self.inner.n_answers))
 
     @property

@@ -1,4 +1,4 @@
-"""What private estimators share: their guarantee, their randomness, and paying before looking."""
+"""The base of private estimators: guarantee, randomness, and charging before reading."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
 
 @dataclass(frozen=True, repr=False)
 class LedgerLeftBehind:
-    """What a model has for a ledger that did not come along: it predicts without one, and a fit says why and asks."""
+    """The placeholder of a ledger that was not pickled: a model predicts without one, and a fit asks for one."""
 
     what: str = "The model was saved after a fit, and a saved model leaves its ledger behind."
     do: str = "Give the ledger again: model.set_params(ledger=gd.Ledger.open(...))."
@@ -221,7 +221,7 @@ class PrivateEstimator(BaseEstimator):
         return self._read_as(rows)
 
     def _more_tags(self) -> dict[str, Any]:
-        """What older versions of scikit-learn ask in the place of `__sklearn_tags__`."""
+        """Return the tags that older versions of scikit-learn ask for in place of `__sklearn_tags__`."""
         return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
 
     def __sklearn_tags__(self) -> Any:

@@ -20,7 +20,7 @@ _LEAST_VARIANCE = 1e-4  # of the square of half a range: less is noise
 
 @dataclass(eq=False, repr=False)
 class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
-    """What both share: columns within public bounds, and one release of sums."""
+    """The base of both transformers: columns within public bounds, and one release of sums."""
 
     epsilon: float = 1.0
     delta: float = 0.0
@@ -52,7 +52,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     @property
     @abstractmethod
     def _numbers(self) -> int:
-        """How many numbers of a column a row adds: whether it is there, its value, and its square."""
+        """Return the number of sums per column: of presence, of values, and of squares."""
 
     @abstractmethod
     def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
@@ -60,7 +60,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
 
     @abstractmethod
     def _values(self) -> dict[str, np.ndarray]:
-        """What a fit publishes."""
+        """Return the published values of a fit."""
 
 
 @dataclass(eq=False, repr=False)

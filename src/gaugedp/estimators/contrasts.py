@@ -16,7 +16,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Contrasts:
-    """What each cell adds beside the reference cell of its attribute: the first, where `chosen` names none.
+    """Effects of cells relative to the reference cell of their attribute: the first, where `chosen` names none.
 
     A model has a coefficient for every cell, and a constant: only differences of cells' coefficients have a meaning.
     """

@@ -1,4 +1,4 @@
-"""What private regressions on columns with bounds share: rows in a cube, scaled to norm 1."""
+"""The base of private regressions on columns with bounds: rows in a cube, scaled to norm 1."""
 
 import math
 from abc import abstractmethod

@@ -50,7 +50,7 @@ class DescentRegressor(CubeRegressor):
     @property
     @abstractmethod
     def _smoothness(self) -> float:
-        """How fast slopes grow with the prediction, about: steps are as long as that allows."""
+        """Return about the smoothness of the loss in the prediction: steps are as long as it allows."""
 
     @abstractmethod
     def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:

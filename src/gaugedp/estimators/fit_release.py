@@ -1,4 +1,4 @@
-"""What may be published of a fit."""
+"""Published results of a fit."""
 
 import json
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ class Summary:
 
     @property
     def note(self) -> str:
-        """What the intervals say."""
+        """Return a note on the meaning of the intervals."""
         return (
             f"Intervals at {self.level:.4g} hold the noise and the sampling, for independent rows within their bounds, "
             f"and {self.supposed}."
@@ -62,7 +62,7 @@ class Summary:
 
 
 class Intervals:
-    """What a model has that knows how far noise and sampling move its coefficients."""
+    """The confidence intervals of a model's coefficients, for noise and sampling."""
 
     judged_by: ClassVar[str]  # the solver that tells it
     supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
@@ -96,7 +96,7 @@ class Intervals:
 
     @property
     def _errors(self) -> dict[str, np.ndarray]:
-        """What a fit publishes of it."""
+        """Return the published errors of a fit."""
         return {} if self._best is None else {"estimate": self._best.median, "standard_error": self._best.deviations}
 
     def _law(self, level: float) -> tuple[Mixture, int]:

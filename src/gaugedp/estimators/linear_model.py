@@ -1,4 +1,4 @@
-"""What private linear classifiers share."""
+"""The base of private linear classifiers."""
 
 import math
 from abc import abstractmethod
@@ -63,7 +63,7 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
-    """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
+    """The input of a solver: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
     `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
     those are Gaussian, for them too. `has_level` says that the intercept is found again from scores,

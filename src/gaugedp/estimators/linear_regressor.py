@@ -1,4 +1,4 @@
-"""What private linear regressions share: how they predict."""
+"""The predictions of private linear regressions."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -24,7 +24,7 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
 
     @property
     def _values(self) -> dict[str, np.ndarray]:
-        """What a fit publishes."""
+        """Return the published values of a fit."""
         return {"coef": self.coef_, "intercept": np.array(self.intercept_)}
 
     def _check_y(self, y: Any, n_rows: int) -> np.ndarray:

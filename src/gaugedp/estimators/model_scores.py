@@ -212,7 +212,7 @@ class ClassSums:
         return self._cells(sums).reshape(*sums.shape[:-1], 2, 2 * _BINS)
 
     def _auc(self, sums: np.ndarray) -> np.ndarray:
-        """How often a row of the second class has a higher bin than one of the first; the same bin counts as half."""
+        """Return the chance that a row of the second class has a higher bin than one of the first; ties count half."""
         first, second = np.moveaxis(self._by_bin(sums), -2, 0)
         below = np.cumsum(first, axis=-1) - first / 2
         first_n, second_n = first.sum(axis=-1), second.sum(axis=-1)

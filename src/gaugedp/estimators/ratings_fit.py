@@ -90,12 +90,12 @@ class RatingsFit:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was requested."""
+        """Return the requested guarantee."""
         return self.requested
 
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
-        """What the fit keeps, step by step."""
+        """Return the guarantees of the steps of the fit."""
         return self._estimator().fit(np.empty((0, 2)), np.empty(0)).guarantee_.group(self._group)
 
     def request(self) -> dict[str, Any]:

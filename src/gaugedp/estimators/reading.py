@@ -1,4 +1,4 @@
-"""How rows are read in a fit and after it: what is missing, and the columns that say where it was."""
+"""Reading of rows in a fit and after it: missing values, and the columns that mark them."""
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What linear classifiers share: rows brought into the unit ball and centred by a private mean."""
+"""Row scaling of linear classifiers: rows brought into the unit ball and centred by a private mean."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -124,7 +124,7 @@ class ScaledRows:
 
     @property
     def last(self) -> float:
-        """What every known row has in its last place, the constant."""
+        """Return the constant in the last place of every known row."""
         return self.constant / self.size
 
     def rows(self, X: np.ndarray, labelled: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ RANGE_SHARE = Fraction(1, 10)  # of ε, for the range where it is private
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a fit can find, from public numbers alone.
+    """The detection limits of a fit, from public numbers alone.
 
     `noise_std` is the deviation of each value's noise; `detectable` the size from which a mean is picked, before any
     that is zero, with probability 0.95; `largest` the most that the bounds allow.

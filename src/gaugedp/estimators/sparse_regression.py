@@ -32,7 +32,7 @@ _FAINT = 0.01  # noise of a round, relative to the target's range, below which r
 
 @dataclass(frozen=True)
 class Budget:
-    """How the guarantee is shared: screening, normal equations (twice where there are rounds), and `rounds` rounds.
+    """The split of the guarantee: screening, normal equations (twice where there are rounds), and `rounds` rounds.
 
     Under (ε, δ) the shares are of ρ, under ε of ε; the guarantee of all together is the tight one of their composition.
     """
@@ -44,7 +44,7 @@ class Budget:
 
     @property
     def n_equations(self) -> int:
-        """How often normal equations are solved."""
+        """Return the number of times normal equations are solved."""
         return 2 if self.rounds else 1
 
     @cached_property
@@ -169,7 +169,7 @@ class Steps:
 
     @property
     def exactness(self) -> str:
-        """That of the least exact part."""
+        """Return the exactness of the least exact part."""
         return self.moments.exactness
 
     def solve(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What private eigenvectors of rows share: rows in the unit ball, which mechanism, and what may be published."""
+"""The base of private eigenvectors: rows in the unit ball, the choice of mechanism, and published results."""
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace

@@ -140,7 +140,7 @@ class TableFit:
 
     @property
     def _public(self) -> dict[str, Any]:
-        """What the estimator is told about rows, target and coefficients."""
+        """Return the public facts about rows, target and coefficients that the estimator gets."""
         rows = {"bounds": (-1.0, 1.0)} if self._kind.in_cube else {"row_norm": self.design.row_norm}
         public = {**rows, "radius": self.radius} if self._kind.has_radius else rows
         if self.design.by_class:

@@ -30,7 +30,7 @@ class _Within:
 
     @property
     def range(self) -> float:
-        """How long the bounds are apart."""
+        """Return the distance between the bounds."""
         return self.bounds[1] - self.bounds[0]
 
 

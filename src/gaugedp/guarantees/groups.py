@@ -62,7 +62,7 @@ class Grouped(Guarantee):
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Those of `guarantee`."""
+        """Return the neighbours of `guarantee`."""
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:

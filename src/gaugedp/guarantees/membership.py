@@ -1,4 +1,4 @@
-"""What a guarantee leaves to someone who wants to know whether a unit is in the table."""
+"""Membership inference under a guarantee."""
 
 import math
 from collections.abc import Sequence

@@ -63,7 +63,7 @@ class Mixture(Guarantee):
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Those of the parts."""
+        """Return the neighbours of the parts."""
         return frozenset().union(*(part.stated_neighbours for part in self.guarantees))
 
     def renyi(self, order: float) -> float:

@@ -1,4 +1,4 @@
-"""What a guarantee says of one event."""
+"""Bounds of a guarantee on the probability of one event."""
 
 from gaugedp.accountant.testing import highest_probability
 from gaugedp.guarantees.base import Guarantee, check_delta

@@ -61,7 +61,7 @@ class RepeatAndSelect(Guarantee):
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Those of `guarantee`."""
+        """Return the neighbours of `guarantee`."""
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:

@@ -1,4 +1,4 @@
-"""What sampling makes of a privacy profile: docs/theory/sampling.md."""
+"""Privacy amplification by sampling: docs/theory/sampling.md."""
 
 import math
 from collections.abc import Callable, Sequence

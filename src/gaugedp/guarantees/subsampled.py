@@ -74,7 +74,7 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _n_moved(self) -> int:
-        """How many units are in one table only."""
+        """Return the number of units that are in one table only."""
         return self.size * (2 if self._is_replaced else 1)
 
     @property

@@ -35,7 +35,7 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
 
 @dataclass(frozen=True, eq=True, repr=False)
 class TruncatedPoisson(SameAs, Guarantee):
-    """What `truncated_poisson` returns, for a table of `n_rows`: to one unit, and to no group."""
+    """The guarantee of `truncated_poisson` for a table of `n_rows`: for one unit, and for no group."""
 
     n_rows: int
     rate: float

@@ -110,12 +110,12 @@ class Ledger:
 
     @property
     def spent(self) -> Guarantee:
-        """What was reserved so far, in the budget's own kind."""
+        """Return the reserved total so far, in the budget's own kind."""
         return self._total.guarantee(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def remaining(self) -> Guarantee:
-        """What is left, in the budget's own kind; of a best order at the orders that still have room."""
+        """Return the remaining budget, in its own kind; of a best order at the orders that still have room."""
         return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property

@@ -16,7 +16,7 @@ ORIGIN = "0" * 64  # what stands before the first entry
 
 @dataclass(frozen=True)
 class LedgerEvent:
-    """What an entry says, as text: `kind` is "open", "bind", "reserve" or "settle"."""
+    """The content of an entry, as text: `kind` is "open", "bind", "reserve" or "settle"."""
 
     kind: str
     key: str | None = None
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Head:
-    """What the last entry left behind: how many `entries` there are, the sum `spent` and the `tip`."""
+    """The state after the last entry: the number of `entries`, the sum `spent` and the `tip`."""
 
     entries: int
     spent: str

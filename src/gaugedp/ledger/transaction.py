@@ -17,7 +17,7 @@ _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
 
 class Seen(NamedTuple):
-    """What a `Ledger` object knows of its chain: the tip of the first entry; number and tip after its last act."""
+    """The known state of a chain: the tip of the first entry; number and tip after the last transaction."""
 
     first: str
     number: int

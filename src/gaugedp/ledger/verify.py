@@ -10,7 +10,7 @@ from gaugedp.ledger.store import Transaction
 
 @dataclass(frozen=True)
 class Report:
-    """What `verify` found: `ok` where there are no `problems`.
+    """The result of `verify`: `ok` where there are no `problems`.
 
     `unsettled` lists the keys that were reserved and never settled. They stay spent, and are no problem.
     """

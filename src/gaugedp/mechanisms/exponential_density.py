@@ -89,7 +89,7 @@ class ExponentialDensity(Calibrated):
 
     @property
     def rate(self) -> float:
-        """What multiplies a score: ε/2, less what rounding of scores may cost."""
+        """Return the factor of a score: ε/2, less what rounding of scores may cost."""
         return self.epsilon / (2 * (1 + self.quality.slack))
 
     def log_weights(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:

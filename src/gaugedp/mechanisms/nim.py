@@ -111,7 +111,7 @@ class Nested(GaugeNoise):
 
     @property
     def maps(self) -> list[np.ndarray]:
-        """What each level's noise adds to the answers, (d, k): its own part, and what later answers leave of rest."""
+        """Return the maps from each level's noise to the answers, (d, k): its own part, and the rest of later answers."""
         before = np.cumprod([1.0, *self.weights[:-1]])
         return [
             level.kept(weight) * (factor / share)

@@ -1,4 +1,4 @@
-"""How long and how wide noise is that is a linear map of independent normal or Laplace variables, rounded."""
+"""Norms and quantiles of rounded linear maps of independent normal or Laplace variables."""
 
 import math
 from collections.abc import Callable

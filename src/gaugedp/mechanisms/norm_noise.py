@@ -94,7 +94,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def cost_of_walk(self) -> str:
-        """What a walk takes of the guarantee, in words; empty without a walk."""
+        """Return the cost of a walk in the guarantee, in words; empty without a walk."""
         if not isinstance(self.guarantee, ApproxDP):
             return ""
         return f"not pure: its allowance is δ = {self.guarantee.delta_value:.3g}"

@@ -59,7 +59,7 @@ class Quality:
 
     @property
     def slack(self) -> float:
-        """How far above 1 a difference may be, by rounding: the mechanism pays for it."""
+        """Return the excess of a difference over 1 by rounding: the mechanism accounts for it."""
         return 1e-9 + _ROUNDING * max(abs(self.bounds[0]), abs(self.bounds[1]))
 
     def values(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:

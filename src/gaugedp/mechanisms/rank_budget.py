@@ -1,4 +1,4 @@
-"""How quantiles share a guarantee: the answers have a multiple of the ε of the ends."""
+"""The split of a guarantee among quantiles: the answers have a multiple of the ε of the ends."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class RankBudget:
 
     @property
     def speed(self) -> int:
-        """How many times the ε of an end the answers have: half of all for one quantile, two thirds for several."""
+        """Return the ratio of the answers' ε to an end's: half of all for one quantile, two thirds for several."""
         return 2 if self.count == 1 else 4
 
     def guarantee(self, epsilon: float) -> Guarantee:

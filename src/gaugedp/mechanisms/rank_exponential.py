@@ -110,7 +110,7 @@ class RankExponential(Mechanism):
 
     @property
     def answer_speed(self) -> int:
-        """How many times the ε of the ends the answers have."""
+        """Return the ratio of the answers' ε to that of the ends."""
         return RankBudget(len(self.quantiles)).speed
 
     def rate(self, quantile: Fraction) -> Fraction:
@@ -278,7 +278,7 @@ def _shape(body: Polytope) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Window:
-    """How many values are within a radius of a quantile: they are neighbours, from the first such run on.
+    """The number of values within a radius of a quantile: they are neighbours, from the first such run on.
 
     `distances` (runs,) are those of the runs; `radii` their different values, rising, and `counts` the values within.
     """

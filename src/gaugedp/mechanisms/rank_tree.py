@@ -72,7 +72,7 @@ class RankTree(Mechanism):
 
     @property
     def body(self) -> Polytope:  # type: ignore[override]
-        """That of the histogram."""
+        """Return the body of the histogram."""
         return self.ranks.body
 
     @cached_property
@@ -123,7 +123,7 @@ class RankTree(Mechanism):
 
     @property
     def _misses(self) -> tuple[float, float]:
-        """How often an end may pass its quantile: of all at once, and of each alone."""
+        """Return the probability that an end passes its quantile: for all at once, and for each alone."""
         return (1 - self.ranks.level) / (2 * self.n_answers), (1 - self.alone) / 2
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002

@@ -88,7 +88,7 @@ class Together(Mechanism):
 
     @property
     def variances(self) -> np.ndarray:
-        """Those of the parts."""
+        """Return the variances of the parts."""
         return np.concatenate([part.variances for part in self.parts])
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:

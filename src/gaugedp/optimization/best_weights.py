@@ -65,7 +65,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What was released: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
+    """The released values: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
 
     `deviation` is that of a coordinate of E, in the Frobenius norm's, and `noise` that of a coordinate of e.
     Of the best weights β it is supposed that ⟨β, Hβ⟩ ≤ `most`, and no direction is likely to have more than `most`/√d.
@@ -85,7 +85,7 @@ class Seen:
 
     @property
     def _share(self) -> float:
-        """What one direction is supposed to have of `most`: between an even share and all of it."""
+        """Return the assumed share of `most` in one direction: between an even share and all of it."""
         return self.most / math.sqrt(len(self.second))
 
     def best(self, mean_square: float, total: float | None = None) -> Mixture:

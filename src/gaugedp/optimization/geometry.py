@@ -89,7 +89,7 @@ class Geometry:
 
     @property
     def weight(self) -> float:
-        """What ‖x‖_q²/2 is multiplied by."""
+        """Return the factor of ‖x‖_q²/2."""
         return self.curvature / (self.exponent - 1)
 
     @property

@@ -148,7 +148,7 @@ class Gibbs:
 
     @property
     def lattice_step(self) -> Fraction:
-        """What released points of 𝒳 are multiples of: a power of two, by the radius alone."""
+        """Return the lattice step of released points of 𝒳: a power of two, by the radius alone."""
         return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - _LATTICE_BITS)
 
     @cached_property
@@ -243,7 +243,7 @@ class Gibbs:
 
     @property
     def _drift(self) -> float:
-        """How far the sampler's error may move the mean, in ℓ₂."""
+        """Return the largest ℓ₂ shift of the mean by the sampler's error."""
         stopped = 2 * self.geometry.length * self.stop if isinstance(self.loss, ValueLoss) else 0.0
         return self.geometry.length * math.exp(-self.steps * math.log1p(self._pace * self._convexity)) + stopped
 
@@ -308,7 +308,7 @@ class Gibbs:
 
 @dataclass(frozen=True)
 class Problem:
-    """What κ and λ depend on: G is `lipschitz`, c is `factor`."""
+    """The numbers that κ and λ depend on: G is `lipschitz`, c is `factor`."""
 
     geometry: NormedSet
     lipschitz: float

@@ -44,7 +44,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Path:
-    """How far descent goes: `n_steps` of `length` each along the mean gradient, within a ball of `radius`.
+    """The path of descent: `n_steps` of `length` each along the mean gradient, within a ball of `radius`.
 
     With `momentum`, step t is (t + 1)/2 times as long.
     """

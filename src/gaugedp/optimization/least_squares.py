@@ -163,7 +163,7 @@ class LeastSquares:
 
     @property
     def _fine(self) -> float:
-        """What weights are rounded to: a power of two near 2^−30 of the radius."""
+        """Return the lattice step of weights: a power of two near 2^−30 of the radius."""
         return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
 
     def _rounded(self, point: np.ndarray) -> np.ndarray:

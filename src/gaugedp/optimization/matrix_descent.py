@@ -22,7 +22,7 @@ _ROUNDING = 1 + 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class FullBatch:
-    """What both share: T sums Σ φ′·A with noise, each on a lattice.
+    """The base of both: T sums Σ φ′·A with noise, each on a lattice.
 
     Theorem. A row adds a matrix of Frobenius norm at most 1 to a sum, so a sum moves by at most 2 where a row is
     replaced, 1 where it is added or removed. Gaussian noise in coordinates that keep the Frobenius norm (symmetric

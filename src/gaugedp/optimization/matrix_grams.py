@@ -24,7 +24,7 @@ _ROUNDING = 2.0**-24  # of a coordinate of either of two tables, whose sums are 
 
 @dataclass(frozen=True)
 class GramScale:
-    """What the noise depends on: designs A (m, k) with ‖A‖_F ≤ 1 and ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1].
+    """The scale of the noise: designs A (m, k) with ‖A‖_F ≤ 1 and ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1].
 
     y is within `bounds`, predictions are reach·⟨A, X⟩.
     """

@@ -29,7 +29,7 @@ _ROUNDING = 2.0**-24  # of a coordinate of either of two tables, whose sums are 
 
 @dataclass(frozen=True)
 class MomentScale:
-    """What the noise of H = Σ aaᵀ and b = Σ t·a depends on, a = vec(A) with ‖a‖₂ ≤ 1, t = y_c/`largest`.
+    """The scale of the noise of H = Σ aaᵀ and b = Σ t·a, a = vec(A) with ‖a‖₂ ≤ 1, t = y_c/`largest`.
 
     y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y − reach·c·tr A is what c·I leaves of it, c =
     `centre` ≥ 0. `products_at_least` is a bound below ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0 is for
@@ -59,7 +59,7 @@ class MomentScale:
 
     @property
     def shift(self) -> float:
-        """What tr A is multiplied by before it is taken from a target."""
+        """Return the factor of tr A that is subtracted from a target."""
         return self.reach * self.centre
 
     @property

@@ -33,7 +33,7 @@ class Stage:
 
     @property
     def parts(self) -> list[tuple[Guarantee, int]]:
-        """What it releases, and how often."""
+        """Return the released parts, and how often each is released."""
         return [(self.curvature.guarantee, 1), (self.gradient.guarantee, self.n_steps)]
 
 
@@ -121,7 +121,7 @@ class NoisyNewton:
 
     @property
     def _fine(self) -> float:
-        """What weights are rounded to: a power of two near 2^−30 of the radius."""
+        """Return the lattice step of weights: a power of two near 2^−30 of the radius."""
         return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
 
 

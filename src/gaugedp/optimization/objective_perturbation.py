@@ -85,7 +85,7 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Problem:
-    """What objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
+    """The problem that objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
 
     `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `mu_side` is the μ
     of Gaussian releases of the same rows before it and after it.

@@ -32,7 +32,7 @@ class Schedule:
 
     @property
     def group(self) -> int:
-        """How many rows share a slot."""
+        """Return the number of rows per slot."""
         return -(-self.n_rows // self.most_slots)
 
     @property
@@ -109,7 +109,7 @@ class StochasticFrankWolfe:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all steps keep together."""
+        """Return the guarantee of all steps together."""
         return self.oracle.guarantee
 
     @property

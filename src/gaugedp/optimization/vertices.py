@@ -1,4 +1,4 @@
-"""How one pass over the rows finds its extreme points: private oracles for running gradients D_0, D_1, …"""
+"""Private linear-minimisation oracles for running gradients D_0, D_1, … in one pass over the rows."""
 
 import math
 from collections.abc import Callable

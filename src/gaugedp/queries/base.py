@@ -1,4 +1,4 @@
-"""What every question answers about itself before any row is read."""
+"""The interface of a query before any row is read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Query(ABC):
 
     @property
     def preferences(self) -> tuple[object, ...]:
-        """What decides the noise besides the text, the domain and the guarantee."""
+        """Return the preferences that decide the noise besides the text, the domain and the guarantee."""
         return ()
 
     @property
@@ -75,7 +75,7 @@ class Query(ABC):
     @property
     @abstractmethod
     def outlines(self) -> tuple[Outline, ...]:
-        """What the answers of each term are, and along which axes they stand."""
+        """Return the kind of answers of each term, and their axes."""
 
     @property
     @abstractmethod
@@ -89,7 +89,7 @@ class Query(ABC):
 
     @property
     def rules(self) -> list[str]:
-        """What happens to values outside the domain, in sentences: for the attributes, and one for each column."""
+        """Return the rules for values outside the domain, in sentences: for the attributes, and one for each column."""
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
         origins = self.domain.origins([*self.attributes, *self.columns])
         return [*origins, *cell_rules(self.domain, self.attributes), *about_columns]
@@ -101,11 +101,11 @@ class Query(ABC):
     @property
     @abstractmethod
     def step_runs(self) -> StepRuns:
-        """What one unit of each released integer is worth, and for how many of them in a row."""
+        """Return the value of one unit of each released integer, in runs of equal ones."""
 
     @property
     def steps(self) -> list[Fraction]:
-        """What one unit of each released integer is worth, one by one: for questions of a few answers."""
+        """Return the value of one unit of each released integer, one by one: for queries of few answers."""
         return [step for step, count in self.step_runs for _ in range(count)]
 
     @property
@@ -130,11 +130,11 @@ class Query(ABC):
     @property
     @abstractmethod
     def reach_runs(self) -> list[tuple[float, int]]:
-        """How far a row can move each released integer, and for how many of them in a row."""
+        """Return the largest change of each released integer by a row, in runs of equal ones."""
 
     @property
     def reach(self) -> np.ndarray:
-        """How far a row can move each released integer, the scale on which errors are compared: shape (n_released,)."""
+        """Return the largest change of each released integer by a row, which scales errors: shape (n_released,)."""
         scales, counts = zip(*self.reach_runs, strict=True)
         return np.repeat(scales, counts)
 
@@ -183,12 +183,12 @@ class Query(ABC):
 
     @property
     def released_unit(self) -> str:
-        """What one unit of the released numbers is, where they have one, in words."""
+        """Return the unit of the released numbers, where they have one, in words."""
         return "rows"
 
     @property
     def unit_of_error(self) -> str:
-        """What errors are counted in, in words."""
+        """Return the unit of errors, in words."""
         if self.has_one_unit:
             return self.released_unit
         return "rows: a sum's error is divided by the most that one row can add to it"
@@ -224,7 +224,7 @@ class Query(ABC):
     @property
     @abstractmethod
     def estimates(self) -> tuple[Estimate, ...]:
-        """How the answers of each term follow, by arithmetic alone, from the released values."""
+        """Return the estimate of each term, by arithmetic alone, from the released values."""
 
     @abstractmethod
     def digest(self) -> str:

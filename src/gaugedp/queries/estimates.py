@@ -108,7 +108,7 @@ class Estimate:
 
     @cached_property
     def _derived(self) -> _Derived | None:
-        """How these are computed, where they are neither plain answers nor means."""
+        """Return the statistic of these, where they are neither plain answers nor means."""
         if self.comparison:
             return _COMPARISONS.about(kind=self.comparison, parts=self.parts)
         if self.parts:

@@ -39,12 +39,12 @@ class Folded(CellMap):
 
     @property
     def step_runs(self) -> StepRuns:
-        """Those of the inner map."""
+        """Return those of the inner map."""
         return self.inner.step_runs
 
     @property
     def n_released(self) -> int:
-        """That of the inner map."""
+        """Return that of the inner map."""
         return self.inner.n_released
 
     @cached_property
@@ -67,7 +67,7 @@ class Folded(CellMap):
         return np.asarray(self.inner.adjoint(rows)[self._coarse])
 
     def powers(self, p: float) -> np.ndarray:
-        """Those of the coarse cells."""
+        """Return those of the coarse cells."""
         return self.inner.powers(p)[self._coarse]
 
     def largest_difference_power(self, p: float) -> float:

@@ -83,7 +83,7 @@ class Workload(Query):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What decides how much a row adds to its cell, see `Piece.choice`: the columns, and squares of columns."""
+        """Return the choices of what a row adds to its cell, see `Piece.choice`: columns, and squares of columns."""
         return tuple(dict.fromkeys(piece.choice for piece in self.pieces if piece.choice))
 
     @cached_property
@@ -137,7 +137,7 @@ class Workload(Query):
 
     @property
     def unit_of_error(self) -> str:
-        """What errors are counted in, in words."""
+        """Return the unit of errors, in words."""
         return super().unit_of_error + ", times the root of a term's importance" * bool(self.importance)
 
     @cached_property
@@ -214,7 +214,7 @@ class Workload(Query):
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """How the answers of each term follow from the released values."""
+        """Return the estimate of each term from the released values."""
         return tuple(term.estimate for term in self.terms)
 
     def digest(self) -> str:

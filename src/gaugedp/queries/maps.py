@@ -49,7 +49,7 @@ class CellMap(ABC):
 
     @property
     def step_runs(self) -> StepRuns:
-        """What one unit of each row is worth, and for how many rows in a row."""
+        """Return the value of one unit of each row, in runs of equal ones."""
         return [(Fraction(1), self.n_released)]
 
     @property

@@ -1,4 +1,4 @@
-"""What the answers of a term are, and along which axes they stand: what tables, plots and files are made of."""
+"""Outlines of terms: the kind of answers and their axes, of which tables, plots and files are made."""
 
 import math
 from collections.abc import Mapping, Sequence

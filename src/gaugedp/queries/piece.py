@@ -33,7 +33,7 @@ class Piece:
 
     @property
     def choice(self) -> str | None:
-        """What decides the number of steps: the value in the column, or its square, taken as one of its own."""
+        """Return the choice of the number of steps: the value in the column, or its square, taken as one of its own."""
         return f"{self.column}²" if self.squared else self.column
 
     @property

@@ -107,7 +107,7 @@ class Quantiles(Query):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those that cells are made of."""
+        """Return the attributes that cells are made of."""
         return self.by
 
     @property

@@ -1,4 +1,4 @@
-"""What happens to values that fit no cell, lie outside their bounds or are missing, in sentences."""
+"""Rules for values that fit no cell, lie outside their bounds or are missing, in sentences."""
 
 from collections.abc import Sequence
 

@@ -51,7 +51,7 @@ class Stacked(Query):
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
-        """That of all parts."""
+        """Return the domain of all parts."""
         return self.parts[0].domain
 
     @property
@@ -61,22 +61,22 @@ class Stacked(Query):
 
     @property
     def labels(self) -> Labels:
-        """Those of the parts."""
+        """Return those of the parts."""
         return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
 
     @property
     def outlines(self) -> tuple[Outline, ...]:
-        """Those of the parts."""
+        """Return those of the parts."""
         return tuple(chain.from_iterable(part.outlines for part in self.parts))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those of the parts, each once."""
+        """Return those of the parts, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(part.attributes for part in self.parts)))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the parts, each once."""
+        """Return those of the parts, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
@@ -93,12 +93,12 @@ class Stacked(Query):
 
     @property
     def step_runs(self) -> StepRuns:
-        """Those of the parts."""
+        """Return those of the parts."""
         return list(chain.from_iterable(part.step_runs for part in self.parts))
 
     @property
     def reach_runs(self) -> list[tuple[float, int]]:
-        """Those of the parts."""
+        """Return those of the parts."""
         return list(chain.from_iterable(part.reach_runs for part in self.parts))
 
     def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ class Stacked(Query):
 
     @property
     def bounded(self) -> Sequence[Bounded]:
-        """Those of the parts."""
+        """Return those of the parts."""
         starts = np.cumsum([0, *(part.n_answers for part in self.parts)]).tolist()
         return [
             bounded._replace(
@@ -136,7 +136,7 @@ class Stacked(Query):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Those of the parts."""
+        """Return those of the parts."""
         return np.concatenate([part.are_counts for part in self.parts])
 
     def sensitivity(self, unit: PrivacyUnit) -> Product:
@@ -179,7 +179,7 @@ class Stacked(Query):
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """Those of the parts."""
+        """Return those of the parts."""
         return tuple(chain.from_iterable(part.estimates for part in self.parts))
 
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""What a matrix mechanism needs to know of a factorisation."""
+"""The interface of a factorisation for the matrix mechanism."""
 
 from abc import ABC, abstractmethod
 

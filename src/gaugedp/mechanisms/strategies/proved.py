@@ -32,12 +32,12 @@ class Proved(Strategy):
 
     @property
     def least(self) -> float:  # type: ignore[override]
-        """That of the strategy."""
+        """Return that of the strategy."""
         return self.inner.least
 
     @property
     def n_noise(self) -> int:
-        """That of the strategy."""
+        """Return that of the strategy."""
         return self.inner.n_noise
 
     @property
@@ -51,12 +51,12 @@ class Proved(Strategy):
 
     @property
     def squares(self) -> np.ndarray:
-        """Those of the strategy."""
+        """Return those of the strategy."""
         return self.inner.squares
 
     @property
     def largest(self) -> np.ndarray:
-        """Those of the strategy."""
+        """Return those of the strategy."""
         return self.inner.largest
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:

@@ -21,12 +21,12 @@ class Ranges(Strategy):
 
     @property
     def radius(self) -> float:  # type: ignore[override]
-        """That of the prefix sums: the same u serves."""
+        """Return the radius of the prefix sums: the same u serves."""
         return self.inner.radius
 
     @property
     def n_noise(self) -> int:
-        """That of the prefix sums."""
+        """Return the number of the prefix sums."""
         return self.inner.n_noise
 
     def apply(self, unit: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How much of a pure budget each part of a strategy gets."""
+"""The split of a pure budget among the parts of a strategy."""
 
 from typing import TYPE_CHECKING
 

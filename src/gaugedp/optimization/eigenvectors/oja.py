@@ -86,7 +86,7 @@ class Oja:
 
     @property
     def _alone(self) -> int:
-        """How many steps are not averaged."""
+        """Return the number of steps that are not averaged."""
         return self.steps if self.pace else self.steps // 4
 
     def _pairs(self, basis: np.ndarray, mean: np.ndarray) -> Pairs:

@@ -33,7 +33,7 @@ _SLACK = 2.0**-30  # what floats may add
 
 @dataclass(frozen=True)
 class Terms:
-    """What is guaranteed, to whom: (ε, δ) or ε for a "rating" or a "user", and whether units are replaced.
+    """The guarantee and its unit: (ε, δ) or ε for a "rating" or a "user", and whether units are replaced.
 
     `max_rows` is what a user's ratings together may weigh; it has no part where the unit is a rating.
     """
@@ -61,7 +61,7 @@ class Terms:
 
     @property
     def user_weight(self) -> float | None:
-        """What a user may weigh, None where the unit is a rating."""
+        """Return the largest weight of a user, None where the unit is a rating."""
         return self.max_rows if self.unit == "user" else None
 
     def totals_factor(self, n_users: int, share: float) -> float:
@@ -127,7 +127,7 @@ class Start:
 
     @property
     def weight(self) -> float:
-        """What users weigh in `spread_sum` together, or a little more, at least 1: for ratings how many there are."""
+        """Return the total weight of users in `spread_sum`, or a little more, at least 1: for ratings their number."""
         user_weight = self.terms.user_weight or 1.0
         return max(float(self.totals[1]) / (user_weight if self.terms.is_pure else math.sqrt(user_weight)), 1.0)
 
@@ -138,7 +138,7 @@ class Start:
 
     @property
     def density(self) -> float:
-        """How many ratings a user has, on average."""
+        """Return the mean number of ratings per user."""
         is_rating = self.terms.unit == "rating"
         per_user = max(float(self.totals[1] if is_rating else self.groups.sizes.sum()) / self.n_users, 1e-9)
         if is_rating or self.terms.is_pure:
@@ -147,7 +147,7 @@ class Start:
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many ratings each item has."""
+        """Return the number of ratings of each item."""
         sizes = self.groups.sizes
         return sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
 
