@@ -37,7 +37,7 @@ def write_csv(path: str | Path, blocks: Iterable[Mapping[str, Iterable[Any]]]) -
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names of the files in a folder on the disk, where the system can do so."""
+    """Flush the names of the files in a folder to the disk, where the system can do so."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

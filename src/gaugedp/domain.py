@@ -32,7 +32,7 @@ from gaugedp.trees import Tree, check_trees, starts_in
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """Who is protected, and what it means that two tables differ by one of them.
+    """The privacy unit: who is protected, and how two neighbouring tables differ.
 
     `neighbours` = "add_remove": one unit's rows are added or removed. "replace": one unit's rows are changed to
     other rows, the number of units being public. The unit is a row (`column` = None), or all rows that share a

@@ -11,7 +11,7 @@ Tables = list[np.ndarray]  # one a level, the coarsest first, each of shape (…
 
 @dataclass(frozen=True)
 class Place:
-    """Where the counts of a level stand among all: from `start` on, a table of `shape`; `order` puts areas first."""
+    """The place of a level's counts among all: from `start` on, a table of `shape`; `order` puts areas first."""
 
     start: int
     shape: tuple[int, ...]
@@ -24,7 +24,7 @@ class Place:
 
     @property
     def stop(self) -> int:
-        """Where they end."""
+        """Return the end of the counts."""
         return self.start + math.prod(self.shape)
 
 

@@ -1,4 +1,4 @@
-"""What a release says beside its numbers: all of it public, and known before anything is paid."""
+"""Public facts of a release next to its numbers, known before anything is charged."""
 
 import json
 from collections.abc import Mapping

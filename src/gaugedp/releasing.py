@@ -94,7 +94,7 @@ def look(
 
 
 class Guess(NamedTuple):
-    """What is held for the answers at a `place` before the look: sixteenths of a row, as whole numbers.
+    """The assumed answers at a `place` before the evaluation: sixteenths of a row, as whole numbers.
 
     `allowance` is what they may be off by for nothing, in sixteenths too, and `weight` a whole number: what counts is
     weight·(Σ |16·answer − guess| − allowance).

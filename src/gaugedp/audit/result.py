@@ -94,7 +94,7 @@ class Audit:
 
     @property
     def mu_lower(self) -> float | None:
-        """With probability `confidence` the mechanism is μ-GDP for no μ below this; None where no μ is claimed.
+        """Return the lower bound on μ at probability `confidence`; None where no μ is claimed.
 
         The largest μ, rounded down, of which δ(`epsilon_lower`) ≤ `delta`: for a smaller one the ε at `delta` would be
         below `epsilon_lower`.

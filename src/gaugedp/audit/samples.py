@@ -1,4 +1,4 @@
-"""Where outputs come from: a mechanism of ours, or any function of an answer."""
+"""Sources of outputs: a mechanism of ours, or any function of an answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -83,7 +83,7 @@ def _image_of_hull(body: BoxHull, matrix: np.ndarray) -> Body:
 
 
 def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
-    """Of the ball's shadow, the ball of fewer coordinates, where the matrix has columns of zeros."""
+    """Return the image of a ball: one of fewer coordinates, where the matrix has columns of zeros."""
     if body.p == 1:
         return Polytope.symmetric_hull(matrix, body.size)
     if body.p == 2:

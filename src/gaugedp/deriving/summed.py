@@ -58,12 +58,12 @@ class Summed(AdditiveNoise):
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """That of the release."""
+        """Return that of the release."""
         return self.inner.guarantee
 
     @property
     def lattice_step(self) -> Fraction:
-        """That of the release."""
+        """Return that of the release."""
         return self.inner.lattice_step
 
     def added(self, numbers: np.ndarray) -> np.ndarray:

@@ -73,7 +73,7 @@ class BoundSearch:
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Where the low end and the high end of each column are: between `first` and `last`, shapes (2, d)."""
+    """Intervals of the low end and the high end of each column: from `first` to `last`, shapes (2, d)."""
 
     first: np.ndarray
     last: np.ndarray

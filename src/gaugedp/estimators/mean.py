@@ -35,7 +35,7 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 @dataclass(frozen=True)
 class RowAccess:
-    """How a fit pays, looks at the rows then (their exact sum and number), reads them, and how many rows a unit has."""
+    """The access of a fit to rows: charging, evaluation (their exact sum and number), reading, and rows per unit."""
 
     pay: Callable[[Guarantee], Reservation | None]
     look: Callable[[Entropy], tuple[np.ndarray, int]]

@@ -82,7 +82,7 @@ class NumberSums:
         }
 
     def tables(self, sums: NoisySums, level: float) -> dict[str, np.ndarray]:
-        """Nothing."""
+        """Return no tables."""
         del sums, level
         return {}
 
@@ -208,7 +208,7 @@ class ClassSums:
         return sums[..., :-1].reshape(*sums.shape[:-1], *self.shape)
 
     def _by_bin(self, sums: np.ndarray) -> np.ndarray:
-        """Of two classes: counts by class and bin, shape (…, 2, bins)."""
+        """Return the counts of two classes by class and bin, shape (…, 2, bins)."""
         return self._cells(sums).reshape(*sums.shape[:-1], 2, 2 * _BINS)
 
     def _auc(self, sums: np.ndarray) -> np.ndarray:

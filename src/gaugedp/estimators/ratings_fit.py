@@ -225,7 +225,7 @@ class RatingsModel:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """None: a rating is a number."""
+        """Return None: a rating is a number."""
         return ()
 
     def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:

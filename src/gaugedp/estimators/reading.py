@@ -13,7 +13,7 @@ from gaugedp.estimators.rows import Box, as_read, into_box, read_bounds
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How rows of `n_columns` are read, by public facts alone: `as_read` in `box`, or without one.
+    """The rules to read rows of `n_columns`, by public facts alone: `as_read` in `box`, or without one.
 
     After them stands a column for each of `indicators`, 1 where a number of that column is missing, else 0.
     """

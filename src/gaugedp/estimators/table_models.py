@@ -19,7 +19,7 @@ NORMS = ("l2", "l1")
 
 @dataclass(frozen=True)
 class ModelKind:
-    """How a model of coefficients and intercepts is fitted to the rows of a `TableDesign`.
+    """A model of coefficients and intercepts, fitted to the rows of a `TableDesign`.
 
     estimator : its class, whose fit is (ε, δ)-DP for a row added or removed.
     by_class : whether the target is an attribute; else it is a bounded column.

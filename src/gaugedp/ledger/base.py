@@ -126,7 +126,7 @@ class Ledger:
 
     @property
     def total(self) -> Guarantee:
-        """All guarantees charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
+        """Return all guarantees charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
 
         That holds for guarantees fixed in advance; where they were chosen after answers were seen, it is a display, and
         `spent` bounds the loss.
@@ -140,7 +140,7 @@ class Ledger:
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Who is protected, None until bound."""
+        """Return the privacy unit, None until bound."""
         return self._read(LedgerTransaction.header).unit
 
     @property

@@ -1,4 +1,4 @@
-"""Who paid for an entry of the ledger, and what for: two short public texts, inside the request that is hashed."""
+"""Payer and purpose of a ledger entry: two short public texts, inside the request that is hashed."""
 
 import json
 import unicodedata
@@ -17,7 +17,7 @@ _JOINERS = "\u200c\u200d"  # of the category Cf, and part of the spelling of som
 
 @dataclass(frozen=True)
 class Signature:
-    """Who pays and what for; None where it is not said."""
+    """The payer and the purpose; None where it is not given."""
 
     by: str | None = None
     purpose: str | None = None

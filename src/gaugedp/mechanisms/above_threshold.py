@@ -97,7 +97,7 @@ class AboveThreshold(Selection):
         return min(max(math.floor(self.threshold / float(self.step) + 0.5), -_OUT), _OUT)
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """All scores get noise, also those after the first: how long it takes tells nothing."""
+        """Draw noise for all scores, also those after the first: the running time tells nothing."""
         border = self._threshold_in_steps + discrete_laplace(size, self.threshold_scale, rng)
         noise = discrete_laplace(size * len(scores), self.score_scale, rng).reshape(size, -1)
         is_above = noise >= border[:, None] - scores

@@ -1,4 +1,4 @@
-"""For which bodies a plan weighs noise of the body's own shape: draws are made in seconds, and it is worth having."""
+"""Limits of bodies for which a plan weighs K-norm noise: draws take seconds, and the noise is smaller."""
 
 import contextlib
 from collections.abc import Callable, Iterator

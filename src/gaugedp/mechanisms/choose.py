@@ -1,4 +1,4 @@
-"""Which mechanisms can answer, and which of them errs least."""
+"""The choice of the mechanism with the least error among those that apply."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence

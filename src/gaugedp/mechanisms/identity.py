@@ -180,7 +180,7 @@ class Identity(AdditiveNoise):
 
     @property
     def _adds(self) -> np.ndarray:
-        """Which answers add up cells: those whose row of F has entries 0 and 1 only."""
+        """Return which answers add up cells: those whose row of F has entries 0 and 1 only."""
         generators = self.body.generators
         return np.asarray(generators.row_squares() == generators.apply(np.ones(self._n_cells)))
 

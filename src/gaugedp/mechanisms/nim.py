@@ -111,7 +111,7 @@ class Nested(GaugeNoise):
 
     @property
     def maps(self) -> list[np.ndarray]:
-        """Return the maps from each level's noise to the answers, (d, k): its own part, and the rest of later answers."""
+        """Return the maps from each level's noise to the answers, (d, k): its own part, and the rest of the next."""
         before = np.cumprod([1.0, *self.weights[:-1]])
         return [
             level.kept(weight) * (factor / share)
@@ -196,7 +196,7 @@ class NIM(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """As of KNorm, with the scale of the splits."""
+        """Return whether the scale of the splits is proved, as for KNorm."""
         return is_own_scale_proved(self.body, self.noise)
 
     @property

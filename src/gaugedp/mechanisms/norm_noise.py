@@ -113,7 +113,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """From the second moment of the body where that is known and rounding is small beside it, else from trials."""
+        """Return them by the second moment of the body where it is known and rounding is small, else from trials."""
         squares = self.noise.squares
         if squares is not None:
             rank = self.noise.rank

@@ -1,4 +1,4 @@
-"""Which keys of a table may be shown, where nobody knows beforehand which there are."""
+"""Partition selection: keys of a table that may be published, where none is known beforehand."""
 
 import math
 from bisect import bisect

@@ -1,4 +1,4 @@
-"""Where the best weights are, told by noisy moments and noisy gradients: a mixture, of post-processing."""
+"""The best weights by noisy moments and noisy gradients: a mixture, by post-processing."""
 
 import math
 from dataclasses import dataclass, replace

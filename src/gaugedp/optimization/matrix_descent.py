@@ -1,4 +1,4 @@
-"""All rows at every step: noisy projected gradient descent, and Frank–Wolfe with a noisy oracle, for low rank."""
+"""Full-batch methods for low rank: noisy projected gradient descent, and Frank–Wolfe with a noisy oracle."""
 
 import math
 from abc import abstractmethod

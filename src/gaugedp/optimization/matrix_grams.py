@@ -45,23 +45,23 @@ class GramScale:
 
     @property
     def longest(self) -> float:
-        """At least ‖A‖_op of a design that is cut to multiples of 2^−BITS."""
+        """Return an upper bound on ‖A‖_op of a design that is cut to multiples of 2^−BITS."""
         rows, columns = self.region.shape
         return min(1.0, self.widest + math.sqrt(rows * columns) * 2.0**-BITS)
 
     @property
     def of_grams(self) -> float:
-        """By how much (Σ AAᵀ, Σ AᵀA) moves at most: ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
+        """Return the sensitivity of (Σ AAᵀ, Σ AᵀA): ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
         return (2.0 if self.replaced else math.sqrt(2.0)) * self.longest
 
     @property
     def of_gradient(self) -> float:
-        """By how much Σ t·A moves at most."""
+        """Return the sensitivity of Σ t·A."""
         return 2.0 if self.replaced else 1.0
 
     @property
     def of_length(self) -> float:
-        """By how much (Σ q², Σ t·q) moves at most, q in [−1, 1]."""
+        """Return the sensitivity of (Σ q², Σ t·q), q in [−1, 1]."""
         return math.sqrt(5.0) if self.replaced else math.sqrt(2.0)
 
 

@@ -113,7 +113,7 @@ class MomentScale:
 
     @property
     def sensitivity(self) -> float:
-        """By how much (H, w·b) moves at most, in the Frobenius norm, for one row."""
+        """Return the sensitivity of (H, w·b) in the Frobenius norm, for one row."""
         norm = 1 + self.weight**2
         return math.sqrt(2 * norm - 2 * self.least_product) if self.replaced else math.sqrt(norm)
 

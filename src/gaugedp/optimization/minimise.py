@@ -108,7 +108,7 @@ class Regularised(ABC, Generic[L]):
 
 
 class Binary(Regularised[Loss]):
-    """With a loss of one prediction a row: w has shape (d,)."""
+    """A problem with one prediction per row: w has shape (d,)."""
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
         """uφ″, shape (n,)."""
@@ -129,7 +129,7 @@ class Binary(Regularised[Loss]):
 
 
 class Multiclass(Regularised[Softmax]):
-    """With the softmax loss: w is a (K, d) matrix, row by row."""
+    """A problem with the softmax loss: w is a (K, d) matrix, row by row."""
 
     def shaped(self, weights: np.ndarray) -> np.ndarray:
         """(K, d)."""

@@ -147,7 +147,7 @@ class Problem:
 
 
 def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> list[Extreme]:
-    """For slopes of one sign: the tangent of log(1 + s(1 − s)q) at s = `tangent`·cap, at both ends of [0, cap]."""
+    """Return, for slopes of one sign, the tangent of log(1 + s(1 − s)q) at s = `tangent`·cap, at 0 and cap."""
     s = tangent * cap
     height, slope = math.log1p(curvature * s * (1 - s)), curvature * (1 - 2 * s) / (1 + curvature * s * (1 - s))
     bent, flat = height + slope * (cap - s), height - slope * s
@@ -157,7 +157,7 @@ def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> lis
 
 
 def _one_sided(loss: Loss, replaced: bool, curvature: float) -> list[Extreme]:
-    """For slopes −s·y, s in [0, 1], of any curvature up to the smoothness."""
+    """Return the extremes for slopes −s·y, s in [0, 1], of any curvature up to the smoothness."""
     jacobian = math.log1p(loss.smoothness * curvature)
     if not replaced:
         return [Extreme(1, loss.lipschitz, jacobian)]

@@ -32,7 +32,7 @@ class Posterior:
 
     @cached_property
     def curvature(self) -> float:
-        """At least the largest eigenvalue of the losses' Hessian, κβ·λ_max(Σ x xᵀ); ∞ where it is not computed."""
+        """Return a bound on the largest eigenvalue of the Hessian, κβ·λ_max(Σ x xᵀ); ∞ where it is not computed."""
         if self.strength or not 0 < min(self.rows.shape) <= _MOST:
             return math.inf
         wide = self.rows if self.rows.shape[0] < self.rows.shape[1] else self.rows.T

@@ -1,4 +1,4 @@
-"""Where matrices of small nuclear norm live: linear minimisation, nearest points, and coordinates for noise."""
+"""The region of matrices of small nuclear norm: linear minimisation, nearest points, and coordinates for noise."""
 
 import math
 from dataclasses import dataclass

@@ -114,7 +114,7 @@ class StochasticFrankWolfe:
 
     @property
     def region(self) -> Region:
-        """Where X is."""
+        """Return the region of X."""
         return self.oracle.running.region
 
     @property

@@ -98,7 +98,7 @@ class Full(_Cut):
 
     @property
     def prediction_range(self) -> float:
-        """By how much ⟨A, X⟩ can differ between two points of the region."""
+        """Return the largest difference of ⟨A, X⟩ between two points of the region."""
         return 2 * self.widest
 
     def predictions(self, point: np.ndarray) -> np.ndarray:

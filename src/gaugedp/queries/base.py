@@ -195,7 +195,7 @@ class Query(ABC):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Which released values count rows, each as 0 or 1, to be shown or shared out; shape (n_released,), bool."""
+        """Return which released values count rows, each as 0 or 1; shape (n_released,), bool."""
         return np.zeros(self.n_released, dtype=bool)
 
     @abstractmethod

@@ -225,7 +225,7 @@ class WorkloadColumns:
 
     @property
     def _n_choices(self) -> tuple[int, ...]:
-        """For every column: its lower bound, its upper bound and, where that can be, no value."""
+        """Return the number of choices of every column: lower bound, upper bound and, where that can be, no value."""
         missing = {piece.choice for piece in self.pieces if piece.may_miss}
         return tuple(3 if name in missing else 2 for name in self.columns)
 

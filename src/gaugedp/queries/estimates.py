@@ -1,4 +1,4 @@
-"""From released values to the answers that were asked for."""
+"""Estimates of the requested answers from released values."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -84,14 +84,14 @@ class Estimate:
 
     @property
     def kind(self) -> str:
-        """Which curves of widths the intervals follow from; empty where from none."""
+        """Return the curves of widths that the intervals follow from; empty where from none."""
         if self.comparison:
             return COMPARED
         return QUOTIENTS if self.ratio else OF_SHARES if self.parts else DEVIATIONS if self.deviation else ""
 
     @property
     def box(self) -> str:
-        """Which widths the intervals follow from where there are no curves."""
+        """Return the widths that the intervals follow from where there are no curves."""
         return HALVED if self.ratio else AT_ONCE if self.parts or self.deviation else ALONE
 
     @property

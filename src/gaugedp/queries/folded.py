@@ -71,7 +71,7 @@ class Folded(CellMap):
         return self.inner.powers(p)[self._coarse]
 
     def largest_difference_power(self, p: float) -> float:
-        """That of the inner map: every coarse cell has a fine one."""
+        """Return that of the inner map: every coarse cell has a fine one."""
         return self.inner.largest_difference_power(p)
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:

@@ -160,7 +160,7 @@ class Workload(Query):
 
     @property
     def linear(self) -> "Workload":
-        """This question."""
+        """Return this query."""
         return self
 
     @property

@@ -146,7 +146,7 @@ class Quantiles(Query):
 
     @property
     def bounded(self) -> Sequence[Bounded]:
-        """All quantiles; in the middle are the medians."""
+        """Return all quantiles; in the middle are the medians."""
         name = self.text if self.is_median else f"The median in {self.text}"
         places = slice(self.quantiles.index(MEDIAN), None, len(self.quantiles)) if MEDIAN in self.quantiles else None
         return [Bounded(self.text, self.column, slice(None), name, places)]

@@ -81,7 +81,7 @@ class Stacked(Query):
 
     @property
     def rules(self) -> list[str]:
-        """Those of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
+        """Return those of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
         about_cells = [cell_rules(self.domain, part.attributes, part.text) for part in self.parts]
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
         origins = self.domain.origins([*self.attributes, *self.columns])

@@ -1,4 +1,4 @@
-"""What draws of a mechanism's own noise tell of the figures that are computed from several released numbers."""
+"""Draws of a mechanism's noise for statistics that are computed from several released values."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,7 +50,7 @@ class Trials:
 
     @cached_property
     def by_kind(self) -> dict[str, list[Widths | None]]:
-        """What tells the widths of each kind, one for each part that has answers of it; None where draws are few."""
+        """Return the trials of each kind, one for each part that has answers of it; None where draws are few."""
         pairs = zip(self.query.parts, self.mechanism.parts, strict=True)
         curves: dict[str, list[Widths | None]] = {}
         for part, noise in ((part, noise) for part, noise in pairs if isinstance(noise, AdditiveNoise)):

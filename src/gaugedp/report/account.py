@@ -1,4 +1,4 @@
-"""What was spent and what is left, as a bar and as text."""
+"""The spent and the remaining budget, as a bar and as text."""
 
 from collections.abc import Mapping
 from typing import Any

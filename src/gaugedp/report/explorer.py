@@ -41,7 +41,7 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Point:
-    """What a plan says at one (ε, δ): errors and exactness by mechanism, the chosen one, half-widths by term.
+    """A plan at one (ε, δ): errors and exactness by mechanism, the chosen one, half-widths by term.
 
     `terms` holds the half-width that a plan prints for each term. `lower_bounds` holds Plan.lower_bound and
     Plan.real_lower_bound at δ = 0, and (0, 0) elsewhere.

@@ -1,4 +1,4 @@
-"""How the explorer stands on a page: its parts as HTML, its numbers as JSON, its script, and the policy around them."""
+"""The page of the explorer: its parts as HTML, its numbers as JSON, its script, and the policy around them."""
 
 import base64
 import hashlib

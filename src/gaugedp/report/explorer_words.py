@@ -1,4 +1,4 @@
-"""What a choice of ε and δ means for the protected: sentences whose numbers the explorer's script replaces."""
+"""The meaning of ε and δ for the protected: sentences whose numbers the explorer's script replaces."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Where each answer stands in a chart, before anything is drawn."""
+"""The place of each answer in a chart, before anything is drawn."""
 
 from dataclasses import dataclass
 from itertools import product

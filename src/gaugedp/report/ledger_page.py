@@ -49,7 +49,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Year:
-    """What the page tells: one reading of the ledger, and the payments of the year with the `number` and before."""
+    """The content of the page: one reading of the ledger, and the charges of the year with the `number` and before."""
 
     number: str
     spending: Spending

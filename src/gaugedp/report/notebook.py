@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a small table, from what is public or released alone.
+"""Notebook tables of objects, from public or released facts alone.
 
 Each function draws what has it as its `_repr_html_`. At most 20 rows; colours and paper are the notebook's own.
 """

@@ -1,4 +1,4 @@
-"""What the entries of a ledger spent, in exact amounts that add up: by month, by purpose, by person."""
+"""Spending of ledger entries, in exact amounts that add up: by month, by purpose, by person."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,12 +58,12 @@ class Spending:
 
     @property
     def total(self) -> Amounts:
-        """What the whole budget amounts to."""
+        """Return the amount of the whole budget."""
         return self.budget.amounts(self.budget.capacity)
 
     @property
     def left(self) -> Amounts:
-        """What is left of it."""
+        """Return the remaining amount."""
         return _difference(self.budget.amounts(self.spent), self.total)
 
     def share(self, amounts: Amounts) -> float:

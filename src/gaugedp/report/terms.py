@@ -117,7 +117,7 @@ class Term:
 
     @property
     def bars(self) -> str:
-        """What the intervals speak of, to be put after "intervals"."""
+        """Return the subject of the intervals, to be put after "intervals"."""
         raw = " of the raw answers" if self.processed else ""
         return raw + " (simultaneous)" * (self.simultaneous and len(self.cells) > 1)
 

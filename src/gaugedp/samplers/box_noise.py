@@ -31,7 +31,7 @@ class BoxNoise(Law):
 
     @property
     def n_reals(self) -> int:
-        """How many real numbers a draw is made of."""
+        """Return the number of real numbers per draw."""
         return 2 * self.d + 1
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:

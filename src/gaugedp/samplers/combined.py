@@ -36,12 +36,12 @@ class Combined(Law):
 
     @cached_property
     def variables(self) -> Variables:
-        """As many as H has columns."""
+        """Return the number of columns of H."""
         return self.kind(self.right.shape[1])
 
     @property
     def n_reals(self) -> int:
-        """Those of the variables."""
+        """Return the number of real numbers of the variables."""
         return self.variables.n_reals
 
     @cached_property
@@ -83,12 +83,12 @@ class Combined(Law):
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """At least Σ_m |F_im·H_mk|, shape (d, k)."""
+        """Return upper bounds on Σ_m |F_im·H_mk|, shape (d, k)."""
         return np.asarray(self._divided(np.abs(self.left) @ np.abs(self.right)) * (1 + 2.0**-30))
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """At least max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
+        """Return bounds on max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
         sizes = np.maximum(self._sizes.max(axis=1), _LEAST)
         return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
 
@@ -119,12 +119,12 @@ class Alone(Law):
 
     @property
     def d(self) -> int:  # type: ignore[override]
-        """How many there are."""
+        """Return the number of variables."""
         return self.variables.k
 
     @property
     def n_reals(self) -> int:
-        """Those of the variables."""
+        """Return the number of real numbers of the variables."""
         return self.variables.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:

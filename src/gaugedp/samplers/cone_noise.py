@@ -183,7 +183,7 @@ class ConeNoise(Law):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """At least the largest entry of each row, shape (d,)."""
+        """Return upper bounds on the largest entry of each row, shape (d,)."""
         return np.asarray(np.maximum(np.abs(self._matrices).max(axis=(0, 2)), 2.0**-500))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What draws of a walk show of their law. None of these can prove that a walk is near its law."""
+"""Diagnostics of walks. None of these can prove that a walk is near its distribution."""
 
 import math
 

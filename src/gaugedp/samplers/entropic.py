@@ -42,7 +42,7 @@ class ThreeTangents:
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where each tangent counts: its lower end, the length of its interval, and |s|."""
+        """Return the interval of each tangent: its lower end, its length, and |s|."""
         drops, slopes = self._lines
         bends = np.diff(slopes, axis=0)
         meets = -np.diff(drops, axis=0) / np.where(bends > 0, bends, 1.0)

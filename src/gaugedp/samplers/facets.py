@@ -1,4 +1,4 @@
-"""All facets of a symmetric polytope of low rank, listed once, and draws of one by the volume of its cone."""
+"""Facets of a symmetric polytope of low rank, listed once, and draws of one by the volume of its cone."""
 
 import numpy as np
 

@@ -124,7 +124,7 @@ class ByRadius(GaugeNoise):
 
     @property
     def second_moment(self) -> np.ndarray | None:
-        """From the body, where it has a closed form."""
+        """Return it from the body, where it has a closed form."""
         return second_moment(self.body)
 
     @property
@@ -233,7 +233,7 @@ class ByFacets(GaugeNoise):
 
     @property
     def second_moment(self) -> np.ndarray:
-        """From the list of facets."""
+        """Return it from the list of facets."""
         return self.frame @ self.facets.second_moment() @ self.frame.T
 
 

@@ -45,7 +45,7 @@ class Tried(NamedTuple):
 
 
 class Off(NamedTuple):
-    """By how much log x, p·log x and t of any of these trials may be off."""
+    """Error bounds of log x, p·log x and t in any of these trials."""
 
     point: float
     power: float
@@ -78,7 +78,7 @@ class LpNoise(Law):
 
     @property
     def n_reals(self) -> int:
-        """Those of so many trials that about one draw in 10^4 needs more."""
+        """Return the number for so many trials that about one draw in 10^4 needs more."""
         return _NUMBERS * (self.d + 2 + math.ceil(self.d / 7 + 1.2 * math.sqrt(self.d)))
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +147,7 @@ class LpNoise(Law):
         return Tried(point, power, rest, rest > 0, is_known), off
 
     def _off(self, parts: list[np.ndarray], size: np.ndarray, width: np.ndarray, logarithm: np.ndarray) -> Off:
-        """By lemmas 2 and 4, with bits that are not known; shares above 1/4 are not looked at."""
+        """Return error bounds by lemmas 2 and 4, with bits that are not known; shares above 1/4 are left out."""
         least = min(int(part.min()) for part in parts)
         if not least:
             return _UNKNOWN

@@ -23,7 +23,7 @@ _SUMMED = 64.0  # scales up to this are summed term by term; above, the continuo
 
 
 class SymmetricLaw(ABC):
-    """How far a symmetric law on the integers reaches."""
+    """The reach of a symmetric distribution on the integers."""
 
     @property
     @abstractmethod

@@ -28,7 +28,7 @@ class Mapped(Law):
 
     @property
     def n_reals(self) -> int:
-        """Those of x."""
+        """Return the number of real numbers of x."""
         return self.law.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -53,7 +53,7 @@ class Mapped(Law):
         ]
 
     def _mapped(self, values: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Nothing is known of a draw in which nothing is known of a coordinate: ∞·0 would be no number."""
+        """Return mapped values and errors, infinite where a coordinate is not known: ∞·0 would be no number."""
         is_known = np.isfinite(bounds).all(axis=1, keepdims=True)
         errors = np.where(is_known, bounds, 0.0) + (self.matrix.shape[1] + 8) * UNIT * np.abs(values)
         errors = errors @ self._sizes.T * (1 + 2.0**-30)
@@ -76,12 +76,12 @@ class Summed(Law):
 
     @property
     def d(self) -> int:  # type: ignore[override]
-        """That of each part."""
+        """Return the dimension of each part."""
         return self.parts[0].d
 
     @cached_property
     def n_reals(self) -> int:
-        """Those of all parts."""
+        """Return the number of real numbers of all parts."""
         return sum(part.n_reals for part in self.parts)
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:

@@ -47,7 +47,7 @@ class Inverse:
 
     @property
     def cube(self) -> float:
-        """At least ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
+        """Return a bound on ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
         lengths = np.linalg.norm(self.matrix, self.p, axis=0)
         return float(lengths.sum() + len(lengths) * self.steep * self.missed) * _UP
 

@@ -77,7 +77,7 @@ class Law(ABC):
     @property
     @abstractmethod
     def n_reals(self) -> int:
-        """How many real numbers a draw is made of."""
+        """Return the number of real numbers per draw."""
 
     @abstractmethod
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ class Smooth(Potential, Protocol):
 
     @property
     def curvature(self) -> float:
-        """At least the largest eigenvalue of f″ anywhere; ∞ where none is known."""
+        """Return a bound on the largest eigenvalue of f″ anywhere; ∞ where none is known."""
 
 
 class Law(Protocol):

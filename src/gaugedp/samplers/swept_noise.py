@@ -124,7 +124,7 @@ class SweptNoise(Law):
 
     @cached_property
     def _turns(self) -> "Shares":
-        """How many exponentials make up Q, from 1 to r, and then the same again for the sign −."""
+        """Return the number of exponentials in Q, from 1 to r, and then the same again for the sign −."""
         rank = self._rank
         return Shares([2 ** (rank - k) if self.shrinking[1] else 1 for k in range(1, rank + 1)] * 2)
 
@@ -138,7 +138,7 @@ class SweptNoise(Law):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """At least |c| + (α + β)·h for each coordinate, shape (d,), or for all where they are alike, (1,)."""
+        """Return bounds |c| + (α + β)·h for each coordinate, shape (d,), or for all where they are alike, (1,)."""
         sizes = (np.abs(self._centre) + sum(self.shrinking) * self._sides + 2.0**-500) * (1 + 2.0**-40)
         return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
 

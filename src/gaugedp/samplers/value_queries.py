@@ -18,7 +18,7 @@ _BINS = 400
 
 @dataclass
 class Queries:
-    """How many values of single losses were asked for; it depends on the rows, and no guarantee covers it."""
+    """The number of requested values of single losses; it depends on the rows, and no guarantee covers it."""
 
     total: int = 0
 

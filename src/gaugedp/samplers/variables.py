@@ -33,7 +33,7 @@ class Variables(ABC):
     @property
     @abstractmethod
     def n_reals(self) -> int:
-        """How many real numbers a point is made of."""
+        """Return the number of real numbers per point."""
 
     @abstractmethod
     def floats(self, reals: Reals, n_bits: int) -> Floats:
@@ -57,7 +57,7 @@ class Laplace(Variables):
         return self.k
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """By lemma 2; a size is at least 0, and so its absolute value is no farther off."""
+        """Return error bounds by lemma 2; a size is at least 0, and so its absolute value is no farther off."""
         parts = first_bits(reals.words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
         sizes = minus_log(parts * 2.0 ** (1 - n_bits))
         total = sizes.sum(axis=1)
@@ -65,7 +65,7 @@ class Laplace(Variables):
         return np.copysign(sizes, reals.words.view(np.int64)), error, total + 8 * UNIT * self.k
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """By lemma 2."""
+        """Return error bounds by lemma 2."""
         parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
         sizes = minus_log(parts * 2.0 ** (1 - n_bits))
         return np.copysign(sizes, words.view(np.int64)), UNIT * (5 * sizes + 6) + _inverse(parts)
@@ -96,7 +96,7 @@ class Normal(Variables):
         return 2 * self.n_pairs
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """By lemmas 2 and 3."""
+        """Return error bounds by lemmas 2 and 3."""
         parts, lengths = self._lengths(reals.words, n_bits)
         total, off = lengths.sum(axis=1), unknown(parts, 1)
         with np.errstate(divide="ignore"):
@@ -105,7 +105,7 @@ class Normal(Variables):
         return self._points(lengths, reals.words, n_bits), error, 2 * total
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """By lemmas 2 and 3: both variables of a pair have one bound."""
+        """Return error bounds by lemmas 2 and 3: both variables of a pair have one."""
         parts, lengths = self._lengths(words, n_bits)
         with np.errstate(divide="ignore"):
             errors = _UP * (lengths * _turning(n_bits) + (8 * UNIT + 2 * _inverse(parts)) / lengths)
@@ -159,7 +159,7 @@ class Spherical(Variables):
         return values, errors.sum(axis=1), np.abs(values).sum(axis=1)
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """By lemmas 1 and 4: `off` bounds by which share the length is off, then also the factor R/‖g‖₂."""
+        """Return error bounds by lemmas 1 and 4: `off` bounds the relative error of the length, and so of R/‖g‖₂."""
         radius, radius_error = minus_log_product(words[:, : self.k], n_bits)
         points, errors = self._normal.apart(words[:, self.k :], n_bits)
         levels = (self.k - 1).bit_length()

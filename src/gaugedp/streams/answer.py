@@ -1,4 +1,4 @@
-"""What a stream releases for one period."""
+"""The release of a stream for one period."""
 
 import json
 import math

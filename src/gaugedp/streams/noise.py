@@ -57,7 +57,7 @@ class StreamNoise:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all answers of the stream together keep."""
+        """Return the guarantee of all answers of the stream together."""
         return self.mechanism.guarantee
 
     def draw(self, rng: Entropy) -> np.ndarray:
@@ -67,7 +67,7 @@ class StreamNoise:
 
     @property
     def variances(self) -> np.ndarray:
-        """Those of q_t, shape (d,)."""
+        """Return the variances of q_t, shape (d,)."""
         return np.asarray(self.mechanism.scale**2 * self.mechanism.strategy.squares)
 
     @property

@@ -46,7 +46,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class State:
-    """How far a stream has come. `facts` and `factor` are public.
+    """The state of a stream. `facts` and `factor` are public.
 
     `factor` are the rows of B up to the diagonal, `totals` the last released running totals, in steps.
     """
@@ -66,7 +66,7 @@ class State:
 
     @property
     def answered_draws(self) -> tuple[Draw, ...]:
-        """Those of the periods that are answered: a draw after them was for an attempt that showed nothing."""
+        """Return the draws of the answered periods: a later draw was for an attempt that published nothing."""
         return self.draws[: self.answered]
 
     @property
@@ -76,7 +76,7 @@ class State:
 
     @property
     def variances(self) -> np.ndarray:
-        """Those of the draws, shape (t, d)."""
+        """Return the variances of the draws, shape (t, d)."""
         return np.array([unfold(draw.variances) for draw in self.draws])
 
     def seed(self, period: int) -> int | None:

@@ -101,12 +101,12 @@ class Stream:
 
     @property
     def periods_per_person(self) -> int:
-        """In how many periods a person is at most."""
+        """Return the largest number of periods that a person is in."""
         return self._noise.factor.periods_per_person
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all answers of the stream together keep."""
+        """Return the guarantee of all answers of the stream together."""
         return self._noise.guarantee
 
     @property
@@ -116,7 +116,7 @@ class Stream:
 
     @property
     def answered(self) -> int:
-        """How many periods are answered."""
+        """Return the number of answered periods."""
         return self._state().answered
 
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:

@@ -87,7 +87,7 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
 
 @dataclass(frozen=True, eq=False)
 class AdaptivePlan:
-    """What an adaptive release would do for a unit and a guarantee, before any row is read.
+    """The plan of an adaptive release for a unit and a guarantee, before any row is read.
 
     `rho` is the whole price, `everything` the question for all `candidates`, of which one look answers all.
     """
@@ -106,7 +106,7 @@ class AdaptivePlan:
 
     @property
     def charges(self) -> list[Guarantee]:
-        """What a ledger may charge, in order of preference."""
+        """Return the guarantees that a ledger may charge, in order of preference."""
         return chargeable(self.rho, self.asked)
 
     @property

@@ -67,7 +67,7 @@ class _Dual:
 
     @cached_property
     def plans(self) -> "list[SumTree]":
-        """How each clique's table is summed onto the scopes of the tables that are at home there."""
+        """Return the sums of each clique's table onto the scopes of the tables assigned to it."""
         homes = {table.scope: self.tree.home(table.scope) for table in self.tables}
         scopes_at = [
             [scope for scope, home in homes.items() if home == place] for place in range(len(self.tree.cliques))

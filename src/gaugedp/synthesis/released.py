@@ -1,4 +1,4 @@
-"""From releases to variables and tables of counts: which answers are counts of cells, and how cells are nested."""
+"""Variables and tables of counts in releases: which answers are counts of cells, and how cells are nested."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ class Variables:
 
 @dataclass(frozen=True)
 class Released:
-    """What rows can be drawn from: the variables of releases, and their tables of counts."""
+    """The input of synthetic rows: the variables of releases, and their tables of counts."""
 
     variables: Variables
     tables: tuple[CountTable, ...]

@@ -1,4 +1,4 @@
-"""What a question and its release ask of a table: totals over its rows, and the public facts about them."""
+"""The interface of a table to a query and its release: totals over its rows, and public facts about them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Coarse:
-    """How values are squared: k = 0 … span steps above the lower bound are w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C.
+    """Rounding of values for squares: k = 0 … span steps above the lower bound are w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C.
 
     w runs from −C to C, with C = `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is
     2·k − span.
@@ -42,7 +42,7 @@ class Coarse:
 
     @property
     def bits(self) -> int:
-        """How many binary digits of k are rounded away."""
+        """Return the number of binary digits of k that are rounded away."""
         return max(0, self.span.bit_length() - _SQUARED_BITS)
 
     @property
@@ -52,7 +52,7 @@ class Coarse:
 
     @property
     def half(self) -> int:
-        """What is added to k before it is cut."""
+        """Return the number added to k before it is cut."""
         return (1 << self.bits) >> 1
 
 
@@ -66,7 +66,7 @@ class Rows(ABC):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """What happens to rows that cannot be read, in sentences that are the same whatever the rows are."""
+        """Return the rules for rows that cannot be read, in sentences that do not depend on the rows."""
         return ()
 
     @property

@@ -49,7 +49,7 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Buckets:
-    """In how many parts a table is looked at, and where the sums over finished parts are kept, if anywhere."""
+    """The number of parts in which a table is read, and the folder of the sums over finished parts, if any."""
 
     file: Path | None = None
     count: int = 1
@@ -181,7 +181,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the sums of one question to the rows of one `source_files` are kept, and which state of it they are of.
+    """The file of the sums of one query over one state of `source_files`.
 
     The file holds exact sums and the row key: as private as the table, in a folder that only its owner may write to,
     of mode 0600. It is replaced in one step after each bucket, and removed when the look has ended, however it ends.

@@ -262,7 +262,7 @@ def _is_exact(attribute: Bins) -> bool:
 
 
 def _shift(attribute: Bins) -> Fraction:
-    """At least what a quotient (x − low)/width may be below i for x on edge i or above: 16·u·(M/width + n), u = 2^−53.
+    """Return a bound on i − (x − low)/width for x on edge i or above: 16·u·(M/width + n), u = 2^−53.
 
     M is the largest bound. The edge and the lower bound are off by u·M each; the difference, the width and the quotient
     by u of themselves, and so is the sum with this.

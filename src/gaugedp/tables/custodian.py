@@ -1,4 +1,4 @@
-"""What in a table does not fit its domain: for the custodian alone. Not private, not paid, and in no release.
+"""Checks of a table against its domain, for the custodian alone. Not private, not charged, and in no release.
 
 It is for mistakes in codes and formats, before anything is paid. No ledger, release or log is handed anything of it.
 """
@@ -34,7 +34,7 @@ _VALUE, _READ = exp.column("value"), "x"
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found in a column: the problem, in how many rows, and the commonest values with how often they occur."""
+    """A finding in a column: the problem, the number of rows, and the commonest values with their counts."""
 
     column: str
     problem: str

@@ -1,4 +1,4 @@
-"""What a table asks of an engine: the types of its columns, and the integers that one statement gives."""
+"""The interface of an engine to a table: the types of its columns, and the integers of one statement."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ SOURCE = "gaugedp_source"  # the name under which a statement reads the rows
 
 
 class Kind(Enum):
-    """What can be done with a column, whichever engine holds it."""
+    """The kind of a column: its possible uses, whichever engine holds it."""
 
     INTEGER = "whole numbers"  # that fit 64 bits with a sign
     REAL = "numbers"

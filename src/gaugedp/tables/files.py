@@ -56,7 +56,7 @@ class File:
 
     @property
     def delimiter(self) -> str:
-        """What stands between two fields."""
+        """Return the delimiter between two fields."""
         return "\t" if self.format == "TSV" else ","
 
     @contextmanager
@@ -120,7 +120,7 @@ class SourceFiles:
 
     @property
     def name(self) -> str:
-        """What tells these rows from others, whatever the state of the files."""
+        """Return the name that tells these rows from others, whatever the state of the files."""
         return "\0".join([*map(str, self.paths), self.recipe])
 
     def state(self) -> str:

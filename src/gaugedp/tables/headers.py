@@ -1,4 +1,4 @@
-"""What a first line may be in place of column names: a row of values, or the beginning of another kind of file."""
+"""Checks that a first line holds column names, and not a row of values or another kind of file."""
 
 import re
 import unicodedata

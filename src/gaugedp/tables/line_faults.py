@@ -112,7 +112,7 @@ def _lines(file: File, on_progress: Progress) -> Iterator[str]:
 
 @dataclass
 class _Record:
-    """What the engine has read of a record, which began in line `first`."""
+    """The part of a record that the engine has read, which began in line `first`."""
 
     first: int
     fields: int = 1

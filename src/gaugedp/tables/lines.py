@@ -30,7 +30,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class FileLines:
-    """All lines of a file, in its order; `names` are its columns."""
+    """The lines of a file, in its order; `names` are its columns."""
 
     names: list[str]
     _engines: tuple[DuckDBEngine, DuckDBEngine]

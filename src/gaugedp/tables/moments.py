@@ -30,7 +30,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Scaled:
-    """How columns are scaled to whole numbers within ±2^bits, and whether their products are summed too."""
+    """The scaling of columns to whole numbers within ±2^bits, and whether their products are summed too."""
 
     spans: tuple[int, ...]
     bits: int

@@ -1,4 +1,4 @@
-"""Which engine reads a source."""
+"""The choice of the engine that reads a source."""
 
 from collections.abc import Mapping, Sequence
 

@@ -56,7 +56,7 @@ class Aggregation:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """What rows are grouped by, with the number of its cells: attribute i as `a<i>`; the values of column j, and a
+        """Return the grouping keys with their numbers of cells: attribute i as `a<i>`; the values of column j, and a
         last cell for none, as `h<j>`.
         """
         listed = {total.column for total in self.totals if total.each}
@@ -72,7 +72,7 @@ class Aggregation:
 
     @property
     def tallies(self) -> "Tallies | None":
-        """What counts the rows of `listed`, where many tables of counts are asked for, and nothing else."""
+        """Return the counter of the rows of `listed`, where many tables of counts are asked for, and nothing else."""
         is_large = len(self.groupings) >= MANY_TABLES and math.prod(self.places.values()) > JOINT_CELLS
         if not is_large or self.columns:
             return None
@@ -197,7 +197,7 @@ class Aggregation:
         return over(rows, *columns, *values)
 
     def _added(self) -> dict[str, Sql]:
-        """What is added up: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
+        """Return the sums: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
         summed = {total.column for total in self.totals if not total.each}
         squared = {total.column for total in self.totals if total.squared}

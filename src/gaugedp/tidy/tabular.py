@@ -34,12 +34,12 @@ class Tabular(ABC):
     @property
     @abstractmethod
     def terms(self) -> tuple[Outline, ...]:
-        """What the answers of each term are, and along which axes they stand."""
+        """Return the kind of answers of each term, and their axes."""
 
     @property
     @abstractmethod
     def captions(self) -> Captions:
-        """What people read in place of names and codes."""
+        """Return the captions shown in place of names and codes."""
 
     @abstractmethod
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:

@@ -100,7 +100,7 @@ def sinhc_difference(z: Array, width: Array) -> Array:
 
 
 def _block(y: float, t: Array, shift: Array, counts: Array) -> Line:
-    """With a = y + it: M·e^{shift/2} = cosh(a·shift) + sinh(a·shift)/(2a), scaled by e^{−y·shift}."""
+    """Return, with a = y + it, M·e^{shift/2} = cosh(a·shift) + sinh(a·shift)/(2a), scaled by e^{−y·shift}."""
     falling = np.exp(-2 * y * shift)
     cosh, sinh = (1 + falling) / 2, -np.expm1(-2 * y * shift) / 2
     phase, square = t * shift, 2 * (y * y + t * t)

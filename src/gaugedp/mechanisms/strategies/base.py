@@ -53,7 +53,7 @@ class Strategy(ABC):
 
     @property
     def largest(self) -> np.ndarray:
-        """At least max_j |L_ij| for each row, shape (d,)."""
+        """Return upper bounds on max_j |L_ij| for each row, shape (d,)."""
         return np.sqrt(self.squares)
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:

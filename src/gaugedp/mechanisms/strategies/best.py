@@ -1,4 +1,4 @@
-"""Which strategy answers a question best, among those that can be computed in seconds."""
+"""The best strategy for a query, among those that can be computed in seconds."""
 
 import math
 from collections import deque

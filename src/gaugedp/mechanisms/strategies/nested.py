@@ -41,7 +41,7 @@ class Nested(Strategy):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """At least c_j·|Cov(x_i, x_j)| over the areas j, x the least squares for noise of variance 1/c_l²."""
+        """Return bounds on c_j·|Cov(x_i, x_j)| over the areas j, x the least squares for noise of variance 1/c_l²."""
         recursion, nesting = self._recursion, self.nesting
         below = [np.full((place.n_areas, 1), share) for place, share in zip(nesting.places, self.shares, strict=True)]
         parts = Tables()

@@ -42,7 +42,7 @@ class Proved(Strategy):
 
     @property
     def is_cube_proved(self) -> bool:  # type: ignore[override]
-        """Where L fills the space."""
+        """Return whether the cube is proved: where L fills the space."""
         return self.cube is not None
 
     def apply(self, unit: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""All ranges of an ordered attribute, as differences of its prefix sums."""
+"""Strategies for all ranges of an ordered attribute, as differences of its prefix sums."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -77,7 +77,7 @@ Block = Mapping[str, np.ndarray]
 
 
 class _InProcess(Engine, ABC):
-    """What files, frames and relations share."""
+    """The base of engines over files, frames and relations."""
 
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS

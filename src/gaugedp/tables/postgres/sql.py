@@ -77,7 +77,7 @@ def _escaped(pattern: str) -> str:
 
 
 class _Rules:
-    """What stands for each expression of DuckDB's."""
+    """The translations of DuckDB's expressions."""
 
     def __init__(self, columns: Columns) -> None:
         self._places = {name: i for i, name in enumerate(columns)}

@@ -70,7 +70,7 @@ class SparkEngine(Engine):
 
 @dataclass(frozen=True)
 class _Partial:
-    """What runs on a partition: its batches go in, one row with their total comes out."""
+    """The work on a partition: its batches go in, one row with their total comes out."""
 
     of: Of
 

@@ -1,4 +1,4 @@
-"""What the recipe of a Spark frame tells before it is followed: whether it gives the same rows each time, and of which
+"""Analysis of the plan of a Spark frame before it runs: whether it gives the same rows each time, and of which
 files.
 
 Only the plan is looked at. The plan of a Spark Connect frame is on the server, where it cannot be.
@@ -73,7 +73,7 @@ def _files(relation: Any) -> list[Path] | None:
 
 
 def _reading(relation: Any) -> str:
-    """How the files of a relation are read."""
+    """Return the reading options of the files of a relation."""
     return "\n".join([relation.fileFormat().toString(), relation.options().toString(), relation.schema().json()])
 
 
