@@ -23,6 +23,7 @@ from gaugedp.queries.text import query as read
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 LATE = ("lower_bound", "candidates", "widths")
 RECIPE = "recipe"
+_LEAST_WIDTH = 1e-200  # of an interval; a stored release holds none below 1e-250
 _SAME = 1e-9  # deviations that are so near, relative to each other, belong to one noise
 Described = Mapping[str, Any]
 
@@ -131,7 +132,7 @@ def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
     """Return widths for noise of which the deviations alone are known, by Chebyshev's inequality and a union."""
 
     def reach(level: float, n_answers: int) -> Folded:
-        return fold(deviations * np.sqrt(n_answers / (1 - level)))
+        return fold(_told(deviations * np.sqrt(n_answers / (1 - level))))
 
     at_once = {str(level): reach(bonferroni_level(level), len(deviations)) for level in LEVELS}
     return {"single": {str(level): reach(level, 1) for level in LEVELS}, "simultaneous": at_once}
@@ -178,10 +179,15 @@ def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
     widths = {"single": single, "simultaneous": at_once}
     for level in LEVELS[:-1]:
         for kind, curves in chosen_plan.curves(level).items():
-            widths.setdefault(kind, {})[str(level)] = fold(curves.T.ravel())
+            widths.setdefault(kind, {})[str(level)] = fold(_told(curves.T.ravel()))
     return widths
 
 
 def _sizes(query: Query, of_answers: np.ndarray) -> Folded:
     """Return widths that a mechanism states, in the units of what is released."""
-    return fold(for_released(query.estimates, query.widths_in_units(of_answers)))
+    return fold(for_released(query.estimates, _told(query.widths_in_units(of_answers))))
+
+
+def _told(widths: np.ndarray) -> np.ndarray:
+    """Return widths, the smallest rounded up to what a stored release may hold (`Release.from_json`)."""
+    return np.where(widths > 0, np.maximum(widths, _LEAST_WIDTH), widths)

@@ -129,6 +129,8 @@ ALIKE: list[list[Any]] = [
     [10**39, Decimal("1E+39"), Fraction(10**39)],
     [10**45, Decimal("1e45"), Decimal("10e44"), Fraction(10**45)],
     [1e300, int(1e300), Decimal(int(1e300)), Fraction(1e300)],
+    [Fraction("0.12345678901234567890123"), Decimal("0.12345678901234567890123")],
+    [(2**63 + 1) * 2**20, np.ldexp(np.longdouble(2**63 + 1), 20)],
     [10**400, Decimal("1e400"), Fraction(10**400)],
     [1e-7, Decimal("1e-7"), Decimal("0.00000010"), np.float32(1e-7)],
     [

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
 from enum import Enum
 from numbers import Complex, Rational, Real
 from typing import Any
@@ -64,15 +64,26 @@ def _number_text(value: Complex | Decimal) -> str | None:
             return _numpy_text(value)
         case Decimal() if value.is_finite():
             return _float_text(float(value)) if float(value) == value else _decimal_text(value)
+        case Rational() if float(value) != value and (exact := _as_decimal(value)) is not None:
+            return _decimal_text(exact)
         case Real() | Decimal():
             return _float_text(float(value))
     return _text(value.real, {}) if value.imag == 0 else None
+
+
+def _as_decimal(value: Rational) -> Decimal | None:
+    """Return the decimal that a fraction equals; None of one without an end, or beyond `_LONGEST` digits."""
+    with localcontext(prec=_LONGEST, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
+        quotient = Decimal(int(value.numerator)) / int(value.denominator)
+        return None if context.flags[Inexact] else quotient
 
 
 def _numpy_text(value: np.floating[Any]) -> str | None:
     """Return the text of a short float as of the number that it prints as, and of a long one with its own digits."""
     number = float(str(value)) if value.itemsize < np.dtype(float).itemsize else float(value)
     is_long = number != value and value.itemsize > np.dtype(float).itemsize and np.isfinite(value)
+    if is_long and value.is_integer():
+        return _integer_text(int(value))
     return _decimal_text(Decimal(str(value))) if is_long else _float_text(number)
 
 
