@@ -13,8 +13,8 @@ from gaugedp.accountant.convert import Converted, renyi_to_delta, renyi_to_epsil
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.part import Cost, Part
 from gaugedp.accountant.region import Region
-from gaugedp.accountant.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
-from gaugedp.accountant.tight import ROUNDED, Certified, tight_delta, tight_epsilon
+from gaugedp.accountant.rounding import LARGEST, above, down, up, up_decimal
+from gaugedp.accountant.tight import Certified, closed_bracket, tight_delta, tight_epsilon
 from gaugedp.accountant.total import Total, directions
 
 Method = Literal["basic", "advanced", "rdp", "tight"]
@@ -130,8 +130,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     if closed is not None:
         largest = guarantee.renyi(math.inf)
         lost = 2.0**-49 * (1 + largest) if math.isfinite(largest) else 0.0  # e^ε errs by 1.25·2^−50, losses by 2^−50
-        is_sure = closed > LEAST_SURE and epsilon < ROUNDED
-        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if is_sure else 0.0)
+        return Bound(closed, "tight", closed_bracket(closed, epsilon, lost).low)
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)

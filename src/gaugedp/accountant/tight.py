@@ -32,7 +32,7 @@ _LOWEST_ORDER = -9.0  # logarithm
 _NODES, _NODES_OF_A_PERIOD = 2**17, 2**19
 _NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
 _SHORT, _SHORTER = 2**15, 2**9  # nodes of a line, beyond which the losses of a few releases are summed instead
-ROUNDED = 1e12  # ε from which a closed profile knows δ to less than a millionth
+_ROUNDED = 1e12  # ε from which a closed profile knows δ to less than a millionth
 _HANDFUL = 16  # releases, up to which the sums are the quicker where no lower bound is asked for
 _STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
 _AROUND = np.linspace(-1, 1, 49)  # strides
@@ -117,6 +117,12 @@ def contour_for(total: Total, delta: float) -> Contour | None:
     return contour if contour.span is None and not contour.padding else None
 
 
+def closed_bracket(delta: float, epsilon: float, lost: float = 0.0) -> Certified:
+    """Return the bracket of a closed profile, which errs by less than a millionth of δ and `lost`, for moderate ε."""
+    is_sure = delta > LEAST_SURE and epsilon < _ROUNDED
+    return Certified(delta, max(0.0, delta * (1 - 1e-6) - lost) if is_sure else 0.0)
+
+
 def tight_delta(
     total: Total, epsilon: float, order: float | None = None, least: float = 0.0, with_low: bool = True
 ) -> Certified:
@@ -127,7 +133,7 @@ def tight_delta(
     """
     closed = total.exact_delta(epsilon)
     if closed is not None:
-        return Certified(closed, closed * (1 - 1e-6) if epsilon < ROUNDED else 0.0)
+        return closed_bracket(closed, epsilon)
     exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))

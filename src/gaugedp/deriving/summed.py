@@ -58,12 +58,12 @@ class Summed(AdditiveNoise):
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """Return that of the release."""
+        """Return the guarantee of the release."""
         return self.inner.guarantee
 
     @property
     def lattice_step(self) -> Fraction:
-        """Return that of the release."""
+        """Return the lattice step of the release."""
         return self.inner.lattice_step
 
     def added(self, numbers: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ class Summed(AdditiveNoise):
         return float(np.linalg.norm(self._trials / (1.0 if weights is None else weights), norm, axis=1).mean())
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return those of the release where nothing is added up; else quantiles of trial draws.
+        """Return the half widths of the release where nothing is added up; else quantiles of trial draws.
 
         Quantiles are raised by three standard errors. Where there are too few draws, and for walks, whose draws hang
         together, the widths of what is added up are added, so that all of it holds at once.

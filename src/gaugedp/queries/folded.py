@@ -39,12 +39,12 @@ class Folded(CellMap):
 
     @property
     def step_runs(self) -> StepRuns:
-        """Return those of the inner map."""
+        """Return the step runs of the inner map."""
         return self.inner.step_runs
 
     @property
     def n_released(self) -> int:
-        """Return that of the inner map."""
+        """Return the number of released values of the inner map."""
         return self.inner.n_released
 
     @cached_property
@@ -67,15 +67,15 @@ class Folded(CellMap):
         return np.asarray(self.inner.adjoint(rows)[self._coarse])
 
     def powers(self, p: float) -> np.ndarray:
-        """Return those of the coarse cells."""
+        """Return the powers of the coarse cells."""
         return self.inner.powers(p)[self._coarse]
 
     def largest_difference_power(self, p: float) -> float:
-        """Return that of the inner map: every coarse cell has a fine one."""
+        """Return the largest difference power of the inner map: every coarse cell has a fine one."""
         return self.inner.largest_difference_power(p)
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """Return those of the inner map."""
+        """Return the labels of the inner map."""
         return self.inner.labels(columns)
 
 

@@ -61,27 +61,27 @@ class Stacked(Query):
 
     @property
     def labels(self) -> Labels:
-        """Return those of the parts."""
+        """Return the labels of the parts."""
         return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
 
     @property
     def outlines(self) -> tuple[Outline, ...]:
-        """Return those of the parts."""
+        """Return the outlines of the parts."""
         return tuple(chain.from_iterable(part.outlines for part in self.parts))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return those of the parts, each once."""
+        """Return the attributes of the parts, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(part.attributes for part in self.parts)))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return those of the parts, each once."""
+        """Return the columns of the parts, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
     def rules(self) -> list[str]:
-        """Return those of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
+        """Return the rules of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
         about_cells = [cell_rules(self.domain, part.attributes, part.text) for part in self.parts]
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
         origins = self.domain.origins([*self.attributes, *self.columns])
@@ -93,12 +93,12 @@ class Stacked(Query):
 
     @property
     def step_runs(self) -> StepRuns:
-        """Return those of the parts."""
+        """Return the step runs of the parts."""
         return list(chain.from_iterable(part.step_runs for part in self.parts))
 
     @property
     def reach_runs(self) -> list[tuple[float, int]]:
-        """Return those of the parts."""
+        """Return the reach runs of the parts."""
         return list(chain.from_iterable(part.reach_runs for part in self.parts))
 
     def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ class Stacked(Query):
 
     @property
     def bounded(self) -> Sequence[Bounded]:
-        """Return those of the parts."""
+        """Return the bounded columns of the parts."""
         starts = np.cumsum([0, *(part.n_answers for part in self.parts)]).tolist()
         return [
             bounded._replace(
@@ -136,7 +136,7 @@ class Stacked(Query):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Return those of the parts."""
+        """Return the count flags of the parts."""
         return np.concatenate([part.are_counts for part in self.parts])
 
     def sensitivity(self, unit: PrivacyUnit) -> Product:
@@ -169,7 +169,7 @@ class Stacked(Query):
         return all(part.is_answered_by(inner) for part, inner in zip(self.parts, mechanism.parts, strict=True))
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
-        """Return those of the parts."""
+        """Return the remarks of the parts."""
         pairs = zip(self.parts, mechanism.parts, strict=True)
         return list(chain.from_iterable(part.remarks(inner) for part, inner in pairs))
 
@@ -179,7 +179,7 @@ class Stacked(Query):
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """Return those of the parts."""
+        """Return the estimates of the parts."""
         return tuple(chain.from_iterable(part.estimates for part in self.parts))
 
     def digest(self) -> str:

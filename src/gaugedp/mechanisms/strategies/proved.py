@@ -32,12 +32,12 @@ class Proved(Strategy):
 
     @property
     def least(self) -> float:  # type: ignore[override]
-        """Return that of the strategy."""
+        """Return the lower bound of the strategy."""
         return self.inner.least
 
     @property
     def n_noise(self) -> int:
-        """Return that of the strategy."""
+        """Return the number of noise variables of the strategy."""
         return self.inner.n_noise
 
     @property
@@ -51,16 +51,16 @@ class Proved(Strategy):
 
     @property
     def squares(self) -> np.ndarray:
-        """Return those of the strategy."""
+        """Return the squares of the strategy."""
         return self.inner.squares
 
     @property
     def largest(self) -> np.ndarray:
-        """Return those of the strategy."""
+        """Return the largest entries of the strategy."""
         return self.inner.largest
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return that of the strategy."""
+        """Return the spectrum of the strategy."""
         return self.inner.spectrum(weights)
 
     def cube_radius(self) -> float:

@@ -36,7 +36,7 @@ class Ranges(Strategy):
         return prefix[:, last + 1] - prefix[:, first]
 
     def cells(self) -> np.ndarray | None:
-        """Return those of the prefix sums."""
+        """Return the cells of the prefix sums."""
         return self.inner.cells()
 
     @cached_property
