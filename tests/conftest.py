@@ -1,6 +1,7 @@
 """Which tests wait for `make thorough`, which share a worker, when a run ends, and what random numbers a test has.
 
-A test that a planted fault names runs in `make test`, long or not; its cases that add little say `thorough` themselves.
+A test that a planted fault names runs in `make test`, long or not, unless it says `thorough` itself, as do cases that
+add little. Of the cases of a test that is marked `many`, every tenth runs there.
 `.ci/run` takes one part of the long tests a day, so that each runs once in `N_PARTS` days.
 """
 
@@ -8,6 +9,7 @@ import os
 import sys
 import time
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -58,9 +60,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
         long = LONG & {mark.name for mark in item.iter_markers()} and item.nodeid.partition("[")[0] not in catchers
         if place.startswith(THOROUGH) or engine in SERVERS or long:
             item.add_marker(pytest.mark.thorough)
+    for item in _all_but_every_tenth([item for item in items if item.get_closest_marker("many")]):
+        item.add_marker(pytest.mark.thorough)
     if DAY:
         config.hook.pytest_deselected(items=[item for item in items if not _is_of_the_day(item)])
         items[:] = filter(_is_of_the_day, items)
+
+
+def _all_but_every_tenth(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of each test but the first, the eleventh, …: those of a long law differ in what is drawn."""
+    numbers: Counter[str] = Counter()
+    left = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        left += [item] if numbers[name] % 10 else []
+        numbers[name] += 1
+    return left
 
 
 def _is_of_the_day(item: pytest.Item) -> bool:

@@ -92,6 +92,11 @@ class Categories(Attribute):
         """The category itself."""
         return self.values[code]
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The categories."""
+        return (*self.values, OTHER) if self.outside == OTHER else self.values
+
 
 @dataclass(frozen=True)
 class Bins(Attribute):
@@ -328,4 +333,4 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
 
 def _is_unicode(text: str) -> bool:
     """Return whether the text can be written as UTF-8, and so reach an engine."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

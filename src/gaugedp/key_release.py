@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from gaugedp._files import check_ending
 from gaugedp._names import written
 from gaugedp._notebook import drawn_by
 from gaugedp._progress import Progress, silent
+from gaugedp._version import __version__
 from gaugedp.attributes import OTHER, UnknownKeys, categories
 from gaugedp.domain import Domain
 from gaugedp.domain_file import with_keys
@@ -212,7 +212,7 @@ def _shown(
 def _facts(mechanism: KeySelection, table: Table, attribute: str, seed: int | None) -> dict[str, Any]:
     """Return all that is public before anything is paid."""
     return {
-        "version": version("gaugedp"),
+        "version": __version__,
         "table": table.name,
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),

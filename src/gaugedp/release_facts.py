@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from gaugedp._runs import fold
+from gaugedp._version import __version__
 from gaugedp.answer import FORMAT
 from gaugedp.described import Facts, described_facts
 from gaugedp.errors import InvalidRequest
@@ -40,7 +40,7 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
     """Return what a release says of a question and a table, all of it public."""
     return {
         "format": FORMAT,
-        "version": version("gaugedp"),
+        "version": __version__,
         **about_answers(query),
         "table": table.name,
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),

@@ -63,6 +63,7 @@ def tell(words: list, seed: int = 2):
     return lambda bit: words[-1] if bit and toss.random() < 0.5 else words[int(toss.integers(len(words) - 1))]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     "words",
     [

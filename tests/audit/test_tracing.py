@@ -197,6 +197,7 @@ def test_without_a_guarantee_no_ceiling_is_told() -> None:
     assert repr(claimed).endswith("; at most 0.0739 under PureDP(2)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "guarantee", [gd.PureDP(0.5), gd.GaussianDP(0.5), gd.ZCDP(0.1), gd.ApproxDP(1.0, 1e-9)], ids=str
 )

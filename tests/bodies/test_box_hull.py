@@ -34,6 +34,7 @@ def hulls(draw, most: int = 6, sizes=SIZES, lows: tuple[float, ...] = (-2.0, -1.
     return body if body.rank else BoxHull.of(low, high)
 
 
+@pytest.mark.slow
 @examples(150)
 @given(hulls(), st.integers(0, 10**6))
 def test_gauges_are_those_of_the_linear_program(body: BoxHull, seed: int) -> None:

@@ -159,6 +159,7 @@ def test_the_gauge_keeps_the_triangle_inequality(member: Member) -> None:
     assert (sums <= (gauges + gauges[::-1]) * (1 + 1e-6)).all()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("times", [0.25, 3, 7.5])
 def test_a_larger_factor_scales_everything(member: Member, times: float) -> None:
     body, rows, inside = scaled(member.body, times), directions(member), points_inside(member)[:3]

@@ -17,6 +17,7 @@ def signs(d: int, n: int) -> np.ndarray:
     return np.random.default_rng(1).integers(0, 2, (d, n)) * 2 - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "n", "value"), [(5, 50, 31.46666667), (6, 60, 62.04444444), (7, 70, 117.6380952), (8, 80, 230.8063492)]
 )

@@ -31,6 +31,7 @@ BODIES: dict[str, Body] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_no_error_is_below_the_bound(body: Body) -> None:
     actual = gd.geometry(body, 0.5)

@@ -27,6 +27,7 @@ def test_the_oracle_adds_the_series(epsilon: float) -> None:
             assert abs(series / sums[m] - 1) < 1e-50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 9.0, 50.0])
 def test_scaled_sums_have_the_guaranteed_digits(epsilon: float) -> None:
     last, offsets = 62, [0.0, 1e-9, 0.37, 1.0]

@@ -137,6 +137,7 @@ def test_bounds_of_low_rank_are_no_lower_than_the_volumes() -> None:
         assert (bound.kind, bound.confidence) == ("exact", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "least"), [((10, 100), 17.0), ((20, 200), 36.0), ((40, 200), 65.0)])
 def test_bounds_of_high_rank_are_near_the_best(shape: tuple[int, int], least: float) -> None:
     bound = lower_bound(signs(*shape), 1.0)

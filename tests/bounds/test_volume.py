@@ -88,6 +88,7 @@ def test_cube_and_octahedron(rank: int) -> None:
         assert error < 1.2 * staircase_lower_bound(body, 1.0)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("member", ZOO, ids=str)
 @pytest.mark.parametrize("norm", [1, 2])
 def test_laplace_noise_is_above_the_bounds(member: Member, norm: int) -> None:

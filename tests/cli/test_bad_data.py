@@ -123,6 +123,7 @@ def test_an_empty_table_is_answered_like_any_other(desk: Desk, good: dict[str, A
         assert said(desk, table_of(desk, content), flag) == expected
 
 
+@pytest.mark.slow
 def test_a_tsv_file_and_a_packed_one(desk: Desk, good: dict[str, Any]) -> None:
     expected = good[""]
     rows = b"".join(BAD_ROWS.values())
@@ -248,6 +249,7 @@ def test_numbers_that_have_no_text_in_a_frame(people: gd.Domain, usual: dict[str
     assert answered(people, GOOD_FRAME.assign(AGE=odd)) == usual
 
 
+@pytest.mark.slow
 def test_numbers_and_nothing_in_a_frame(people: gd.Domain, usual: dict[str, Any]) -> None:
     wild = pd.DataFrame({"SEX": [np.nan, 3e38], "AGE": [np.inf, -np.inf], "PAY": [np.nan, -np.inf]})
     assert answered(people, wild) == usual

@@ -217,6 +217,7 @@ def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
     assert "counts, drawn at random" not in desk.release().out
 
 
+@pytest.mark.slow
 def test_answers_that_say_nothing_are_named(desk: Desk) -> None:
     """Each sentence is missing from one release with probability at most 0.1, so from six with 1e-6."""
     outputs = [desk.release(query="AGE; mean(PAY); mean(PAY) by SEX; SEX", epsilon="0.001").out for _ in range(6)]
@@ -544,6 +545,7 @@ def test_the_ledger_shows_which_releases_were_seeded(desk: Desk) -> None:
     assert any(line.startswith("Seeded: made for research") for line in lines)
 
 
+@pytest.mark.slow
 def test_answers_of_two_attributes_stand_side_by_side_and_others_in_lines(desk: Desk) -> None:
     lines = desk.release(query="AGE*SEX; SEX", key="both").out.splitlines()
     (head,) = (place for place, line in enumerate(lines) if line == "AGE*SEX: estimates (and their intervals)")

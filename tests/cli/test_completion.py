@@ -20,6 +20,7 @@ def test_another_shell_is_refused_in_words(capsys: pytest.CaptureFixture[str]) -
     assert "'bash', 'zsh', 'fish'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "at", "found"), [("gaugedp rel", 1, "release"), ("gaugedp release --eps", 2, "--epsilon")]
 )

@@ -39,6 +39,7 @@ def fit(desk: Desk, model: str, *words: str):
     return desk.gaugedp("fit", "lines.csv", *COMMON, "--model", model, "--target", target, *PAID, *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_there_and_back(table: Desk, model: str) -> None:
     """Fitted with a score, paid once, written, and predicted from by what the how-to says."""

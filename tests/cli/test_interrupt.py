@@ -153,6 +153,7 @@ def test_after_storing_the_answer_is_kept(forks: Nursery, desk: Desk, at: str) -
     check_ledger(desk, 1, 0)
 
 
+@pytest.mark.slow
 def test_while_writing_the_message_names_the_key(forks: Nursery, desk: Desk) -> None:
     done = interrupted(forks, desk, "write")
     key = done.last.split("--key ")[1].split()[0].rstrip(",.;")

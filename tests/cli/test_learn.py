@@ -72,6 +72,7 @@ def test_without_a_file_it_is_shown(people: Path, capsys: pytest.CaptureFixture[
     assert "yearly age" in tomllib.loads(capsys.readouterr().out)["columns"]
 
 
+@pytest.mark.slow
 def test_bounds_are_written_to_standard_output_by_its_name(people: Path) -> None:
     """Into a file that the shell has made: it is empty, and no domain file; and nothing else is written into it."""
     ledger, shown = str(people.with_suffix(".ledger")), people.with_suffix(".toml")

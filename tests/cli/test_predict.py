@@ -267,6 +267,7 @@ def test_long_files_keep_their_order(table: Desk) -> None:
     assert len({(row[0], row[2]) for row in rows}) == 2
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [

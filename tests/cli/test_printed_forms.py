@@ -27,6 +27,7 @@ def page(text: str) -> list[list[str]]:
     return [[each.replace("−", "-") for each in groups] for groups in results]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [MIXED, "quantiles(PAY, 0.25, 0.5) by SEX"])
 def test_the_report_shows_the_numbers_of_the_screen(desk: Desk, question: str) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")

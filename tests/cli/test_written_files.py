@@ -107,6 +107,7 @@ def test_a_pipe_and_a_device_get_what_is_written(desk: Desk) -> None:
     assert got == [desk.gaugedp("domain", "people.csv").out]
 
 
+@pytest.mark.slow
 def test_standard_output_by_its_name_holds_the_file_once(desk: Desk) -> None:
     """In processes of their own, whose standard streams are a pipe and a file."""
     words = [str(Path(sys.executable).with_name("gaugedp"))]

@@ -32,6 +32,7 @@ def released(table: gd.Table, text: str, **guarantee) -> gd.Release:
     return gd.release(gd.query(DOMAIN, text), table, ledger=ledger, rng=gd.research_rng(4), **guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
 def test_answers_follow_from_released_counts(table, guarantee) -> None:
     answer = released(table, "A*B; A*B*D", **guarantee)
@@ -53,6 +54,7 @@ def test_copies_have_the_intervals_of_the_release(table) -> None:
         assert mine.reshape(2, 2, 3).tolist() == theirs.reshape(2, 3, 2).transpose(0, 2, 1).tolist()
 
 
+@pytest.mark.slow
 def test_means_are_of_added_up_sums_and_counts(table) -> None:
     answer = released(table, "mean(C) by A*B; sd(C) by B", epsilon=2)
     derived = gd.derive(answer, "mean(C) by A; sd(C)", domain=DOMAIN)
@@ -71,6 +73,7 @@ def test_a_publication_is_derived_from_by_its_plan(table) -> None:
     assert gd.derive(answer, "A", planned=plan).values[0] == answer.values[1] + answer.values[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "given", "says"),
     [

@@ -57,6 +57,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_rooms_is_drawn_from_the_code() -> None:
     rooms = hook("rooms")
     assert rooms.picture() == rooms.PICTURE.read_text("utf-8"), "run python docs/hooks/rooms.py"

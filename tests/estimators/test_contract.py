@@ -32,6 +32,7 @@ def made(kind, **given):
     return kind(epsilon=20.0, delta=1e-5, row_norm=10.0, classes=[0, 1, 2], random_state=0, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("given", [{}, {"bounds": (-10, 10), "missing_indicator": True}], ids=["", "indicator"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -132,6 +132,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [*KINDS, PoissonRegressor])
 def test_scikit_learns_own_checks(kind) -> None:

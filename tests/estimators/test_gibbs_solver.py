@@ -57,6 +57,7 @@ def test_all_releases_together_keep_the_guarantee(
     assert 0.98e-6 < spent <= 1e-6
 
 
+@pytest.mark.slow
 def test_a_large_guarantee_finds_the_classes() -> None:
     rows = np.tile(ROWS, (6, 1))
     fitted = LogisticRegression(

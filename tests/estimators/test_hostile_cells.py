@@ -60,6 +60,7 @@ def rows_of(name: str) -> list[list]:
 # -- a fit ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @NAMED
 @pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.thorough)])
 def test_neighbours_are_not_told_apart_by_what_is_refused_paid_or_printed(name: str, step: int) -> None:
@@ -72,6 +73,7 @@ def test_neighbours_are_not_told_apart_by_what_is_refused_paid_or_printed(name: 
         assert shown(made(name), *other) == usual[pair.name], (pair.name, pair.cell)
 
 
+@pytest.mark.many
 @NAMED
 def test_a_row_of_a_list_that_is_no_row_decides_nothing(name: str) -> None:
     rows = rows_of(name)
@@ -81,6 +83,7 @@ def test_a_row_of_a_list_that_is_no_row_decides_nothing(name: str) -> None:
             assert shown(made(name), other, LABELS) == usual, row
 
 
+@pytest.mark.many
 @NAMED
 def test_a_hostile_row_more_or_less_is_not_told(name: str) -> None:
     """Where rows are added or removed, down to a table without rows."""

@@ -76,6 +76,7 @@ def test_where_no_moments_are_released_it_says_so() -> None:
         fitted(2000, 3).coef_interval(95)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("deviation", "least"), [(2.0, 1e-300), (0.05, 600.0)], ids=["told", "held back"])
 def test_the_law_is_that_of_simulated_releases(deviation: float, least: float) -> None:
     """400 draws of moments and of eight steps by them; the deviations to 11 %, three standard errors.

@@ -47,6 +47,7 @@ ROWS = made_rows()
 # -- what they find ----------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @BOTH
 @pytest.mark.parametrize(("delta", "solver"), [(0.0, "auto"), (1e-6, "gaussian"), (1e-6, "oja"), (1e-6, "exponential")])
 @pytest.mark.parametrize("given", [{"row_norm": 3.0}, {"bounds": (-4, 5)}])

@@ -334,6 +334,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", [LogisticRegression(bounds=(-10, 10), classes=[0, 1, 2]),
                                    Ridge(bounds=(-10, 10), target_bounds=(-200, 200))], ids=repr)  # fmt: skip

@@ -45,6 +45,7 @@ def test_the_parts_keep_what_was_asked(model: str, unit: PrivacyUnit, asked: Gua
     assert planned.guarantee.epsilon(float(delta)) == max(1.0, score or 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_fit_is_that_of_the_estimator_under_the_same_key(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the rows of the table with a public one, told public facts alone, in the units of the table."""

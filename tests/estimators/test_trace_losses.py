@@ -130,6 +130,7 @@ def test_designs_of_bounded_operator_norm(d: int, solver: str, neighbours: str) 
     assert np.linalg.norm(pulled - true) ** 2 < 0.6, "designs are pulled back to operator norm 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["huber", "absolute", "logistic", pinball])
 def test_other_losses_find_the_matrix_by_descent(loss) -> None:
     designs, predicted, true = rank_one(20_000, 3, 4)

@@ -53,6 +53,7 @@ CUBE_MODEL = TraceRegression(1e6, 0.5, design_norm=5.0, radius=5.0, target_bound
 # -- without noise -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_without_noise_the_matrix_is_found_in_the_units_of_the_data(solver: str, neighbours: str) -> None:
@@ -147,6 +148,7 @@ def test_the_fit_spends_what_is_asked(solver: str, neighbours: str) -> None:
         assert model.method_.noise.body.radius(2) == pytest.approx(charged, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_draws_spend_what_is_asked(delta: float, neighbours: str) -> None:

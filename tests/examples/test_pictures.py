@@ -18,6 +18,7 @@ def test_the_demo_is_read_from_the_makefile() -> None:
     assert {"--query", "--epsilon", "--budget", "--report"} <= set(words)
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_report_is_of_the_demo(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
     words = pictures.write_report(tmp_path)
@@ -33,6 +34,7 @@ def test_a_comment_is_read_back() -> None:
     assert pictures.comment_of((IMAGES / "explorer.png").read_bytes()[:33] + bytes(40)) == ""
 
 
+@pytest.mark.slow
 def test_both_pictures_are_taken(tmp_path: Path) -> None:
     if BROWSER is None:
         pytest.skip("no chromium-headless-shell on this machine")

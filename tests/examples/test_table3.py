@@ -22,6 +22,7 @@ def rows(example: ModuleType) -> list:
     return example.table()
 
 
+@pytest.mark.slow
 def test_corrected_errors_are_the_known_ones(rows: list) -> None:
     for row in rows:
         laplace, knorm = (value / row.epsilon for value in KNOWN[row.d])

@@ -125,6 +125,7 @@ def test_the_low_end_near_the_largest_loss_is_below_the_truth() -> None:
         assert bound.low <= truth <= bound
 
 
+@pytest.mark.slow
 def test_a_hopeless_question_is_answered_by_one() -> None:
     bound = (10**6 * g.SubsampledGaussian(0.99999999999999, 0.1)).delta(10)
     assert bound == 1

@@ -58,6 +58,7 @@ def test_noise_is_enough_and_the_least(kind: str, epsilon: float, delta: float) 
         assert_enough_and_the_least(actual, lambda noise, count=count: count * leaf(noise), epsilon, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "rate", "steps"), SAMPLED)
 def test_sampled_noise_is_enough_and_the_least(epsilon: float, delta: float, rate: float, steps: int) -> None:
     actual = subsampled_noise_multiplier(epsilon, delta, rate, steps)

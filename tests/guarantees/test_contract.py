@@ -136,6 +136,7 @@ def test_renyi_grows_with_the_order(guarantee: Guarantee) -> None:
     assert all(first <= second * (1 + 1e-9) for first, second in itertools.pairwise(curve))
 
 
+@pytest.mark.many
 @every(ONE_OF_EACH)
 @pytest.mark.parametrize("method", ANY_METHOD)
 def test_bounds_are_in_range_and_fall(guarantee: Guarantee, method: str | None) -> None:
@@ -215,6 +216,7 @@ def test_a_bound_keeps_its_name_and_its_low_end() -> None:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @every(ONE_OF_EACH)
 def test_a_group_of_one_is_guaranteed_the_same(guarantee: Guarantee) -> None:
     one = guarantee.group(1)
@@ -222,6 +224,7 @@ def test_a_group_of_one_is_guaranteed_the_same(guarantee: Guarantee) -> None:
     assert [one.delta(e) for e in EPSILONS] == [guarantee.delta(e) for e in EPSILONS]
 
 
+@pytest.mark.many
 @every(ONE_OF_EACH)
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_group_is_never_guaranteed_more(guarantee: Guarantee, size: int) -> None:

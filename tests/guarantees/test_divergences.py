@@ -171,6 +171,7 @@ def test_bernoulli_is_never_below_the_truth(order: float, p: float, q: float) ->
     assert_upper(bernoulli(order, p, q), true_bernoulli(order, p, q, dps=1500), TIGHT, 2 * math.ulp(0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 1 + 2.0**-52, 2, 1e6, 1e300, INF])
 def test_the_smallest_and_the_largest_numbers(order: float) -> None:
     """No number underflows or overflows on the way; what no float can hold is rounded up."""

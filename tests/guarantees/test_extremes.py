@@ -19,6 +19,7 @@ def fall(values: list[float]) -> bool:
     return all(second <= first * (1 + 1e-9) + LEAST for first, second in itertools.pairwise(values))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("guarantee", ALL_EXTREME, ids=named)
 @pytest.mark.parametrize(
     "question", ["renyi", *METHODS, pytest.param("least", marks=pytest.mark.thorough)]

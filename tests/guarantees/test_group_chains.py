@@ -19,6 +19,7 @@ def true_delta(rate: float, noise: float, size: int, epsilon: float) -> float:
     return max(float(np.maximum(gap, 0).sum()) * (places[1] - places[0]) for gap in gaps)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 def test_a_group_of_a_subsampled_step_is_between_the_truth_and_a_few_times_it(size: int, epsilon: float) -> None:
@@ -36,6 +37,7 @@ def test_the_figures_of_the_proof_page() -> None:
     assert figures == pytest.approx((1.03e-5, 1.93e-4, 7.9e-6), rel=0.04)
 
 
+@pytest.mark.slow
 def test_compositions_are_grouped_as_a_whole() -> None:
     step = g.Sampled(g.LaplaceLoss(2), 0.1)
     whole = (100 * step).group(2)

@@ -60,6 +60,7 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, epsilon: float, step: float) -> f
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) * step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_units_that_move_the_sum_by_less_or_elsewhere_show_less(seed: int) -> None:
     """Sums of units in [−1, 1], some added, some removed, all subsets mixed: never above the split of the theorem."""

@@ -90,6 +90,7 @@ def test_noise_on_a_poisson_sample_is_read() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("chances", [[0.2, 0.6, 0.2], [0.9, 0.0, 0.1], [0.0, 1.0, 0.0], [0.81, 0.18, 0.01]])
 @pytest.mark.parametrize("unit", [1.0, 0.7])

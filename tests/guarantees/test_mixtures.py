@@ -348,6 +348,7 @@ def divergence(order: float, p: np.ndarray, q: np.ndarray) -> float:
     return math.log(float((p**order * q ** (1 - order)).sum())) / (order - 1)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("seed", range(40))
 def test_no_made_up_mechanism_on_a_poisson_sample_has_a_larger_curve(seed: int) -> None:
     rng = random.Random(seed)
@@ -447,6 +448,7 @@ def test_the_chance_to_stop_is_rounded_down(mean: float, shape: float) -> None:
         assert mean_of(mpmath.mpf(found) * (1 - mpmath.mpf("1e-4"))) <= m
 
 
+@pytest.mark.thorough
 def test_a_sample_of_a_mechanism_for_other_neighbours_is_refused() -> None:
     """One of two units, a Poisson sample of it and noise: a unit that is replaced shows more than was stated."""
     inner = G.SubsampledGaussian(0.5, 1.0)

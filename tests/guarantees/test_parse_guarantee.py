@@ -95,6 +95,7 @@ def _keeps(own: Guarantee, asked: Guarantee) -> bool:
     return all(own.delta(point) <= asked.delta(point) * (1 + 1e-9) + 1e-15 for point in POINTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", one_in(2, ASKED), ids=str)
 def test_what_follows_is_kept_by_the_curves_too(asked: Guarantee) -> None:
     """The rules may miss what follows; they never let anything pass that does not."""

@@ -87,6 +87,7 @@ def test_delta(mechanism: list[str], epsilon: str, texts: list[str]) -> None:
     assert_bound(leaf(*mechanism).delta(float(epsilon)), exact(*texts), CLOSED)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("entry", entries("conversions", "order"))
 def test_the_best_order(entry: dict[str, Any]) -> None:
     actual = composed(entry["parts"]).epsilon(float(entry["delta"]), method="rdp")
@@ -137,6 +138,7 @@ def test_advanced_composition(entry: dict[str, Any]) -> None:
     assert actual < exact(entry["dwork_roth"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", reference.SECTIONS, ids=lambda section: section.__name__)
 def test_the_file_is_what_the_script_writes(section: Any) -> None:
     """All names and inputs are compared, and the first two entries are computed again."""

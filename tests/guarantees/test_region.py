@@ -72,6 +72,7 @@ def check_coins(orders: list[float], log_value: float, log_delta: float, log_q: 
             assert p - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(q) <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("orders", "values", "delta", "epsilon"), FIGURES[:4])
 def test_some_coins_show_as_much(orders: list, values: list, delta: float, epsilon: float) -> None:
     """Over many q, coins on the edge of the region come within a tenth of δ."""
@@ -170,6 +171,7 @@ def test_reported_bounds_are_read_without_loss(case: int) -> None:
     check_lossless(*REPORTED[case], case)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, 20, 10))
 def test_random_bounds_are_read_without_loss(first: int) -> None:
     for case in range(first, first + 10):

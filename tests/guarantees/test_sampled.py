@@ -63,6 +63,7 @@ def fixed_size(rng: random.Random, size: int) -> tuple[list[finite.Laws], finite
     return neighbours, (law((0, 1, 2, 3)), law((4, 1, 2, 3)))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("seed", range(60))
 def test_no_mechanism_on_a_poisson_sample_shows_more(seed: int) -> None:
     rng = random.Random(seed)
@@ -72,6 +73,7 @@ def test_no_mechanism_on_a_poisson_sample_shows_more(seed: int) -> None:
     assert_never_less(g.Sampled(g.PureDP(max(map(finite.loss, neighbours))), float(rate)), laws)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("seed", range(60))
 def test_no_mechanism_on_a_sample_of_fixed_size_shows_more(seed: int) -> None:
     rng = random.Random(seed)
@@ -230,6 +232,7 @@ def test_a_rare_leak_stays_in_compositions() -> None:
         assert sampled.epsilon(leaks * 1.01) < 2
 
 
+@pytest.mark.slow
 def test_a_curve_may_be_sampled_and_gaussian_noise_keeps_it() -> None:
     rho, rate = 0.08, 0.2
     sampled = 10 * g.Sampled(g.ZCDP(rho), rate)
@@ -237,6 +240,7 @@ def test_a_curve_may_be_sampled_and_gaussian_noise_keeps_it() -> None:
     assert gaussian.epsilon(1e-5) < sampled.epsilon(1e-5) < 1.6 * gaussian.epsilon(1e-5)
 
 
+@pytest.mark.slow
 def test_a_fixed_size_never_tells_less_than_a_poisson_sample() -> None:
     for inner in (g.PureDP(1), g.GaussianDP(1)):
         first, other = (20 * g.Sampled(inner, 0.1, **facts) for facts in ({}, REPLACED))

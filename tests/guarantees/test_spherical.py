@@ -56,6 +56,7 @@ def share_at(y: mpmath.mpc, shift: float, d: int) -> mpmath.mpc:
     return part(order + 1) / kappa + part(order)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("shift", "d", "epsilon"), [*CASES, (20.0, 300, 12.0), (300.0, 4, 299.0), (1e-6, 7, 5e-7)])
 def test_the_profile_is_not_below_that_of_the_loss(shift: float, d: int, epsilon: float) -> None:
     """With the density of the loss at 40 digits, normalised by Bessel functions instead of the same integral."""

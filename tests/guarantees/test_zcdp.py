@@ -18,6 +18,7 @@ RHOS = [1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.5, 1.0, 4.0, 20.0]
 DELTAS = [0.1, 1e-2, 1e-5, 1e-9, 1e-15, 1e-30]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_epsilon_is_at_most_the_optimum_over_orders(rho: float, delta: float) -> None:
@@ -25,6 +26,7 @@ def test_epsilon_is_at_most_the_optimum_over_orders(rho: float, delta: float) ->
     assert ZCDP(rho).epsilon(delta) <= oracles.zcdp_epsilon(rho, delta) * (1 + 1e-6) + 1e-15
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("place", [0.5, 1.0, 2.0, 4.0, 8.0])
 def test_delta_is_at_most_the_optimum_over_orders(rho: float, place: float) -> None:
@@ -32,6 +34,7 @@ def test_delta_is_at_most_the_optimum_over_orders(rho: float, place: float) -> N
     assert ZCDP(rho).delta(epsilon) <= oracles.zcdp_delta(rho, epsilon) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @given(st.floats(-4, 1.5), st.floats(0, 8), examples=40)
 def test_delta_is_between_the_truth_of_gaussian_noise_and_the_optimum(log_rho: float, place: float) -> None:
     """Gaussian noise has the curve ρ·a exactly."""
@@ -43,6 +46,7 @@ def test_delta_is_between_the_truth_of_gaussian_noise_and_the_optimum(log_rho: f
         assert oracles.gaussian_delta(mu, epsilon) <= actual <= oracles.zcdp_delta(rho, epsilon) * (1 + 1e-6)
 
 
+@pytest.mark.thorough
 @given(st.floats(-3, 1.3), st.floats(-12, -1))
 def test_the_conversion_is_sound_for_gaussian_noise(log_mu: float, log_delta: float) -> None:
     """Gaussian noise has the curve ρ·a exactly, so its own profile must lie below."""

@@ -204,6 +204,7 @@ def has_pairs(parts: list[tuple[g.Guarantee, int]]) -> bool:
     return all(type(part).__name__ in LAWS for part, _ in parts)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("cases", batches("composition"), ids=str)
 def test_composition(cases: range) -> None:
     """Half of the cases ask for δ and half for ε; a tenth try the least rule and a release more."""
@@ -255,6 +256,7 @@ def test_laplace_scales_that_coincide(epsilon: float, others: g.Guarantee) -> No
     assert math.isclose(whole.delta(epsilon), apart.delta(epsilon), rel_tol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("whole", "epsilon"),
     [

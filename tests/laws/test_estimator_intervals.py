@@ -119,6 +119,7 @@ def alarm(hits: list[bool], level: float, n_tests: int) -> bool:
     return bool(stats.binom.cdf(sum(hits), len(hits), level) < FALSE_ALARM / n_tests)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("cases", batches(LAW), ids=str)
 def test_intervals_cover_at_least_their_level(cases: range, kind: Callable[..., bool]) -> None:

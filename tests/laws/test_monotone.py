@@ -202,6 +202,7 @@ def test_a_change_for_the_better_makes_nothing_worse(cases: range) -> None:
                 break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", batches("monotone")[:2], ids=str)
 def test_more_runs_and_larger_budgets_are_worth_no_less(cases: range) -> None:
     """Exception: a mean of 1 run is one run, whatever the shape."""
@@ -239,6 +240,7 @@ def test_a_product_of_twenty_cells_is_no_worse_alone() -> None:
     assert not list(faults(both, alone, reshaped=True))
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(strict=True, reason="issue 46: the intervals of three quantiles are longer than those of nine")
 def test_intervals_of_fewer_quantiles_hold_no_more_rows() -> None:
     """1,000 rows in 500,001 steps at epsilon 1: what lies inside the released intervals, on average."""

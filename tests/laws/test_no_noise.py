@@ -44,6 +44,7 @@ def test_estimators_without_noise_are_those_of_scikit_learn(cases: range) -> Non
             assert gap(model, kind, rng, **asked) <= model.slack, f"case {case}: {model} on {kind} rows, {asked}"
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("model", "kind", "case"),
     [
@@ -103,6 +104,7 @@ def faults(made: World, values: np.ndarray) -> Iterator[str]:
     assert start == len(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", batches(LAW), ids=str)
 def test_queries_without_noise_are_those_of_pandas(cases: range) -> None:
     """Every third case: a kind of term, the kinds taking turns, beside others, over rows with awkward values."""

@@ -192,6 +192,7 @@ def with_other_rows(made: World) -> World:
     return made.with_rows([dict.fromkeys(made.types) for _ in range(n_rows)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FIGURES)
 def test_figures_publish_nothing_but_noise(kind: str, tmp_path: Path) -> None:
     """They follow from a release: no table is there."""
@@ -237,6 +238,7 @@ def shown_keys(values: list[str], seed: int) -> dict[str, Any]:
     return dict(flat({"keys": list(release.keys), "said": repr(release)}))
 
 
+@pytest.mark.slow
 def test_streams_keys_and_adaptive_tables_publish_nothing_but_noise(tmp_path: Path) -> None:
     ones, others = ["x"] * 40, ["y"] * 40
     for make in (lambda values, seed: streamed(tmp_path, values, seed), adaptive, shown_keys):

@@ -86,6 +86,7 @@ class Tables(HTMLParser):
         return [rows[1:] for said, rows in self.tables if caption in "".join(said)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", batches(LAW, 5), ids=lambda cases: f"{cases.start}-{cases.stop - 1}")
 def test_one_number_has_one_value(cases: range, tmp_path: Path) -> None:
     for case in cases:

@@ -84,6 +84,7 @@ def points_without_zone(engine: str) -> Iterator[None]:
         settings.unset("spark.sql.timestampType")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", batches(LAW), ids=str)
 def test_every_source_gives_the_same_integers(cases: range, tmp_path: Path) -> None:
     for case in cases:

@@ -122,6 +122,7 @@ def long_fields():
     csv.field_size_limit(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", batches(LAW), ids=lambda cases: f"{cases.start}-{cases.stop - 1}")
 def test_lines_and_rows_are_those_of_a_strict_reader(cases: range, tmp_path: Path) -> None:
     for case in cases:

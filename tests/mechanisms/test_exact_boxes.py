@@ -102,6 +102,7 @@ def worst_ratio(sides: list[float], moves: list[tuple[int, int]]) -> mpmath.mpf:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0])], ids=["cube", "box"])
 def test_no_cell_is_likelier_than_the_guarantee_allows(epsilon: float, weights: np.ndarray | None) -> None:

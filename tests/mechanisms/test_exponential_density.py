@@ -79,6 +79,7 @@ LAWS = {
 }
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("constant_time", [False, True], ids=["rejection", "walk"])
 @pytest.mark.parametrize("name", LAWS)
 def test_the_law_is_that_of_the_theorem(name: str, constant_time: bool) -> None:

@@ -54,6 +54,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "guarantee", "most"), LARGE, ids=lambda value: repr(value)[:40])
 def test_a_hundred_thousand_cells_are_planned_in_seconds(query, guarantee, most: float) -> None:
     mechanism = Matrix.calibrate(query.sensitivity(ROW), guarantee)
@@ -118,6 +119,7 @@ def test_answers_alike_share_a_width_and_others_have_their_own(guarantee) -> Non
     assert prefixes._spread(prefixes._deviations).tolist() == prefixes._deviations.tolist()
 
 
+@pytest.mark.slow
 def test_a_million_prefix_sums_have_a_tree() -> None:
     assert math.isfinite(best_tree(10**6, ranges=False).radius)
 

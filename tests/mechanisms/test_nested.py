@@ -29,6 +29,7 @@ def strategy_of(text: str, unit: gd.PrivacyUnit, p: int, weights: np.ndarray | N
     return nested(body, body.generators.nesting, p, weights)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("text", QUESTIONS)
@@ -101,6 +102,7 @@ def test_it_errs_less_than_independent_levels_after_least_squares(guarantee: Gua
     assert (np.square(ours).sum(axis=1).mean()) < 0.9 * np.square(after).sum(axis=1).mean()
 
 
+@pytest.mark.slow
 def test_a_large_tree_gets_it() -> None:
     """400,000 finest cells: there is nothing to be written out."""
     query = gd.query(areas([[100] * 100] * 20), "SEX*REGION; SEX*DISTRICT; SEX*TRACT")

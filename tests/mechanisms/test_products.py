@@ -53,6 +53,7 @@ def test_small_products_of_replaced_rows_have_the_best_of_all(text: str) -> None
     assert length(best_strategy(body, 2)) <= length(optimal(body, None)) * (1 + 1e-6) < 0.96 * length(of_factors)
 
 
+@pytest.mark.slow
 def test_large_products_are_planned_without_their_matrix() -> None:
     domain = gd.Domain.of(age=gd.integers(0, 99), income=gd.integers(1, 60))
     plan = gd.plan(gd.query(domain, "prefix(age)*prefix(income)"), ROW, epsilon=1.0, delta=1e-6)

@@ -240,6 +240,7 @@ def loss_range(pair, mechanism, share, side) -> tuple[float, float]:
     return float(ranges), float(max(tops, -bottoms))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize(("n_groups", "n_values"), [(1, 3), (2, 2)])
 @pytest.mark.parametrize("share", [HALF, HIGH])
@@ -253,6 +254,7 @@ def test_every_draw_has_the_range_it_is_charged_for(unit, n_groups, n_values, sh
         assert max(loss for _, loss in results) <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize(("n_groups", "n_values"), [(1, 3), (2, 2)])
 def test_a_joint_draw_has_the_range_of_one(unit, n_groups, n_values) -> None:
@@ -270,6 +272,7 @@ def test_a_joint_draw_has_the_range_of_one(unit, n_groups, n_values) -> None:
     assert 0.4 < largest <= 1 + 1e-9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_parts_of_neighbours_differ_by_one_sensitivity(unit) -> None:
     """In whole numbers, rounding and limit included, over two cells: what the guarantee of the draws rests on."""

@@ -92,6 +92,7 @@ def table(n_rows: int, share_of_zeros: float, seed: int) -> np.ndarray:
     return np.bincount(values, minlength=1001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_rows", "zeros"), [(300, 0.0), pytest.param(20_000, 0.25, marks=pytest.mark.thorough)])
 def test_intervals_hold_each_alone_and_all_at_once(n_rows: int, zeros: float) -> None:
     """400 releases, at 1e-6 for each quantile and for all."""

@@ -46,6 +46,7 @@ def test_it_has_the_kind_and_the_unit_of_its_recipe(recipe: Recipe) -> None:
     assert recipe.unit != "score" or callable(made.error_bound)
 
 
+@pytest.mark.many
 def test_it_keeps_the_guarantee_on_the_same_body(recipe: Recipe) -> None:
     first = recipe.made(recipe.guarantees[0])
     for guarantee in recipe.guarantees:

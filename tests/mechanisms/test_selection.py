@@ -291,6 +291,7 @@ def test_laplace_noise_stays_within_its_tail() -> None:
 # -- peeling -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_peeling_picks_one_after_another() -> None:
     mechanism = gd.Peeling.calibrate(CUBE, gd.PureDP(8.0), k=2)
     scores = np.array([0.0, -2.0, 1.0, 0.5])

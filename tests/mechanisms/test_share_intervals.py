@@ -54,6 +54,7 @@ def coverage(noise, term: tuple[int, int, int], widths: np.ndarray) -> np.ndarra
     return np.array(seen).T
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 @pytest.mark.parametrize(("text", "unit", "guarantee", "name"), CASES, ids=str)
 def test_they_hold_as_often_as_they_say_and_hardly_more(text, unit, guarantee, name) -> None:

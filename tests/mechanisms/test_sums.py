@@ -137,6 +137,7 @@ def test_bodies_without_a_lattice_pay_for_rounding() -> None:
         segment_and_box(BoxHull.of([0.0, 1, 1], [1.0, 1, 1]), None).cube_radius()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("count", [2, 3, 4, 8, 9, 12, 20, 40, 80, 200])
 def test_several_sums_err_less_than_by_other_noise(count: int) -> None:
     plan = gd.plan(sums(count), gd.PrivacyUnit(), epsilon=1.0, delta=1e-6)

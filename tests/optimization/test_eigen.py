@@ -118,6 +118,7 @@ def test_guarantees_are_what_was_asked_for(neighbours: str) -> None:
         assert pure.beta * k == pytest.approx(0.95 * 0.7 / (2 if neighbours == "replace" else 1), rel=1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_released_matrices_have_the_profile_they_guarantee_and_less_noise_has_not() -> None:
     """Best guesses between rows e₁ and e₂ are right with Φ(μ/2): 16,000 releases, one-sided 1e-6; 1.1·μ is seen."""
@@ -274,6 +275,7 @@ def test_values_are_corrected_for_what_noise_adds() -> None:
         assert np.mean(noisy) > strength * 1.02
 
 
+@pytest.mark.slow
 def test_errors_are_near_their_formulas() -> None:
     """Half of Σσ²·2/gap for moments, (d − 1)/(2β) for the sphere; Oja within four times the former."""
     rows, d = spiked(10_000, 30, 5), 30

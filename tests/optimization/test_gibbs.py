@@ -138,6 +138,7 @@ def profile(one: Gibbs, first: tuple, second: tuple, epsilon: float) -> tuple[fl
     return float(np.maximum(0, np.exp(logs[0]) - np.exp(epsilon + logs[1])).sum()), float(np.ptp(losses))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("in_ball", [True, False])
 @pytest.mark.parametrize("loss", [Logistic(), Hinge(), Absolute(), Slope()], ids=repr)
 @pytest.mark.parametrize(("d", "p"), [(1, 2), (2, 1), (2, 1.5), (2, 2), (2, math.inf)])

@@ -113,6 +113,7 @@ def test_the_path_grows_as_noise_falls_and_stays_within_its_limits() -> None:
             assert all(8 <= path.n_steps <= 600 and path.length <= 8 for path in paths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", [gd.GaussianDP(20.0), gd.PureDP(40.0)], ids=repr)
 def test_momentum_carries_noise_no_further_than_a_quarter_of_the_radius(guarantee) -> None:
     """On a plane, 400 times; the standard error of the mean square is 5 % at most."""

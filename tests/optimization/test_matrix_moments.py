@@ -73,6 +73,7 @@ def test_no_two_rows_move_the_moments_further_than_is_charged(kind: str, reach: 
     assert 0.99 * alone < np.linalg.norm(points, axis=1).max() <= alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reach", REACHES)
 def test_the_charge_is_attained(reach: float) -> None:
     """Designs at the worst angle and targets of ±1: t·t′·⟨A, A′⟩ = −w²/2; at right angles where targets are ≥ 0."""

@@ -63,6 +63,7 @@ def worst(loss, strength: float, noise: float, epsilon: float, replaced: bool) -
     return max(true_delta(loss, pair, strength, noise, epsilon) for pair in neighbours(replaced))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("replaced", [True, pytest.param(False, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_profile_bounds_the_true_one(loss, replaced: bool) -> None:

@@ -95,6 +95,7 @@ def corners(kind: str):
     return Full(np.vstack([rows, -rows]), (2, 2))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("slope", ["squared", "steep", "linear"])
 @pytest.mark.parametrize("kind", ["rank one", "full"])

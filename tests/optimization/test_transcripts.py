@@ -132,6 +132,7 @@ def worst_moments(region, scale: MomentScale) -> tuple[TraceProblem, TraceProble
     return TraceProblem(one, target, sign), TraceProblem(other, np.array([1.0, -1.0, -1.0])[: len(turned)], sign)
 
 
+@pytest.mark.thorough
 @WAYS
 @pytest.mark.parametrize(
     ("guarantee", "region"),
@@ -308,6 +309,7 @@ def test_whole_pure_fits_of_ratings(unit: str, replaced: bool, least: float) -> 
     check(fitted(Completion(terms)), rating_tables(unit, replaced), {"epsilon": 1.0}, 60, least)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("unit", "replaced", "least"),
     [("rating", True, 0.82), ("rating", False, 0.82), ("user", True, 0.78), ("user", False, 0.92)],

@@ -394,6 +394,7 @@ def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None
         assert actual.to_dict()["lower_bound"]["value"] == actual.lower_bound
 
 
+@pytest.mark.slow
 def test_where_no_bound_is_known_it_says_so() -> None:
     for actual in (planned("a", REPLACED, epsilon=0.1), planned("median(v)", rho=0.1)):
         assert actual.lower_bound == 0

@@ -69,11 +69,16 @@ def test_what_is_beaten_errs_as_much_as_is_said() -> None:
     assert "Identity" not in {row["mechanism"] for row in actual.table()}
 
 
-@pytest.mark.parametrize("text", ["B; B*C", "A; B; C", "prefix(C)", "ranges(A)", "G*C; A"])
+@pytest.mark.parametrize(
+    "text", ["B; B*C", "A; B; C", "prefix(C)", "ranges(A)", "G*C; A", "mean(PAY)", "sum(PAY) by A; A"]
+)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
-def test_the_least_error_of_noise_on_cells_is_below_its_error(text: str, epsilon: float) -> None:
-    noise = next(candidate for candidate in planned(text, epsilon).candidates if candidate.mechanism.name == "Identity")
-    assert 0.5 * noise.error < noise.least < noise.error * (1 + 0.02)  # trial draws are within 2 %
+def test_a_least_error_is_below_the_error(text: str, epsilon: float) -> None:
+    """Trial draws, by which errors of noise on cells and of narrow noise are found, are within 2 %."""
+    for candidate in planned(text, epsilon).candidates:
+        assert candidate.least < candidate.error * (1 + 0.02), candidate.mechanism.name
+        if candidate.mechanism.name == "Identity" and "sum" not in text:
+            assert candidate.least > 0.5 * candidate.error
 
 
 def test_only_what_is_further_off_than_a_tenth_is_beaten() -> None:

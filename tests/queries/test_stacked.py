@@ -109,12 +109,14 @@ def test_every_part_must_be_valid_for_its_body() -> None:
     assert not mechanism.is_valid_for(first[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", [{"epsilon": 3000.0}, {"epsilon": 3000.0, "delta": 1e-6}], ids=str)
 def test_without_noise_the_answers_are_the_true_ones(guarantee: dict) -> None:
     answer = gd.release(QUERY, table(), ledger=Ledger.in_memory(gd.ApproxDP(4000, 1e-3)), **guarantee)
     np.testing.assert_allclose(answer.values, truth(), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.PrivacyUnit, tmp_path: Path) -> None:
     account = Ledger.in_memory(gd.PureDP(20))
@@ -220,6 +222,7 @@ def test_counts_of_a_stack_are_made_non_negative() -> None:
     assert (answer.raw[counts] < 0).any()
 
 
+@pytest.mark.slow
 def test_a_look_in_parts_gives_the_same(tmp_path: Path) -> None:
     """Also with a folder for unfinished looks, where a killed one goes on: each part's is kept apart."""
     FRAME.to_csv(tmp_path / "people.csv", index=False)

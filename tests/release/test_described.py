@@ -62,6 +62,7 @@ def test_a_release_describes_no_noise_before_it_is_asked(text: str, monkeypatch:
     assert answer.facts["candidates"]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("text", "asked"), QUESTIONS[5:], ids=[f"{text} {asked}" for text, asked in QUESTIONS[5:]])
 def test_what_a_ledger_keeps_is_restored_to_the_byte(text: str, asked: dict[str, float]) -> None:
     account = ledger(asked)

@@ -11,6 +11,7 @@ from tests.cases import one_in
 DOMAIN = gd.Domain.of(SEX=["m", "f"], PAY=gd.bounded(0, 10))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     "text", one_in(3, ["ratio(SEX)", "difference(SEX)", "share(SEX)", "mean(PAY) by SEX", "sd(PAY)", "SEX"])
 )

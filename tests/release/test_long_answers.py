@@ -48,6 +48,7 @@ def same(one: gd.Release, other: gd.Release) -> None:
     assert one.columns() == other.columns()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", KINDS)
 def test_a_packed_release_is_read_as_the_same_one_written_out(text: str, table: gd.Table, packing) -> None:
     answer = released(text, table)
@@ -102,6 +103,7 @@ def test_numbers_of_steps_are_the_nearest_floats(table: gd.Table) -> None:
         assert changed.values.tolist() == [number / 2 for number in numbers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 7, 1000])
 def test_files_hold_the_columns_however_many_lines_are_made_at_a_time(lines: int, table, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("gaugedp.tidy.tabular._LINES", lines)
@@ -137,6 +139,7 @@ def test_an_answer_that_no_ledger_could_keep_is_refused_before_it_is_paid(table:
     assert not ledger.entries() or ledger.entries()[-1].kind != "reserve"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", KINDS)
 def test_a_stored_answer_is_never_longer_than_was_foreseen(text: str, table: gd.Table, packing, monkeypatch) -> None:
     packing()

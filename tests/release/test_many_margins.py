@@ -27,6 +27,7 @@ def margins(domain: gd.Domain) -> gd.queries.Query:
     return gd.marginals(domain, *((name,) for name in domain.attributes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [3, 300, 700])
 def test_margins_get_the_least_noise(n_columns: int) -> None:
     """The total and k contrasts: Σ √(share·demand) = √(k/2) + k·√(1/2), its square over 2ρ is the least error."""
@@ -96,6 +97,7 @@ def test_too_many_interactions_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert not any(isinstance(row.mechanism, Matrix) for row in gd.plan(query, gd.PrivacyUnit(), rho=RHO).candidates)
 
 
+@pytest.mark.slow
 def test_three_hundred_margins_are_released() -> None:
     domain = yes_or_no(300)
     frame = pd.DataFrame({name: np.where(np.arange(60) < 20, "yes", "no") for name in domain.attributes})
@@ -104,6 +106,7 @@ def test_three_hundred_margins_are_released() -> None:
     assert answer.values.tolist() == [20, 40] * 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_columns", "order", "sizes", "neighbours", "expected"),
     [

@@ -35,6 +35,7 @@ BUDGETS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "guarantee",
     [

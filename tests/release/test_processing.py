@@ -93,6 +93,7 @@ def test_it_stays_where_it_is_and_moves_with_a_table(text: str) -> None:
     assert consistent(query, table, deviations) == pytest.approx(table, rel=1e-9, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_expected_error_falls(text: str) -> None:
     """Gauss and Markov: in units of the deviations the expected square falls from d to the rank; 400 seeded draws."""

@@ -56,6 +56,7 @@ def truth(shares: list[float]) -> np.ndarray:
     return np.concatenate([one.dropna().quantile(shares, interpolation="lower") for _, one in grouped])
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize(
     "guarantee", [{"epsilon": 4.0}, {"epsilon": 2.0, "delta": 1e-6}, {"rho": 0.5}, {"mu": 3.0}], ids=str
@@ -120,6 +121,7 @@ BUDGETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "guarantee", "spent", "near"), BUDGETS, ids=repr)
 def test_what_is_charged(table: Table, budget: Any, guarantee: dict, spent: Any, near: float | None) -> None:
     account = Ledger.in_memory(budget)

@@ -409,6 +409,7 @@ def test_a_level_between_is_raised_to_the_next(table: Table) -> None:
     assert (widths(answer, 0.01) == widths(answer, 0.5)).all()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("level", [0, 1, -1, 0.9999, 95, float("nan"), float("inf"), "0.95", None, True])
 def test_an_unknown_level_is_refused(table: Table, level: Any) -> None:
     with pytest.raises(InvalidRequest, match="level is"):

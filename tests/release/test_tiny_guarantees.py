@@ -43,6 +43,7 @@ def refusal(entry: Callable[[float, float], object], epsilon: float, delta: floa
     return ""
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("epsilon", "delta"), GUARANTEES)
 @pytest.mark.parametrize("name", ENTRIES)
 def test_the_argument_in_the_way_is_named(name: str, epsilon: float, delta: float) -> None:

@@ -117,6 +117,7 @@ def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
     assert re.findall(r"url\((?!#)", page) == []
 
 
+@pytest.mark.slow
 def test_ids_are_unique_and_headings_in_order(page: str) -> None:
     reader = Reader(page)
     assert len(reader.ids) == len(set(reader.ids))

@@ -166,6 +166,7 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     assert SECRET.decode() not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_budget_has_a_page(clock: Any, kind: str) -> None:
     ledger = filled(clock, kind)

@@ -79,6 +79,7 @@ SHOWN: dict[str, Any] = {
 }
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", SHOWN)
 def test_it_is_a_small_table_that_needs_nothing(tmp_path: Path, name: str) -> None:
     shown = SHOWN[name](tmp_path)

@@ -50,6 +50,7 @@ def by_hit_and_run(body: Polytope) -> tuple[float, float]:
     return actual.mean, actual.standard_error
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in(3, BODIES))
 def test_samplers_agree(name: str) -> None:
     """E‖Z‖ in coordinates: each pair within 3.5 of their standard errors, on every body (29 pairs: 1 % false alarm)."""

@@ -110,6 +110,7 @@ def test_lines_end_where_linear_programs_say(name: str) -> None:
     assert (body.gauge(before) < 1 + 1e-6).all()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", BODIES)
 def test_a_state_is_an_optimal_basis(name: str) -> None:
     """After 40 steps: inverses, no broken constraint, and the gauge that a linear program finds."""

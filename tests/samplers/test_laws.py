@@ -86,6 +86,7 @@ def test_replaced_laws_never_cover_more_than_the_truth(kind: str, scale: str) ->
         assert float(law(kind, scale).coverage(np.array(width))) <= coverage(kind, scale, width) + mpmath.mpf("1e-15")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("kind", "scale"), EVERY)
 def test_the_gaussian_moment(kind: str, scale: str) -> None:
     rates = np.array([1e-9, 1e-3, 0.1, 1.0, 30.0]) / float(Fraction(scale)) ** 2

@@ -32,6 +32,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[ByRejection, ByFacets, np.ndar
     return noise, facets, noise.uniform(1500, gd.research_rng(1))
 
 
+@pytest.mark.thorough
 def test_draws_are_uniform(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> None:
     """‖U‖_K^r is uniform on [0, 1], and functionals have the law of draws by facets; false alarms 1e−5 each of 4.
 

@@ -100,6 +100,7 @@ def test_the_test_of_the_oracle_alarms(name: str) -> None:
     assert misfit(grid, exponent, draws) < 1e-6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "slope", [*(pytest.param((push, 0.0), marks=pytest.mark.thorough) for push in (0.5, 7.0)), (4.0, 5.0)]
 )

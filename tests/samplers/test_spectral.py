@@ -51,6 +51,7 @@ def uniform(ball: Geometry, count: int) -> np.ndarray:
     return points[ball.norm(points) <= ball.radius]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", one_in(3, reversed(PLACES)))
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_oracle_draws_the_law_that_integration_gives(name: str, place: str) -> None:

@@ -31,6 +31,7 @@ def test_charts_are_bases_in_the_body(member: Member) -> None:
     assert (gauges <= 1 + 1e-6).all()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("member", one_in(5, ZOO), ids=str)
 def test_walks_stay_in_the_body_and_move(member: Member) -> None:
     body = member.body

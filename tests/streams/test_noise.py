@@ -88,6 +88,7 @@ def variances_fit(claimed: np.ndarray, drawn: np.ndarray) -> bool:
     return bool(smallest > FALSE_ALARMS / drawn.shape[1])
 
 
+@pytest.mark.slow
 def test_the_deviations_are_those_of_running_totals_and_of_periods() -> None:
     noise = made("sex; age", gd.PrivacyUnit(), 4, mu=0.05)
     drawn = draws(noise, 3000, 12)

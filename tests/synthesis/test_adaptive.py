@@ -173,6 +173,7 @@ def test_rows_of_the_release_answer_the_question_nearly(release: gd.Release) -> 
     assert np.abs(truth - counts).sum() < 0.2 * 3000, "independent attributes would be off by 0.9"
 
 
+@pytest.mark.slow
 def test_all_is_paid_before_the_one_look_and_a_key_is_not_paid_twice() -> None:
     ledger, looks = gd.Ledger.in_memory(gd.ApproxDP(1.0, DELTA)), list[str]()
     table = Counted(people(), seen=lambda: looks.append(repr(ledger.spent)))

@@ -76,7 +76,7 @@ def test_threads_do_not_matter(monkeypatch, tmp_path):
 
     source = make("arrow", people(5, 3000), TYPES, tmp_path)
     many, connect = answers(source), duckdb.connect
-    monkeypatch.setattr(duckdb, "connect", lambda: connect(config={"threads": 1}))
+    monkeypatch.setattr(duckdb, "connect", lambda **named: connect(config={**named.get("config", {}), "threads": 1}))
     assert answers(source) == many
 
 

@@ -81,6 +81,7 @@ def test_the_other_looks_too(tmp_path):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_more_buckets_than_people_and_one_person_alone(tmp_path):
     source = make("parquet", people(3, 2), TYPES, tmp_path)
     assert numbers(scan(source).in_buckets(40)) == numbers(scan(source))
@@ -94,6 +95,7 @@ def test_without_people_there_is_one_look(tmp_path):
     assert not seen
 
 
+@pytest.mark.slow
 def test_people_are_spread_evenly(tmp_path):
     """600 people in 6 buckets. For a random key the expected square deviation of a bucket is about 83 (no two people
     depend on each other); 60 is 6.6 deviations, and the keys are fixed."""

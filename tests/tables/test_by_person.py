@@ -191,6 +191,7 @@ def test_every_engine_makes_the_same_persons(kind, engine, buckets):
         assert [answer.tolist() for answer in table.totals(totals, KEY)] == wanted(rows, totals, table.domain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_source_makes_the_same_persons(kind, tmp_path):
     types = {"pid": str, "region": str, "ill": str, "day": str, "age": float, "whole": int, "area": str}
@@ -375,6 +376,7 @@ def scans():
     return [small_people([("a", rows), *others], gd.PrivacyUnit("pid")) for rows in person_tables(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_what_a_person_changes_lies_in_the_body(text, scans):
     question = gd.query(scans[0].domain, text)

@@ -43,6 +43,7 @@ def test_areas_that_the_engine_tells_itself(engine, monkeypatch):
     assert np.hstack(table.rows(names, ["v"], KEY)).tolist() == lines.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", IDS)
 def test_totals_and_rows_in_buckets(kind, engine):

@@ -88,6 +88,7 @@ def wanted(days: list[date | None], part: str, attribute: gd.attributes.Attribut
     return dict(Counter(cell if cell in attribute.labels else "other" for cell in cells))
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("part", CELLS)
 @pytest.mark.parametrize("zone", [None, ZONE])

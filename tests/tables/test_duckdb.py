@@ -1,6 +1,9 @@
 """Sources: what is refused at the scan, the reading rule of text files, and silence about rows."""
 
 import gzip
+import os
+import subprocess
+import sys
 import traceback
 
 import duckdb
@@ -15,9 +18,26 @@ from hypothesis import strategies as st
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.duckdb.engine import own_database
+from gaugedp.tables.duckdb import database
+from gaugedp.tables.duckdb.database import own_database
 from gaugedp.tables.table import Aggregate, Table
 
+FORKED = """
+import os, sys
+import gaugedp as gd
+
+def read():
+    domain = gd.Domain.of(sex=["1", "2"])
+    table = gd.Table.scan(sys.argv[1], domain=domain)
+    return gd.query(domain, "sex").evaluate(table, b"key").tolist()
+
+before = read()
+child = os.fork()
+again = read()
+if child == 0:
+    sys.exit(0 if again == before == [1, 2] else 7)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 SECRET = "s3cr3t-4711"
 DOMAIN = Domain.of(sex=["1", "2"], age=bins(0, 100, 10))
 SEX = Domain.of(sex=["1", "2"])
@@ -378,6 +398,41 @@ def test_a_relation_keeps_its_connection_as_it_was():
     assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("read", [pl.DataFrame, pa.table, lambda table: duckdb.connect().from_arrow(pa.table(table))])
+def test_long_lists_of_categories_are_not_taken_for_each_other(read):
+    """They are types of the connection, which a cast names: 3,000 of one column, and the same ones reversed."""
+    values = [f"value {i}" for i in range(3000)]
+    domain = Domain.of(A=categories(values), B=categories(values[::-1]), C=["x", "y"])
+    source = read({"A": ["value 7", "value 7", "value 8"], "B": ["value 1", "value 0", "no"], "C": ["x", "y", "y"]})
+    table = Table.scan(source, domain=domain, unit=ONE_ROW)
+    in_a, in_b, in_c = (table.totals([Aggregate((name,))], b"")[0] for name in "ABC")
+    assert (np.flatnonzero(in_a).tolist(), in_a[7], in_a[8]) == ([7, 8], 2, 1)
+    assert np.flatnonzero(in_b).tolist() == [2998, 2999]
+    assert in_c.tolist() == [1, 2]
+    both = table.totals([Aggregate(("A", "B"))], b"")[0].reshape(3000, 3000)
+    assert np.argwhere(both).tolist() == [[7, 2998], [7, 2999]]
+
+
+def test_types_are_read_again_after_a_file_that_cannot_be_read(tmp_path):
+    """They are read on a database that the process keeps; a failure of the engine may leave one unusable."""
+    good, broken = tmp_path / "good.parquet", tmp_path / "broken.parquet"
+    pl.DataFrame({"sex": ["1"]}).write_parquet(good)
+    broken.write_bytes(b"PAR1" + b"x" * 100 + b"PAR1")
+    before = database._database()
+    with pytest.raises(UnreadableTable):
+        counts(broken)
+    assert database._database() is not before
+    assert counts(good) == [1, 0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_has_no_database_of_its_parent(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"sex": ["1", "2", "2"]}).write_parquet(path)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED, str(path)], timeout=60, check=False)
+    assert done.returncode == 0
+
+
 def test_a_moved_working_folder_does_not_matter(tmp_path, monkeypatch):
     written(tmp_path, "sex\n1\n")
     monkeypatch.chdir(tmp_path)
@@ -411,7 +466,7 @@ class _Notebook:
 @pytest.mark.parametrize("has_widgets", [False, True])
 def test_a_notebook_reads_with_and_without_widgets(tmp_path, monkeypatch, has_widgets):
     path, connect = written(tmp_path, "sex\n1\n2\n2\n"), duckdb.connect
-    monkeypatch.setattr(duckdb, "connect", lambda: _Notebook(connect(), has_widgets))
+    monkeypatch.setattr(duckdb, "connect", lambda **named: _Notebook(connect(**named), has_widgets))
     assert counts(path) == [1, 2]
     with own_database() as connection:
         assert connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (False,)

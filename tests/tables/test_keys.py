@@ -48,6 +48,7 @@ def _key(value: object) -> str | None:
     return None if value is None else str(value)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", ["city", "size", "share"])
 @pytest.mark.parametrize("unit", UNITS, ids=["row", "person"])
 @pytest.mark.parametrize("kind", [*KINDS, *(f"engine {name}" for name in ENGINES)])

@@ -161,6 +161,7 @@ def test_equal_values_of_different_types_are_one_person(values: list[Any]) -> No
     assert table.totals([Aggregate(("A",))], b"")[0].tolist() == [1]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("other", [Spelt.X, "x\0", "x\0a", Loud("y"), 1.0, math.nan, pd.NA, True, None], ids=repr)
 @pytest.mark.parametrize("place", [0, 3])
 @pytest.mark.parametrize("missing", [[], [None], [math.nan]], ids=repr)
@@ -238,6 +239,7 @@ def test_people_and_categories_that_are_objects_are_counted() -> None:
     assert table.totals([Aggregate(("A",))], b"")[0].tolist() == [5]
 
 
+@pytest.mark.slow
 def test_a_column_of_objects_is_never_refused_for_what_is_in_it() -> None:
     columns = {f"A{i}": np.empty(1, dtype=object) for i in range(len(TEXTS))}
     for column, (value, _) in zip(columns.values(), TEXTS, strict=True):

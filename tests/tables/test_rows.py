@@ -73,6 +73,7 @@ def scanned(rows: list[dict], folder, max_rows: int = 2, kind: str = "arrow") ->
     return Table.scan(make(kind, rows, PEOPLE_TYPES, folder), domain=PEOPLE, unit=unit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_person_adds_at_most_max_rows_by_the_key_and_not_by_the_order(kind, tmp_path):
     rows = people(3)

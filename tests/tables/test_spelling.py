@@ -34,6 +34,7 @@ def counts(source: Any, categories: Any) -> list[int]:
     return table.totals([Aggregate(("A",))], b"")[0].tolist()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("sql_type", TYPES)
 @pytest.mark.parametrize("has_rows", [True, False])
 def test_a_type_that_no_category_can_match_is_refused_whatever_the_rows_are(sql_type: str, has_rows: bool) -> None:
@@ -62,6 +63,7 @@ def test_the_rule_holds_for_every_source_and_for_a_refused_release(tmp_path: Pat
     assert counts(rows.to_pandas().astype(str), ["male", "female"]) == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("categories", "expected"),
     [

@@ -90,6 +90,7 @@ def n_values(total):
     return 1 if facts is None else facts.high_steps - facts.low_steps + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_table_is_answered_with_zeros(kind, tmp_path):
     table = Table.scan(make(kind, [], TYPES, tmp_path), domain=DOMAIN, unit=PrivacyUnit("sex", max_rows=2))
@@ -236,6 +237,7 @@ def test_a_table_shows_facts_and_no_rows(tmp_path):
         assert repr(table) == f"<Table 'people': {words}, 7 attributes, protecting one row, added or removed>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_source_is_not_changed(kind, tmp_path):
     rows = random_rows(4, 50)

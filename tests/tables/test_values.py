@@ -18,6 +18,7 @@ def rows(n: int) -> list[dict]:
     return [{"s": "ab"[i % 2], "v": values[i % 9], "w": i % 50, "pid": i // 7} for i in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rows_of_a_person_are_those_of_a_sum(kind, tmp_path) -> None:
     """Values, counts and sums of one look speak of the same rows, at most two of each person."""

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from gaugedp._version import __version__
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -136,7 +136,7 @@ class RatingsFit:
         names = [list(self.design.domain.attribute(name).labels) for name in self.design.attributes]
         return {
             "format": FORMAT,
-            "version": version("gaugedp"),
+            "version": __version__,
             "model": "ratings",
             "target": self.design.target,
             "mean": float(model.mean_),

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import decimal
+from gaugedp._version import __version__
 from gaugedp.attributes import MAX_STEPS, BoundedColumn, bounded
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
@@ -84,7 +84,7 @@ class TableBounds:
     def _facts(self, low: Fraction, high: Fraction) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "version": version("gaugedp"),
+            "version": __version__,
             "column": self.column,
             "low": float(low),
             "high": float(high),

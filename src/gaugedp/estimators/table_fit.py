@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from gaugedp._version import __version__
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
@@ -162,7 +162,7 @@ class TableFit:
     def _facts(self, estimator: PrivateEstimator) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "version": version("gaugedp"),
+            "version": __version__,
             "model": self.model,
             "target": self.design.target,
             "classes": None if self.design.classes is None else list(self.design.classes),

@@ -2,18 +2,19 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import Prepared
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.gauge_noise import is_ellipsoid
 
 N = TypeVar("N", bound=NormNoise)
@@ -74,15 +75,19 @@ def why_no_direct_noise(body: Body) -> str:
     return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else ""
 
 
-@remembered
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
     """Return whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
     rank, _ = size(body)
     if rank < 2 or not isinstance(body, Polytope):
         return False
-    columns = body.distinct.columns
-    lengths = np.linalg.svd(columns if weights is None else columns / weights[:, None], compute_uv=False)
-    return bool(lengths[0] > _LONG * lengths[rank - 1])
+    return _is_long(body.distinct, None if weights is None else np.asarray(weights, dtype=float).tobytes())
+
+
+@lru_cache(maxsize=16)
+def _is_long(points: Prepared, weights: bytes | None) -> bool:
+    scaled = points.columns if weights is None else points.columns / np.frombuffer(weights)[:, None]
+    lengths = np.linalg.svd(scaled, compute_uv=False)
+    return bool(lengths[0] > _LONG * lengths[points.rank - 1])
 
 
 def has_delta(guarantee: Guarantee) -> bool:

@@ -248,9 +248,11 @@ class Matrix(AdditiveNoise):
         size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
         squares, norms = [np.zeros(0)], [np.zeros(0)]
         for part in public_draws(self.strategy, size, self._is_normal):
-            rows = np.rint(part * self.scale) * float(self.step) / scales
-            squares.append((rows**2).sum(axis=1))
-            norms.append(np.linalg.norm(rows, norm, axis=1))
+            rows = part * self.scale
+            np.rint(rows, out=rows)
+            rows *= float(self.step) / scales
+            squares.append(np.einsum("ij,ij->i", rows, rows))
+            norms.append(np.sqrt(squares[-1]) if norm == 2 else np.linalg.norm(rows, norm, axis=1))
             if len(part) == 1 and _agree(norms):
                 break
         square = float(np.concatenate(squares).mean())

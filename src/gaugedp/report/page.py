@@ -1,10 +1,10 @@
 """A page: one file of HTML that needs nothing else."""
 
-import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
+from gaugedp._version import __version__
 from gaugedp.report.markup import Html, tag
 from gaugedp.report.palette import DAY_RULES, NIGHT_RULES
 
@@ -17,8 +17,7 @@ _METAS = Html(
 
 def document(title: str, parts: Iterable[str], source: str, policy: str = "", style: str = "") -> str:
     """Return the page with its `parts` and a footer: the version of the library, and what the page was made from."""
-    version = getattr(sys.modules["gaugedp"], "__version__", "(unknown version)")
-    footer = tag("footer", tag("p", f"Written by gaugedp {version}. {source}"))
+    footer = tag("footer", tag("p", f"Written by gaugedp {__version__}. {source}"))
     head = tag("head", _CHARSET, policy, _METAS, tag("title", title), _style(), style)
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *parts, footer), lang='en')}\n"
 

@@ -16,7 +16,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +23,7 @@ import numpy as np
 
 from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
+from gaugedp._version import __version__
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.engine import Engine
 from gaugedp.tables.files import SourceFiles
@@ -195,7 +195,7 @@ class Checkpoint:
     @classmethod
     def of(cls, folder: Path, source_files: SourceFiles, question: str) -> "Checkpoint":
         """Return the place for a question, given as its statement without row key, in `folder`."""
-        named = hashlib.sha256("\0".join([version("gaugedp"), source_files.name, question]).encode()).hexdigest()
+        named = hashlib.sha256("\0".join([__version__, source_files.name, question]).encode()).hexdigest()
         return cls(folder / f"{named[:32]}{ENDING}", source_files, source_files.state())
 
     def load(self, fresh: Sums) -> Sums:

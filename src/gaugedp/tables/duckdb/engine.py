@@ -8,10 +8,8 @@ field, so that a table should be written by a program that writes CSV.
 """
 
 import re
-import tempfile
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -22,6 +20,7 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
+from gaugedp.tables.duckdb.database import own_database, types_database, with_types
 from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, Types, added_up, quoted
 from gaugedp.tables.files import File
 from gaugedp.tables.refusals import (
@@ -109,22 +108,22 @@ class DuckDBEngine(_InProcess):
 
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of the result in the order of the source, some thousands at a time."""
-        text, refusal = statement.sql(dialect="duckdb"), stopped()
+        refusal = stopped()
         with own_database() as connection:
             _or_refuse(lambda: self._attach(connection), refusal)
-            result = _or_refuse(lambda: connection.execute(text), refusal)
+            result = _or_refuse(lambda: connection.execute(with_types(statement, connection)), refusal)
             while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
                 yield rows
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         with own_database() as connection:
             self._attach(connection)
-            return connection.execute(statement.sql(dialect="duckdb")).fetchnumpy()
+            return connection.execute(with_types(statement, connection)).fetchnumpy()
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
         with own_database() as connection:
             self._attach(connection)
-            return added_up(_batches(connection.sql(statement.sql(dialect="duckdb"))), of)
+            return added_up(_batches(connection.sql(with_types(statement, connection))), of)
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def file_types(file: File) -> list[tuple[str, Any]]:
     """Return the columns of a Parquet file, in order, with their types: DuckDB would rename those of one name."""
 
     def read() -> list[tuple[str, Any]]:
-        with own_database() as connection:
+        with types_database() as connection:
             return list(zip(_parquet_names(connection, file), _parquet_types(connection, file), strict=True))
 
     return _or_refuse(read, unreadable())
@@ -237,7 +236,7 @@ def _open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[
     empty = _or_refuse(lambda: frames.without_rows(frame), unreadable(), failures)
     check_names(frames.column_names(empty), needed)
     columns: dict[str, Column] = {}
-    with own_database() as connection:
+    with types_database() as connection:
         for name in needed:
             types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
             columns[name] = replace(_columns(types)[name], has_marks=truths.get(name) == MARKS)
@@ -278,25 +277,6 @@ def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str)
 
 def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
     return {name: TYPES.column(name, kind.id.lower(), str(kind)) for name, kind in types.items()}
-
-
-@contextmanager
-def own_database() -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A connection with an empty database of its own, which spills to a folder that is gone afterwards."""
-    import duckdb
-
-    with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder, duckdb.connect() as connection:
-        connection.execute("SET temp_directory = ?", [folder])
-        # it is on in notebooks with ipywidgets; in one without them, even turning it off fails
-        (has_bar,) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() or (False,)
-        for setting in (
-            *["enable_progress_bar = false"] * has_bar,
-            "autoinstall_known_extensions = false",
-            "autoload_known_extensions = false",
-            "pandas_analyze_sample = 0",
-        ):
-            connection.execute(f"SET {setting}")
-        yield connection
 
 
 def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:

@@ -1,0 +1,78 @@
+"""Databases of the library's own: one for each statement, and one for the types of columns."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gaugedp.errors import GaugedpError
+from gaugedp.tables.engine import Sql
+
+if TYPE_CHECKING:
+    import duckdb
+
+LONG_LIST = 4096  # characters of a list of categories from which a type of its own is read faster than it
+_SETTINGS = {
+    "autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "pandas_analyze_sample": "0",
+}  # fmt: skip
+
+
+@contextmanager
+def own_database() -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A connection with an empty database of its own, which spills to a folder that is gone afterwards."""
+    import duckdb
+
+    with (
+        tempfile.TemporaryDirectory(prefix="gaugedp-") as folder,
+        duckdb.connect(config={**_SETTINGS, "temp_directory": folder}) as connection,
+    ):
+        # it is on in notebooks with ipywidgets; in one without them, even turning it off fails
+        if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+            connection.execute("SET enable_progress_bar = false")
+        yield connection
+
+
+def with_types(statement: Sql, connection: "duckdb.DuckDBPyConnection") -> str:
+    """Return the text of a statement in which long lists of categories are types of the connection, by name.
+
+    DuckDB reads a list of 5,000 within a cast in 50 ms, and in the definition of a type in 5.
+    """
+    from sqlglot import exp
+
+    kinds = (node.args.get("kind") or "" for node in statement.find_all(exp.DataType))
+    names = {kind: f"categories{i}" for i, kind in enumerate(dict.fromkeys(kinds)) if len(kind) > LONG_LIST}
+    for kind, name in names.items():
+        connection.execute(f"CREATE TEMP TYPE {name} AS {kind}")
+    named = statement.copy() if names else statement
+    for node in named.find_all(exp.DataType) if names else ():
+        node.set("kind", names.get(node.args.get("kind"), node.args.get("kind")))
+    return named.sql(dialect="duckdb")
+
+
+@contextmanager
+def types_database() -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A connection to the process's database for types of columns, in which no row is read.
+
+    Making a database takes longer than reading them. A failure may leave one unusable: the next connection has another.
+    """
+    import duckdb
+
+    try:
+        with _database().cursor() as connection:
+            yield connection
+    except (duckdb.Error, GaugedpError):
+        _database.cache_clear()
+        raise
+
+
+@cache
+def _database() -> "duckdb.DuckDBPyConnection":
+    import duckdb
+
+    return duckdb.connect(config={**_SETTINGS, "threads": 1})
+
+
+if hasattr(os, "register_at_fork"):  # a forked process could neither use nor close a database of its parent
+    os.register_at_fork(before=_database.cache_clear)
