@@ -397,6 +397,7 @@ def only_a_refusal(make) -> object:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(TOP, st.one_of(SECTION, UNIT), max_size=4))
 def test_whatever_the_file_says_only_a_refusal_comes_out(facts) -> None:

@@ -58,6 +58,7 @@ def test_the_support_is_the_largest_product_over_the_vertices(member: Member) ->
     assert np.allclose(member.body.support(rows), (rows @ member.vertices.T).max(axis=1), rtol=1e-12)
 
 
+@pytest.mark.many
 def test_support_and_gauge_are_even_and_homogeneous(member: Member) -> None:
     rows, inside = directions(member), points_inside(member)[:4]
     assert np.allclose(member.body.support(-rows), member.body.support(rows), rtol=1e-12)
@@ -67,6 +68,7 @@ def test_support_and_gauge_are_even_and_homogeneous(member: Member) -> None:
     assert np.allclose(member.body.gauge(2.5 * inside), 2.5 * gauges, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.many
 def test_gauge_and_support_are_dual(member: Member) -> None:
     rows, inside = directions(member), points_inside(member)[::3]
     products = inside @ rows.T
@@ -74,6 +76,7 @@ def test_gauge_and_support_are_dual(member: Member) -> None:
     assert (products <= bound * (1 + 1e-6) + 1e-9).all()
 
 
+@pytest.mark.many
 def test_the_gauge_of_a_point_of_the_body_is_at_most_one(member: Member) -> None:
     assert (member.body.gauge(points_inside(member)[::4]) <= 1 + 1e-6).all()
     assert member.body.gauge(np.zeros(member.body.ambient_dim))[0] == 0

@@ -61,6 +61,7 @@ def test_closed_forms(body, value: float) -> None:
     assert actual.value == pytest.approx(value, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 4), (3, 3)])
 def test_spectral_balls_by_counting(shape) -> None:
     """400,000 uniform points of a cube around the ball, 6 standard errors."""

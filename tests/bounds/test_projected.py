@@ -83,6 +83,7 @@ def test_round_bodies_are_bounded_by_themselves(norm: float) -> None:
     assert projected_lower_bound(body, 1.0) == pytest.approx(staircase_lower_bound(body, 1.0), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_thin_bodies_have_a_certified_ratio() -> None:
     """Lengths from 1 to 1e−4 in rank 8, where the volume alone says a hundredth of this."""
     body = stretched(8, 12, 10 ** (4 / 7))

@@ -47,6 +47,7 @@ def test_one_dimension(epsilon: float) -> None:
         )
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize(("rank", "epsilon"), [(1, 0.5), (2, 1.0), (3, 5.0), (5, 2.0), (8, 10.0)])
 def test_the_best_staircase_of_a_ball_attains_the_bound(rank: int, epsilon: float, power: int) -> None:

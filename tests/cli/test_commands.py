@@ -91,6 +91,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_release_prints_what_it_writes(desk: Desk) -> None:
     (desk.folder / "answers.csv").unlink()
     done = desk.release("people.csv", "--json", query=QUESTION, out="answers.csv", save="release.json")
@@ -141,6 +142,7 @@ def test_a_long_answer_is_cut_with_a_word_of_where_it_is_whole(desk: Desk) -> No
     assert len(read(desk.folder / "answers.csv")) == 55 + 20
 
 
+@pytest.mark.slow
 def test_out_writes_parquet_where_its_name_says_so(desk: Desk) -> None:
     done = desk.release(query="SEX*AGE; sum(PAY)", out="answers.parquet", save="release.json")
     assert (done.code, done.err.splitlines()) == (0, PROGRESS)
@@ -162,6 +164,7 @@ def test_of_a_million_answers_the_first_are_made_and_printed(desk: Desk) -> None
     assert "A=1, B=61 " not in done.out
 
 
+@pytest.mark.slow
 def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     first = desk.released(key="my-key", query=QUESTION)
     (desk.folder / "people.csv").write_text("SEX,AGE,PAY\n")  # it is stored, not computed again
@@ -289,6 +292,7 @@ def test_the_command_in_a_report_brings_the_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
+@pytest.mark.slow
 def test_without_a_key_asking_again_costs_again(desk: Desk) -> None:
     first, second = (desk.released(epsilon="0.25", query=QUESTION) for _ in range(2))
     assert first["numbers"] != second["numbers"]

@@ -53,6 +53,7 @@ def test_several_keys_are_one_table_of_rows_in_parquet(paid: Desk) -> None:
     gd.Table.scan(paid.folder / "r.parquet", domain=gd.Domain(domain.attributes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -71,6 +72,7 @@ def test_refusals(paid: Desk, words: tuple[str, ...], sentence: str) -> None:
     assert paid.files() == before
 
 
+@pytest.mark.slow
 def test_tables_that_are_chosen_are_paid_once_and_rows_made_of_them(desk: Desk) -> None:
     price = ("--domain", "domain.toml", "--ledger", "a.ledger", "--epsilon", "4", "--delta", "1e-6", "--key", "k")
     requested = ("--query", "SEX*AGE", "--adaptive")

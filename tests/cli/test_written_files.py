@@ -81,6 +81,7 @@ def full(desk: Desk) -> Desk:
     return desk
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("command", "option"), WRITTEN, ids=[" ".join(pair) for pair in WRITTEN])
 def test_a_place_that_is_wrong_is_refused_before_anything_is_read(full: Desk, command: str, option: str) -> None:
     words, before = [*command.split(), *WORDS[command]], full.files()

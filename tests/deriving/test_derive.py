@@ -157,6 +157,7 @@ def test_intervals_of_figures_hold_and_narrower_ones_do_not(name) -> None:
         assert np.mean(held[1]) < 0.95 - ERROR, "noise half as wide would not do"
 
 
+@pytest.mark.slow
 def test_compared_means_stand_where_they_belong(table) -> None:
     answer = released(table, "mean(C) by B*A", epsilon=4)
     means = answer.values.reshape(2, 3)

@@ -52,6 +52,7 @@ def test_it_is_a_notebook_that_has_not_run() -> None:
     assert [cell["cell_type"] for cell in facts["cells"]][:2] == ["markdown", "code"]
 
 
+@pytest.mark.slow
 def test_its_cells_run_and_show_tables(folder: Path) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     shown = [run_cell(source, names) for source in code()]

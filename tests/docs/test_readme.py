@@ -74,6 +74,7 @@ def test_every_block_is_run() -> None:
     assert not [(name(page), said) for page in PAGES for kind, said in remarks(page) if kind == "not run"]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("page", ALL_PAGES, ids=name)
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     lost = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]

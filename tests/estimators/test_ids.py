@@ -47,6 +47,7 @@ def tables(rows: list):
     yield frame.convert_dtypes()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("kind", RESTS)
 @pytest.mark.parametrize("side", [0, 1])

@@ -106,6 +106,7 @@ def symmetric(rng: np.random.Generator, d: int) -> np.ndarray:
     return (np.tril(upper, -1) + np.tril(upper, -1).T) / np.sqrt(2) + np.diag(np.diag(upper))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curvature", [1.0, 30.0], ids=["hidden", "half seen"])
 def test_where_noise_hides_curvature_intervals_are_wide_and_hold(curvature: float) -> None:
     """Four directions beside one that is seen, moments with noise of deviation 10: a false alarm below 1e-5."""

@@ -64,6 +64,7 @@ def test_without_noise_it_is_the_model_without_privacy(n_classes, solver, delta:
     assert np.abs(model.predict_proba(rows) - plain.predict_proba(rows)).max() < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["objective", "gradient"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_it_stays_that_model_however_large_epsilon_is(n_classes: int, solver: str) -> None:
@@ -304,6 +305,7 @@ def test_a_rough_centre_is_found_and_rows_count_by_their_direction(epsilon: floa
     assert slopes == pytest.approx(1 / (math.hypot(1, 0.2) * 0.15 * 60**0.5)), "as if rows were that far off"
 
 
+@pytest.mark.slow
 def test_public_numbers_alone_choose_the_solver() -> None:
     results = {}
     for n in (300, 60_000):

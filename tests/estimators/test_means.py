@@ -54,6 +54,7 @@ def test_what_is_no_number_counts_as_the_middle() -> None:
 # -- the mean ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_without_noise_it_is_the_mean_of_the_clipped_rows(neighbours: str, delta: float) -> None:

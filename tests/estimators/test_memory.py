@@ -10,6 +10,7 @@ from gaugedp.estimators.regression import Frame
 from gaugedp.estimators.row_scaling import ScaledRows, read_scaling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box", [None, (np.full(40, -3.0), np.full(40, 3.0))])
 def test_a_regression_adds_one_copy_of_its_rows(box: tuple[np.ndarray, np.ndarray] | None) -> None:
     rows = np.random.default_rng(1).standard_normal((400_000, 40))

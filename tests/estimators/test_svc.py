@@ -72,6 +72,7 @@ def test_joint_slopes_are_subgradients() -> None:
     assert np.linalg.norm(slopes, axis=1).max() <= np.sqrt(2) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 def test_three_classes_and_the_guarantee(neighbours: str, delta: float) -> None:

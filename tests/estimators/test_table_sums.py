@@ -35,6 +35,7 @@ ROW = gd.PrivacyUnit()
 PERSON = gd.PrivacyUnit("pid", max_rows=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_regression_from_sums_is_the_one_from_rows(engine: str) -> None:
     table = scanned(engine, PERSON)
@@ -60,6 +61,7 @@ def test_a_model_of_a_table_elsewhere_never_lists_its_rows(monkeypatch: pytest.M
     assert set(actual["coefficients"]) == {"x"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("unit", [ROW, PERSON, gd.PrivacyUnit("pid", max_rows=3, neighbours="replace")], ids=str)
 def test_a_mean_from_sums(engine: str, unit: gd.PrivacyUnit) -> None:

@@ -116,6 +116,7 @@ def rank_one(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     return designs, np.einsum("nij,ij->n", designs, true), true
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize(("d", "solver"), [(3, "moments"), (16, "grams")])
 def test_designs_of_bounded_operator_norm(d: int, solver: str, neighbours: str) -> None:

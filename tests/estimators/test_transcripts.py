@@ -52,6 +52,7 @@ def far(neighbours: str, d: int, n: int) -> tuple:
     return (np.vstack([rest, one]),), (np.vstack([rest, -one]) if neighbours == "replace" else rest,)
 
 
+@pytest.mark.thorough
 @BOTH
 @pytest.mark.parametrize("solver", ["gaussian", "oja"])
 def test_pca(solver: str, neighbours: str) -> None:
@@ -159,6 +160,7 @@ def cube_tables(neighbours: str, d: int) -> tuple:
 LONG_HUBER = pytest.param(HuberRegressor, 0.9, marks=pytest.mark.thorough)  # three hundred steps a fit
 
 
+@pytest.mark.thorough
 @BOTH
 @pytest.mark.parametrize(("kind", "least"), [(Ridge, 0.6), (ElasticNet, 0.6), LONG_HUBER])
 def test_regressions_in_a_cube(kind, least: float, neighbours: str) -> None:

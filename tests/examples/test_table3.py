@@ -37,6 +37,7 @@ def test_the_printed_laplace_column_is_met_by_the_wrong_scale(example: ModuleTyp
         assert row.wrong_epsilon == row.d * row.epsilon
 
 
+@pytest.mark.slow
 def test_the_printed_walk_avoids_the_boundary(example: ModuleType) -> None:
     """4,000 walks: the mean of a uniform number is within 0.025 of 1/2 but for one time in 10^7."""
     assert example.walked(retry=False) == pytest.approx(0.5, abs=0.025)
@@ -50,6 +51,7 @@ def test_the_questions_are_the_sources(example: ModuleType) -> None:
     assert example.ages().max() <= 38
 
 
+@pytest.mark.slow
 def test_the_page_in_the_docs_is_the_scripts(example: ModuleType, rows: list) -> None:
     """All but the lines with estimated errors and times, which another version may draw anew."""
     written = (ROOT / "docs" / "how-to" / "table3.md").read_text("utf-8").splitlines()

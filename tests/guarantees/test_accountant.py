@@ -46,6 +46,7 @@ def test_the_contour_agrees_with_all_sums_written_out(guarantee: g.Guarantee, ep
     assert truth.low <= actual.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize(
     "guarantee", [12 * g.LaplaceLoss(2), 5 * g.LaplaceLoss(3) + g.LaplaceLoss(1) + 2 * g.RandomizedResponseLoss(0.3)],
@@ -98,6 +99,7 @@ def test_a_release_is_appended_to_a_contour() -> None:
     assert appended.high <= appended.low * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "curve", [g.ZCDP(0.1), g.RenyiDP([2, 8], [0.1, 0.4]), g.Grouped(g.LaplaceLoss(4), 3)], ids=repr
 )

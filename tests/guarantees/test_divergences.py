@@ -98,6 +98,7 @@ def integrated(order: float, log_p: Callable[[mpf], mpf], log_q: Callable[[mpf],
     return mpmath.log(power) / (order - 1)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("order", [1, 1.5, 2, 5, 20])
 @pytest.mark.parametrize(("one", "two"), [((0, 1), (1, 1)), ((0, 1), (1, 2)), ((0.5, 1), (0, 0.99))])
 def test_the_closed_form_of_normals_is_the_integral(order: float, one: tuple, two: tuple) -> None:

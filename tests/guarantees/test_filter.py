@@ -234,6 +234,7 @@ def test_the_best_order_admits_more_than_the_sum_of_losses(epsilon: float, delta
     assert (times * small).delta(epsilon) <= delta
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0.01, 0.4), min_size=20, max_size=120), examples=25)
 def test_mixed_gaussian_releases_keep_epsilon_and_delta(mus: list[float]) -> None:
     budget = RenyiBudget(2, 1e-5)

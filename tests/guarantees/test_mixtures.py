@@ -112,6 +112,7 @@ def test_what_is_no_mixture_is_refused() -> None:
             G.Mixture(chances, parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-6, 1e-10, 1e-30])
 def test_an_epsilon_is_not_read_off_where_a_closed_profile_has_lost_its_digits(delta: float) -> None:
     """A shift of a thousandth: the profile of each part has no closed form beyond some ε."""
@@ -186,6 +187,7 @@ def test_a_mixture_of_gaussians_shows_what_its_densities_do(
         assert mixture.delta(epsilon) >= exact * (1 - 1e-6)
 
 
+@pytest.mark.slow
 def test_compositions_of_a_mixture_that_samples_one_unit_are_those_of_the_sample() -> None:
     mixture, sample = G.MixtureOfGaussians([0, 1], [0.8, 0.2], 1.0), G.SubsampledGaussian(0.2, 1.0)
     for times in (2, 20):

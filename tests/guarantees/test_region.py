@@ -99,6 +99,7 @@ def test_coins_show_no_more_where_powers_of_ratios_overflow(order: float, value:
             assert keeps(bounds, delta + ratio * q, q) == is_kept
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", [1e100, 1.4e154, 1e308])
 def test_huge_orders_are_no_perfect_privacy(order: float) -> None:
     """Coins with p/q = e show an ε near 1, and more beside noise of ε = 1."""
@@ -286,6 +287,7 @@ NEARLY_ALL = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bounds", one_in(3, NEARLY_ALL), ids=repr)
 def test_nearly_all_of_delta_needs_hardly_any_epsilon(bounds: gd.guarantees.Guarantee) -> None:
     most, last = float(bounds.delta(0)), math.inf

@@ -228,6 +228,7 @@ def test_an_error_in_rows_does_not_depend_on_the_step() -> None:
     assert not list(faults(after, before, reshaped=True))
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(
     strict=True, reason="issue on certified optimality: the best noise of a product of more than 16 cells takes seconds"
 )

@@ -183,6 +183,7 @@ _TENTH = "issue on models: a tenth of the budget for the number of rows is too l
 _PUBLIC = "the query has no use for the number of rows, which is public where rows are replaced"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbours", "draws"),
     [

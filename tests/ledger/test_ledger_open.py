@@ -236,6 +236,7 @@ def test_an_in_memory_ledger_is_not_pickled() -> None:
         pickle.dumps(Ledger.in_memory(PureDP(1)))
 
 
+@pytest.mark.slow
 def test_it_is_sent_to_other_processes(place: Place) -> None:
     ledger = Ledger.open(place, PureDP(1), table="people", unit=UNIT)
     program = (

@@ -51,6 +51,7 @@ def line_of(ledger: Ledger) -> int:
     return actual
 
 
+@pytest.mark.slow
 def test_one_connection_serves_one_ledger_and_ends_with_it(server: Server) -> None:
     before = connections(server)
     ledger = filled(server.new_ledger())
@@ -162,6 +163,7 @@ def test_a_fork_has_a_connection_of_its_own_and_leaves_the_parents_alone(server:
     assert ledger.spent.epsilon(0) == pytest.approx(0.3 + 1.2)
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_fork_that_only_ends_does_not_end_the_parents_connection(server: Server) -> None:
     ledger = filled(server.new_ledger())

@@ -33,6 +33,7 @@ def test_a_budget_at_fixed_orders_is_kept_at_each() -> None:
     assert not ledger.affords(gd.ApproxDP(0.1, 1e-9))
 
 
+@pytest.mark.slow
 def test_a_budget_by_the_best_order_takes_more_gaussian_releases_than_the_plain_sum() -> None:
     epsilon, delta, mu = 2.0, 1e-6, 0.02
     plain, best = gd.Ledger.in_memory(gd.ApproxDP(epsilon, delta)), gd.Ledger.in_memory(RenyiBudget(epsilon, delta))

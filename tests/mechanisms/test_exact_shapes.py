@@ -129,6 +129,7 @@ class Every(Reals):
         self.words = np.stack(parts).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three counts", "a rounded square"])
 def test_ratios_by_the_bounds_of_all_strings_are_at_most_e_to_the_epsilon(name: str) -> None:
     """Three numbers of 7 bits: what the proved bounds of floats leave open counts as the neighbour's.

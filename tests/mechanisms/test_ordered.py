@@ -66,6 +66,7 @@ def test_the_gap_of_hundreds_of_cells_is_certified(kind: str, n: int) -> None:
     assert strategy.least <= length(strategy) <= strategy.least * (1 + 4 * GAP)
 
 
+@pytest.mark.slow
 def test_sixteen_thousand_prefix_sums_are_within_a_thousandth_of_the_optimum() -> None:
     body = body_of("prefix", 16_384)
     strategy = best_strategy(body, 2)

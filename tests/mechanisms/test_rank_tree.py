@@ -129,6 +129,7 @@ def _runs(histogram: np.ndarray):
     return Runs.of(histogram)
 
 
+@pytest.mark.slow
 def test_the_ends_are_within_the_stated_ranks() -> None:
     """200 releases at 0.9, of each quantile alone; with a fifth of that as the stated width, most are not."""
     histogram, mechanism = table(20_000, 0.0, 8), made()

@@ -61,6 +61,7 @@ def test_it_keeps_the_guarantee_on_the_same_body(recipe: Recipe) -> None:
         assert actual.form == recipe.form
 
 
+@pytest.mark.many
 def test_it_is_what_the_calibration_gives(recipe: Recipe) -> None:
     """Scales in the description have six digits; the bodies of both are the same."""
     first, second = recipe.guarantees[:2]
@@ -188,6 +189,7 @@ TAMPERED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "field", "factor"), TAMPERED, ids=str)
 def test_the_expected_law_is_that_of_the_guarantee(made: Any, field: str, factor: float) -> None:
     """Noise that is a tenth too small alarms, at 1e-6, against the very mechanism that drew it; the right does not."""

@@ -86,6 +86,7 @@ REFERENCES = {  # γ, and the expected error at ε = 1, δ = 1e−6 without a la
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCES)
 def test_reference_values_of_the_optimum(name: str) -> None:
     matrix, gamma, error = REFERENCES[name]

@@ -147,6 +147,7 @@ def test_noise_of_matrices_has_the_deviation_that_mu_asks_for(region, replaced: 
 # -- what is found -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ["rank one", "full"])
 @pytest.mark.parametrize("guarantee", [gd.GaussianDP(1e4), gd.PureDP(1e7)], ids=repr)

@@ -407,6 +407,7 @@ def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeyp
     assert minimise(problem, 1e-7) == pytest.approx(actual, abs=2e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [True, False])
 def test_few_steps_find_the_minimum_of_clustered_rows(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few distinct rows, half of them zeros where a step's matrix looks: its matrix is then far from that of all."""

@@ -15,12 +15,14 @@ def error(n_true: int, count: int, size: float, shrunk: bool) -> float:
     return (total / 200 / n_true) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1.0, 2.0, 3.0, 5.0, 20.0])
 def test_numbers_that_all_matter_lose_little(size: float) -> None:
     for count in (3, 10, 30):
         assert error(count, count, size, shrunk=True) < 1.1 * error(count, count, size, shrunk=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "gain"), [(1.0, 0.65), (5.0, 0.8), (20.0, 0.75)])
 def test_noise_beside_few_numbers_is_taken_off(size: float, gain: float) -> None:
     for count in (30, 60):

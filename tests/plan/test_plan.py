@@ -437,6 +437,7 @@ def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_fo
     )
 
 
+@pytest.mark.slow
 def test_rows_that_are_left_out_are_told() -> None:
     domain = gd.Domain.of(
         a=["0", "1"],

@@ -43,6 +43,7 @@ def test_cells_without_rows_have_half_of_half_the_range() -> None:
     assert (low.tolist(), high.tolist()) == ([0.0], [4.0])
 
 
+@pytest.mark.slow
 @given(st.floats(-1, 1), st.floats(0, 1), st.integers(3, 10**6), st.lists(st.floats(-1, 1), min_size=3, max_size=3))
 @examples(300)
 def test_a_box_holds_the_truth_wherever_the_noise_is_within_it(

@@ -77,6 +77,7 @@ def test_what_is_no_box_stays_a_list(text: str) -> None:
     assert type(gd.query(SMALL, text).sensitivity(gd.PrivacyUnit())) is Polytope
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("term", ["sum({})", "mean({})"])
 def test_noise_of_the_body_s_shape_is_pure_and_takes_no_walk(term: str, neighbours: str) -> None:

@@ -92,6 +92,7 @@ PEOPLE = ROWS.by_person(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("domain", "text"),
     [

@@ -70,6 +70,7 @@ def test_processed_values_are_packed_too(table: gd.Table, packing) -> None:
     same(gd.Release.from_json(answer.to_json()).processed(), answer.processed())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damaged",
     [

@@ -53,6 +53,7 @@ def test_each_margin_knows_its_subsets() -> None:
         assert [spaces.sets[i] for i in places] == [axes for axes in spaces.sets if set(axes) <= set(block)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_columns", "budget", "mechanism"), [(100, {"rho": RHO}, "Matrix"), (80, {"epsilon": 1.0}, "Matrix")]
 )

@@ -100,6 +100,7 @@ def test_other_questions_are_none(text: str) -> None:
     assert gd.query(DOMAIN, text).operator.nesting is None
 
 
+@pytest.mark.slow
 @examples(80)
 @given(released())
 def test_estimates_and_variances_are_those_of_dense_least_squares(question) -> None:

@@ -218,6 +218,7 @@ def test_answers_that_need_not_move_stay() -> None:
     assert (without_negatives(query, true, np.ones(len(true))) == consistent(query, true, np.ones(len(true)))).all()
 
 
+@pytest.mark.slow
 def test_tables_that_need_not_move_stay_where_others_do() -> None:
     """A total and margins of whole numbers far above 0, and cells below it: no dust of descent on what is published."""
     query = gd.query(gd.Domain.of(A=gd.integers(1, 4), B=gd.integers(1, 30)), "count; A; B; A*B")
@@ -345,6 +346,7 @@ def test_only_rows_of_zeros_and_ones_count() -> None:
     assert not gd.query(DOMAIN, "sum(PAY) by A; mean(PAY)").are_counts.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_json_brings_it_back(ledger: Ledger, text: str) -> None:
     answer = released(ledger, text, *STEPS)

@@ -188,6 +188,7 @@ def test_the_same_key_gives_the_same_bytes_for_nothing(table: Table, ledger: Led
     assert (acts.count("looked"), ledger.spent) == (looks, PureDP(0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [

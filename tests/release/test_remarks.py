@@ -79,6 +79,7 @@ def test_of_cells_and_quantiles_the_medians_at_a_bound_are_counted() -> None:
     assert released("quantiles(PAY, 0.1, 0.9)", PAY=[0, 5000])[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["Region", "Region*SEX", "Region; SEX*Region; SEX"])
 def test_a_category_without_rows_is_named_once(text: str) -> None:
     region, sex = ["North", "South", "West", "East"] * 2, ["m"] * 4 + ["f"] * 4
@@ -98,6 +99,7 @@ def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["Region", "Region*SEX", "SEX; Region*SEX"])
 def test_where_only_the_misfits_surely_have_rows_all_categories_are_doubted(text: str) -> None:
     doubt = f"All counts of Region but those of other may be 0, by simultaneous intervals. {COMPARE}"

@@ -295,6 +295,7 @@ def test_numbers_are_as_exact_as_their_bars() -> None:
     assert (short(83.4339), short(12345.6), short(2.1e-7), short(0)) == ("83.43", "12,346", "2.1 × 10⁻⁷", "0")
 
 
+@pytest.mark.slow
 def test_names_in_quotes_are_shown_without_them() -> None:
     domain = gd.Domain.of(**{"Sex*Age": ["x", "y"], "B": ["1", "2"], "Income (EUR)": gd.bounded(0, 10)})
     text = '"Sex*Age"*B; prefix("Sex*Age"); mean("Income (EUR)") by "Sex*Age"'
@@ -486,6 +487,7 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert finding(near).startswith("From "), "all meet"
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("seed", range(40))
 def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     """Random answers, also with intervals of different lengths: what the sentence says is read off what it shows."""

@@ -159,6 +159,7 @@ def test_an_audit_says_its_verdict() -> None:
     assert "may alarm" in shown
 
 
+@pytest.mark.slow
 def test_plans_and_comparisons_name_what_is_chosen() -> None:
     planned = SHOWN["plan"](None)
     assert f"{planned.mechanism.name} (chosen)" in text(planned._repr_html_())

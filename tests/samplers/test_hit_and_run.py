@@ -95,6 +95,7 @@ BODIES = {
 }
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", BODIES)
 def test_lines_end_where_linear_programs_say(name: str) -> None:
     """From points with gauge below 1, to points with gauge 1: by convexity there is one such end."""
@@ -242,6 +243,7 @@ def test_schatten_balls_without_a_recipe(body: SchattenBall) -> None:
         assert stats.ks_2samp(value(draws), value(kept)).pvalue > 1e-5
 
 
+@pytest.mark.slow
 def test_random_combinations_fit_long_bodies() -> None:
     """In other units the walk is the same one: a body stretched by 1e6 mixes as the round one."""
     times = []

@@ -55,6 +55,7 @@ def tolerance(kind: str, scale: str) -> float:
     return 1e-12 if Fraction(scale) <= 64 or kind == "laplace" else 1e-5
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("kind", "scale"), EVERY)
 def test_the_variance(kind: str, scale: str) -> None:
     with mpmath.workdps(40):

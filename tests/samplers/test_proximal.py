@@ -100,6 +100,7 @@ def misfit(one: ProximalSampler, draws: np.ndarray) -> float:
     return min(levels)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in(3, LAWS))
 def test_the_law_is_the_density_on_the_ball(name: str) -> None:
     """12,000 independent draws; over all keys each of the eight cases fails with a chance of 2e-4. The key is fixed."""

@@ -48,6 +48,7 @@ def test_draws_are_uniform(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> No
         assert scipy.stats.ks_2samp(points @ direction, others @ direction).pvalue > 1e-5
 
 
+@pytest.mark.thorough
 def test_the_noise_has_the_second_moment_of_the_facets(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> None:
     """Whitened, the mean of ‖R·U‖² is 60 (r = 3) within five standard errors; a fifth less alarms."""
     noise, facets, _ = pair

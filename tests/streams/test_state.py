@@ -33,6 +33,7 @@ def test_others_cannot_read_it(tmp_path: Path, stream: gd.Stream) -> None:
         stream.next(table(3))
 
 
+@pytest.mark.slow
 def test_it_holds_the_noise_and_no_true_value(tmp_path: Path) -> None:
     """The same noise over tables of unlike sizes: only the released totals differ."""
     copies = []

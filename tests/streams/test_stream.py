@@ -85,6 +85,7 @@ def test_a_period_that_is_named_is_read_once(tmp_path: Path, ledger: gd.Ledger) 
     assert stream.answered == 1
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
     """160 numbers at 95 %: fewer than 136 within has a probability below 1e-6; all 160 below 3e-4."""
     ledger = gd.Ledger.in_memory(RICH)

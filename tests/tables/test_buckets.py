@@ -64,6 +64,7 @@ def test_buckets_change_no_number(kind, name, tmp_path):
     assert numbers(table.in_buckets(7), b"another key") != whole
 
 
+@pytest.mark.slow
 def test_the_other_looks_too(tmp_path):
     table = scan(make("parquet", people(2), TYPES, tmp_path))
     parts = table.in_buckets(5)
@@ -117,6 +118,7 @@ def test_progress_is_reported(tmp_path):
 # -- how many --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_large_file_is_taken_in_parts_by_its_size_alone(tmp_path, monkeypatch):
     source = make("csv", people(6), TYPES, tmp_path)
     whole, size = numbers(scan(source)), Path(source).stat().st_size
@@ -408,6 +410,7 @@ def test_without_a_folder_the_key_stays_spent(tmp_path):
         gd.release(question, table, ledger=ledger, epsilon=0.4, key="job")
 
 
+@pytest.mark.slow
 def test_two_who_finish_one_reservation_show_one_answer(tmp_path):
     """The one that was thought dead, and the one that took over: only the first to settle shows an answer."""
     question, table, ledger = refused_key(tmp_path, tmp_path / "sums")

@@ -354,6 +354,7 @@ def answers():
     return np.concatenate(values, axis=1).reshape(n, n, n, -1)
 
 
+@pytest.mark.slow
 def test_a_person_moves_all_totals_by_one_row(answers):
     """Each total moves by one row's part: brute force over all tables of three people of up to three rows."""
     tables = len(answers)
