@@ -70,6 +70,24 @@ class Facts(Mapping[str, Any]):
         return Facts, (dict(self),)
 
 
+class _OneByOne(Described):
+    """The facts of LATE, of which each is computed once, when it is asked for."""
+
+    def __init__(self, *ways: Callable[[], Any]) -> None:
+        self._ways, self._known = dict(zip(LATE, ways, strict=True)), dict[str, Any]()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._ways[name]()
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ways)
+
+    def __len__(self) -> int:
+        return len(self._ways)
+
+
 def about_noise(chosen_plan: Plan) -> dict[str, Any]:
     """Return what is known of the noise without a draw."""
     noise = chosen_plan.mechanism
@@ -87,10 +105,9 @@ def about_noise(chosen_plan: Plan) -> dict[str, Any]:
     }
 
 
-def described(chosen_plan: Plan) -> dict[str, Any]:
+def described(chosen_plan: Plan) -> Described:
     """Return the facts of LATE: they may take draws of noise, which nobody releases."""
-    bound, candidates = chosen_plan.bound_facts(), chosen_plan.table()
-    return {"lower_bound": bound, "candidates": candidates, "widths": _widths(chosen_plan)}
+    return _OneByOne(chosen_plan.bound_facts, chosen_plan.table, partial(_widths, chosen_plan))
 
 
 def described_facts(known: Mapping[str, Any], chosen_plan: Plan) -> Facts:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -18,6 +19,17 @@ from gaugedp.cli.main import cli
 def test_it_loads_no_numpy(statement: str) -> None:
     program = f"import sys; {statement}; sys.exit('numpy' in sys.modules or 'duckdb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
+
+
+def test_a_release_of_one_table_loads_no_scipy(tmp_path: Path) -> None:
+    """Any part of scipy takes a quarter of a second: it loads all of numpy."""
+    (tmp_path / "rows.csv").write_text("A\nx\ny\n")
+    (tmp_path / "domain.toml").write_text('[attributes]\nA = ["x", "y"]\n')
+    order = "release rows.csv --domain domain.toml --query A --epsilon 1 --ledger new.ledger --budget 1 --out a.csv"
+    program = f"import sys; from gaugedp.cli.main import run; assert run({order.split()}) == 0; "
+    program += "sys.exit('scipy.special' in sys.modules or 'scipy.linalg' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, cwd=tmp_path, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("package", [gd, bounds], ids=lambda package: package.__name__)

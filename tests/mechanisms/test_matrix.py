@@ -46,6 +46,21 @@ def test_the_reference_of_a_pure_strategy_is_reached() -> None:
     assert mechanism.error() <= 26.94  # the best that was known when this was written; noise on the cells has 28.33
 
 
+@pytest.mark.parametrize("size", [2, 3, 17])
+@pytest.mark.parametrize(("guarantee", "noise"), [(PURE, gd.Laplace), (NORMAL, gd.Gaussian)], ids=["pure", "normal"])
+def test_for_one_histogram_no_strategy_errs_less_than_noise_on_each_count(size: int, guarantee, noise) -> None:
+    query = gd.marginals(line(size), ["x"])
+    body = query.sensitivity(ROW)
+    for weights in (None, np.full(size, 0.3)):
+        alone = noise.calibrate(body, guarantee, weights).error(2, weights)
+        assert Matrix.calibrate(body, guarantee, weights).error(2, weights) > alone * (1 - 1e-3)
+        assert not list(Matrix.candidates(body, guarantee, weights))
+    assert Matrix.why_not(body, guarantee) == "here noise on each count errs least"
+    assert list(Matrix.candidates(body, guarantee, np.arange(1.0, size + 1)))
+    assert list(Matrix.candidates(query.sensitivity(gd.PrivacyUnit(neighbours="replace")), guarantee))
+    assert list(Matrix.candidates(gd.prefix_sums(line(size), "x").sensitivity(ROW), guarantee))
+
+
 LARGE = [
     (gd.prefix_sums(line(100_000), "x"), PURE, 7_000),
     pytest.param(gd.prefix_sums(line(100_000), "x"), NORMAL, 6_200, marks=pytest.mark.thorough),

@@ -62,6 +62,13 @@ def test_a_release_describes_no_noise_before_it_is_asked(text: str, monkeypatch:
     assert answer.facts["candidates"]
 
 
+def test_intervals_take_neither_the_bound_nor_the_other_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = released("A; A*B", ASKED, ledger(ASKED))
+    for name in ("table", "bound_facts"):
+        monkeypatch.setattr(gd.Plan, name, lambda _: pytest.fail("more than asked was computed"))
+    assert answer.interval(0.95)[0].shape == answer.numbers.shape
+
+
 @pytest.mark.many
 @pytest.mark.parametrize(("text", "asked"), QUESTIONS[5:], ids=[f"{text} {asked}" for text, asked in QUESTIONS[5:]])
 def test_what_a_ledger_keeps_is_restored_to_the_byte(text: str, asked: dict[str, float]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from gaugedp.accountant.loss import UNIT, Array
 from gaugedp.accountant.rounding import LEAST_SURE, up
@@ -198,7 +198,7 @@ class _Edge:
     def of(cls, region: Region) -> "_Edge":
         """Return points all over the edge of `region`."""
         odds, needed = _FIRST_ODDS, region.without_idle_orders()
-        return cls(needed, odds, *needed.log_ratios(expit(odds), expit(-odds)))
+        return cls(needed, odds, *needed.log_ratios(scipy.special.expit(odds), scipy.special.expit(-odds)))
 
     def finer(self, parts: Array) -> "_Edge":
         """Return the edge with more points in and next to these `parts` between points, as `ceilings` counts them."""
@@ -209,13 +209,14 @@ class _Edge:
         new = (self.odds[first:last, None] + np.diff(self.odds[first : last + 1])[:, None] * shares).ravel()
         odds = np.concatenate([self.odds, new])
         order = np.argsort(odds)
-        ends = np.hstack([[self.low, self.high], self.region.log_ratios(expit(new), expit(-new))])[:, order]
+        at_new = self.region.log_ratios(scipy.special.expit(new), scipy.special.expit(-new))
+        ends = np.hstack([[self.low, self.high], at_new])[:, order]
         return _Edge(self.region, odds[order], *ends)
 
     def least_epsilon(self, delta: float) -> float:
         """Return a number below an ε whose δ(p) is `delta` at some point."""
         with np.errstate(all="ignore"):
-            epsilons = self.low + np.log1p(-delta / expit(self.odds))
+            epsilons = self.low + np.log1p(-delta / scipy.special.expit(self.odds))
         return max(0.0, float(np.nan_to_num(epsilons, nan=0.0).max()))
 
     def sure_epsilon(self, delta: float, low: float, most: float) -> float:
@@ -234,7 +235,7 @@ class _Edge:
     def deltas(self, epsilon: float) -> Array:
         """Return δ(p) rounded down and up at p = 0, at the points, and at p = 1: shape (2, points + 2)."""
         ends = np.array([[0.0, 0.0], [-math.expm1(epsilon), 1.0]])
-        deltas = -expit(self.odds) * np.expm1(epsilon - np.stack([self.low, self.high]))
+        deltas = -scipy.special.expit(self.odds) * np.expm1(epsilon - np.stack([self.low, self.high]))
         deltas += _ULPS * np.abs(deltas) * [[-1.0], [1.0]]
         return np.column_stack([ends[0], deltas, ends[1]])
 
@@ -254,7 +255,7 @@ class _Edge:
 
     def _widths(self) -> Array:
         """Return the differences of p between 0, the points and 1."""
-        p, rest = expit(self.odds), expit(-self.odds)
+        p, rest = scipy.special.expit(self.odds), scipy.special.expit(-self.odds)
         return np.concatenate([p[:1], -p[1:] * rest[:-1] * np.expm1(-np.diff(self.odds)), rest[-1:]])
 
 

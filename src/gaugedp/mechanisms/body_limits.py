@@ -77,8 +77,8 @@ def why_no_direct_noise(body: Body) -> str:
 
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
     """Return whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
-    rank, _ = size(body)
-    if rank < 2 or not isinstance(body, Polytope):
+    rank, count = size(body)
+    if rank < 2 or not isinstance(body, Polytope) or (rank == count and weights is None and is_histogram(body)):
         return False
     return _is_long(body.distinct, None if weights is None else np.asarray(weights, dtype=float).tobytes())
 
@@ -102,11 +102,23 @@ def why_not_long(body: Body, weights: np.ndarray | None) -> str:
     return "" if is_long(body, weights) else f"for bodies {_LONG} times longer in one direction than in another"
 
 
+def is_histogram(body: Body) -> bool:
+    """Return whether the answers are the counts of disjoint cells, each of its own."""
+    if not isinstance(body, Polytope) or not body.generators.counting:
+        return False
+    generators = body.generators
+    if generators.ambient_dim != generators.n_generators or (generators.row_squares() != 1).any():
+        return False
+    return bool((generators.adjoint(np.ones(generators.ambient_dim)) == 1).all())
+
+
 def size(body: Body) -> tuple[int, int]:
     """Return rank and number of distinct generators of a polytope for few answers, found quickly; else (0, 0)."""
     if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
         return 0, 0
     count = body.generators.n_generators
+    if not body.differences and is_histogram(body):
+        return count, count
     count = count * (count - 1) // 2 if body.differences else count
     if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
         return 0, 0

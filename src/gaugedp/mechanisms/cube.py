@@ -29,6 +29,8 @@ from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.gauge_noise import gauge_noise
 
+_FEW = 10_000  # numbers, of which math.erf takes a millisecond
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cube(NormNoise):
@@ -121,7 +123,14 @@ def _is_radius_proved(body: Body) -> bool:
 def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:
     """Return log E e^(−t·(w·U)²), U uniform on [−1, 1], for each t and w: shape (len(t), len(sides))."""
     u = np.sqrt(np.multiply.outer(t, sides**2))
-    return np.log(np.where(u > 1e-8, math.sqrt(math.pi) / 2 * scipy.special.erf(u) / np.maximum(u, 1e-8), 1 - u**2 / 3))
+    return np.log(np.where(u > 1e-8, math.sqrt(math.pi) / 2 * _erf(u) / np.maximum(u, 1e-8), 1 - u**2 / 3))
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    """Return erf; of few numbers without scipy.special, which takes a quarter of a second to load."""
+    if x.size <= _FEW:
+        return np.array([math.erf(each) for each in x.ravel()]).reshape(x.shape)
+    return np.asarray(scipy.special.erf(x))
 
 
 def _reach(d: int, level: float) -> float:

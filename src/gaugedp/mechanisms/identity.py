@@ -19,6 +19,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
+from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.mechanisms.pure_within import pure_within
@@ -93,11 +94,10 @@ class Identity(AdditiveNoise):
             return "for questions that only count rows"
         if body.generators.n_generators > MOST_CELLS:
             return f"the joint table has {body.generators.n_generators:,} cells"
-        squares = body.generators.row_squares()
-        if body.coefficient_radius / pure_within(guarantee).epsilon_value * float(squares.max()) > MAX_SCALE / 2:
+        largest = float(body.generators.row_squares().max())
+        if body.coefficient_radius / pure_within(guarantee).epsilon_value * largest > MAX_SCALE / 2:
             return "its noise would not fit 64-bit numbers"
-        is_histogram = body.ambient_dim == body.generators.n_generators and not (squares != 1).any()
-        return "here the same as Laplace" if is_histogram else ""
+        return "here the same as Laplace" if is_histogram(body) else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the same body."""

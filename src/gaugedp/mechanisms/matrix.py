@@ -23,6 +23,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
+from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.noise_widths import (
     expected_root,
     laplace_reach,
@@ -90,6 +91,8 @@ class Matrix(AdditiveNoise):
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
         """Yield the better of the pure and the Gaussian one, where strategies are found in seconds."""
         mechanisms: list[Matrix] = []
+        if _is_beaten(body, weights):
+            return
         for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
             with contextlib.suppress(InvalidRequest):
                 mechanisms.append(cls.calibrate(body, noise_guarantee, weights))
@@ -98,7 +101,7 @@ class Matrix(AdditiveNoise):
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
         """Return why it is no candidate, in words."""
-        return "no strategy is found in seconds"
+        return "here noise on each count errs least" if _is_beaten(body, weights) else "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
         """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""
@@ -280,6 +283,16 @@ class Matrix(AdditiveNoise):
         """The largest noise relative to its deviation in each trial, in order; of Laplace noise, the sizes of each."""
         ratios, sizes = in_order(self.strategy, self._n_trials, self._is_normal)
         return ratios, sizes * self.scale
+
+
+def _is_beaten(body: Body, weights: np.ndarray | None) -> bool:
+    """Return whether independent noise errs least: one histogram, whose counts weigh alike, and a unit in one cell.
+
+    The columns of a strategy A have ℓ₁ or ℓ₂ norms of at most 1, so (AᵀA)_ii ≤ 1, and (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1 is
+    what A⁺ makes of the variance of each count.
+    """
+    alike = weights is None or float(np.ptp(weights)) == 0
+    return alike and isinstance(body, Polytope) and not body.differences and is_histogram(body)
 
 
 def _agree(norms: list[np.ndarray]) -> bool:
