@@ -11,6 +11,7 @@ a value written with at most 15 digits is on the same side of the edge as its de
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from sqlglot import exp
@@ -177,10 +178,15 @@ def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: s
     return ColumnExpression({alias: read}, _is_any(value, choices), _search_equal(value, choices))
 
 
+@lru_cache(maxsize=16)
+def _listed(texts: tuple[str, ...]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+
+
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
     """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
-    listed = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
-    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=f"ENUM({listed})")  # one node: nodes are copied often
+    # one node: nodes are copied often
+    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=f"ENUM({_listed(tuple(texts))})")
     text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # of a column of text, or an enum of texts
     place = exp.func("ENUM_CODE", exp.TryCast(this=text, to=kind))
     inside = exp.not_(exp.column(alias).is_(exp.null()))
