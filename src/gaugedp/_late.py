@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         module = modules[name]
         if module == package:
             return importlib.import_module(f"{package}.{name}")
-        return getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
+        vars(sys.modules[package])[name] = found  # asked for once
+        return found
 
     return get, lambda: sorted(modules), sorted(modules)
 

@@ -31,7 +31,8 @@ class Composed(Guarantee):
 
     def __post_init__(self) -> None:
         for _, count in self.parts:
-            whole(minimum=1, count=count)
+            if type(count) is not int or count < 1:  # a call for each of very many takes longer than their curves
+                whole(minimum=1, count=count)
 
     def renyi(self, order: float) -> float:
         """Return the sum of the parts' curves at the same order."""
@@ -86,7 +87,8 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
-        whole(minimum=0, count=count)
+        if type(count) is not int or count < 0:
+            whole(minimum=0, count=count)
         for leaf, times in part.components():
             counts[leaf] = counts.get(leaf, 0) + times * int(count)
     ordered = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
@@ -105,7 +107,8 @@ def _count(value: object) -> int:
 
 
 def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
-    return (type(part[0]).__name__, *map(_sortable, _numbers(part[0])))
+    numbers = [each if type(each) is float else _sortable(each) for each in _numbers(part[0])]
+    return (type(part[0]).__name__, *numbers)
 
 
 def _sortable(number: Any) -> Any:
