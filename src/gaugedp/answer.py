@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._displays import drawing, drawn_by
 from gaugedp._files import check_ending
-from gaugedp._notebook import drawn_by
 from gaugedp._runs import (
     Folded,
     check_lengths,
@@ -209,18 +209,14 @@ class Release(Tabular):
 
     def save_html(self, path: str | Path, query: Query | None = None) -> None:
         """Write the report: one page that needs no network. With the `query`, it has the `remarks` too."""
-        from gaugedp.report.html import render
-
         check_ending(path, ".html")
         said = [] if query is None else self.remarks(query)
-        Path(path).write_text(render(self, remarks=said), encoding="utf-8")
+        Path(path).write_text(drawing("page")(self, remarks=said), encoding="utf-8")
 
     def save_press_html(self, path: str | Path) -> None:
         """Write the page for the press: findings in sentences, one picture, and what the noise means."""
-        from gaugedp.report.press import press
-
         check_ending(path, ".html")
-        Path(path).write_text(press(self), encoding="utf-8")
+        Path(path).write_text(drawing("press_page")(self), encoding="utf-8")
 
     def save_json(self, path: str | Path) -> None:
         """Write `to_json` to a file."""

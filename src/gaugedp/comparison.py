@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawing, drawn_by
 from gaugedp._numbers import readable
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -67,9 +67,7 @@ class Comparison:
 
     def to_svg(self) -> str:
         """Return the errors against ε on logarithmic axes, as SVG text. Needs the extra `report`."""
-        from gaugedp.report.plots import draw_curves
-
-        return draw_curves(self.curves(), self.lower_bound(), self.plans[0].query.text)
+        return str(drawing("error_curves")(self.curves(), self.lower_bound(), self.plans[0].query.text))
 
     def save_svg(self, path: str | Path) -> None:
         """Write `to_svg` to a file."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gaugedp._displays import drawn_by
 from gaugedp._names import written
-from gaugedp._notebook import drawn_by
 from gaugedp._validate import one_of, whole
 from gaugedp.attributes import Attribute, BoundedColumn, categories
 from gaugedp.captions import TEXTS, Captions

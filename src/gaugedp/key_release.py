@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._displays import drawing, drawn_by
 from gaugedp._files import check_ending
 from gaugedp._names import written
-from gaugedp._notebook import drawn_by
 from gaugedp._progress import Progress, silent
 from gaugedp._version import __version__
 from gaugedp.attributes import OTHER, UnknownKeys, categories
@@ -67,10 +67,8 @@ class KeyRelease:
 
     def save_html(self, path: str | Path) -> None:
         """Write the report: one page that needs no network."""
-        from gaugedp.report.keys_page import keys_page
-
         check_ending(path, ".html")
-        Path(path).write_text(keys_page(self), encoding="utf-8")
+        Path(path).write_text(drawing("keys_page")(self), encoding="utf-8")
 
     def remarks(self) -> list[str]:
         """Return what a person should know beside the keys, in sentences."""

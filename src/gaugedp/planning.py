@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._bisection import bisected
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp._numbers import digits_down, readable
 from gaugedp._validate import positive
 from gaugedp.bounds import VolumeBound

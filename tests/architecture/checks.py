@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_bisection", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_version",
+    "errors", "_bisection", "_displays", "_files", "_late", "_names", "_numbers", "_progress", "_runs", "_version",
     "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
     "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
@@ -29,14 +29,7 @@ MUST_NOT_KNOW = {
     "bodies": {"guarantees", "entropy", "tables"},
     "mechanisms": {"tables", "queries", "ledger"},
 }
-LAZY = {
-    ("answer", "report"),
-    ("bounds", "report"),
-    ("comparison", "report"),
-    ("key_release", "report"),
-    ("ledger", "report"),
-    ("publication", "report"),
-}  # inside a function only: save_html, save_svg
+KNOWN_CIRCLES = {("queries/base.py", "queries/linear.py")}  # an annotation: a query says which part of it is linear
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
     "openpyxl": "tidy/spreadsheet.py",
@@ -103,9 +96,9 @@ def upward_imports(place: str, source: str) -> list[str]:
     if here not in ORDER:
         return [f"{place}: {here} has no place in the house; add it to ORDER."]
     results = []
-    for name, at_top, line in imports(place, source):
+    for name, _, line in imports(place, source):
         there = _target(name)
-        if there is None or there == here or ((here, there) in LAZY and not at_top):
+        if there is None or there == here:
             continue
         if ORDER.index(there) > ORDER.index(here) or there in MUST_NOT_KNOW.get(here, ()):
             results.append(f"{place}:{line}: {here} imports {there}.")
@@ -113,9 +106,9 @@ def upward_imports(place: str, source: str) -> list[str]:
 
 
 def import_circles(files: dict[str, str]) -> list[str]:
-    """No file leads back to itself by imports within its room: inside functions too, for types alone not."""
+    """No file leads back to itself by imports: at the top, inside functions, or for types alone."""
     modules = {_module(place): place for place in files}
-    graph = {place: set(_within_the_room(place, source, modules)) for place, source in files.items()}
+    graph = {place: set(_imported(place, source, modules)) for place, source in files.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -123,13 +116,12 @@ def import_circles(files: dict[str, str]) -> list[str]:
     return []
 
 
-def _within_the_room(place: str, source: str, modules: dict[str, str]) -> Iterator[str]:
-    blocks = [node for node in ast.walk(_tree(source)) if isinstance(node, ast.If)]
-    for_types = {node.lineno for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING" for node in block.body}
-    for name, _, line in imports(place, source):
+def _imported(place: str, source: str, modules: dict[str, str]) -> Iterator[str]:
+    """Yield the files that a file imports but the package's own: that of `import gaugedp` leads everywhere."""
+    for name, _, _ in imports(place, source):
         there = modules.get(name) or modules.get(name.rpartition(".")[0])
-        if there is not None and floor(there) == floor(place) and line not in for_types:
-            yield there
+        if there not in (None, "__init__.py", place) and (place, there) not in KNOWN_CIRCLES:
+            yield str(there)
 
 
 def _module(place: str) -> str:

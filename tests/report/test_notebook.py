@@ -12,7 +12,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp import audit
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp.report import notebook
 from gaugedp.streams import StreamAnswer
 from tests.ledger.kit import SECRET, UNIT, paid

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from gaugedp._bisection import bisected
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp._numbers import digits_down
 from gaugedp._validate import between, whole
 from gaugedp.audit.clopper_pearson import most_right

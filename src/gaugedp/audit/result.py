@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp._numbers import digits_down, digits_up, readable
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee

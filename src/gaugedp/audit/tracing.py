@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp._validate import between, one_of, whole
 from gaugedp.audit.events import check_claim
 from gaugedp.bounds import tracing as bounds_of_tracing

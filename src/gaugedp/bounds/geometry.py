@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._displays import drawing
 from gaugedp._numbers import readable
 from gaugedp._validate import positive
 from gaugedp.bodies.base import Body, check_body
@@ -139,15 +140,12 @@ class BodyGeometry:
         On the plane of two coordinates, numbered from 0; without `axes`, on those of the first three principal axes.
         The draws have a public key, and no data is near them.
         """
-        from gaugedp.report.plots import Shadow, draw_shadows
-
         best = min(self.mechanisms, key=lambda mechanism: mechanism.error())
         noise = best.sample_noise(_DRAWS, research_rng(_KEY))
-        shadows = [
-            Shadow(self._edge(plane), noise @ plane, names) for plane, names in _planes(self.body, self.moments, axes)
-        ]
+        planes = _planes(self.body, self.moments, axes)
+        shadows = [(self._edge(plane), noise @ plane, names) for plane, names in planes]
         words = f"{self.body!r}, and noise of {best.name} at ε = {self.epsilon:g}"
-        return draw_shadows(shadows, (words, f"{_DRAWS} draws of {best.name}"))
+        return str(drawing("shadows")(shadows, (words, f"{_DRAWS} draws of {best.name}")))
 
     def save_svg(self, path: str | Path, axes: tuple[int, int] | None = None) -> None:
         """Write `to_svg` to a file."""

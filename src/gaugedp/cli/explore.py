@@ -15,7 +15,7 @@ from gaugedp.queries import query
 from gaugedp.queries.base import Query
 
 if TYPE_CHECKING:
-    from gaugedp.report.explorer import Explored
+    from gaugedp.report.explored import Explored
 
 
 _BEGIN = "Computing the curves takes about {seconds:g} seconds at most; --seconds 2 makes a draft."

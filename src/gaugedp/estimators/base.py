@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng

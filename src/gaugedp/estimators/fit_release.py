@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._notebook import drawn_by
+from gaugedp._displays import drawn_by
 from gaugedp._numbers import answers
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest

@@ -15,7 +15,7 @@ from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
 from gaugedp.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from gaugedp.guarantees.membership import MembershipRisk
+    from gaugedp.guarantees.membership_risk import MembershipRisk
 
 
 ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follows for chains of neighbours

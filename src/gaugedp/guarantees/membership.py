@@ -2,75 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from gaugedp._bisection import bisected
-from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import between
 from gaugedp.accountant.rounding import above, up
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta
+from gaugedp.guarantees.membership_risk import MembershipRisk, MembershipTest
 
 _CELLS, _FINE = 40, 2.0**-30  # places of the profile, and how near to μ a search comes, of the most it may be
-
-
-@dataclass(frozen=True)
-class MembershipTest:
-    """Any test with a `false_positive_rate`: a unit that is in the table is called so at most at the other rate.
-
-    `posterior` bounds how likely a unit that is called so is in the table, given the prior.
-    """
-
-    false_positive_rate: float
-    true_positive_rate: float
-    posterior: float
-
-
-@dataclass(frozen=True)
-class MembershipRisk:
-    """Upper bounds on what any test can tell of whether one unit is in the table, from all that was released.
-
-    `prior` is what the tester believes before. `advantage` bounds the true-positive rate minus the false-positive rate,
-    `accuracy` the probability of a right guess, `posterior` the belief after any output at all (1 where an output can
-    settle it). `mu` is such that no test does better than one between N(0, 1) and N(mu, 1); None where none is known.
-    """
-
-    guarantee: Guarantee
-    prior: float
-    advantage: float
-    accuracy: float
-    posterior: float
-    mu: float | None
-    tests: tuple[MembershipTest, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them."""
-        facts = {name: value for name, value in vars(self).items() if name not in {"guarantee", "tests"}}
-        return {"guarantee": self.guarantee.to_dict(), **facts, "tests": [vars(test) for test in self.tests]}
-
-    def table(self) -> str:
-        """Return the numbers as text, rounded towards more risk."""
-        mu = "not known" if self.mu is None else digits_up(self.mu)
-        rows = [
-            ("advantage", digits_up(self.advantage), "true-positive rate minus false-positive rate, at most"),
-            ("accuracy", digits_up(self.accuracy), f"of a guess, at most, where the prior is {self.prior:g}"),
-            ("posterior", digits_up(self.posterior), "after any output at all, at most"),
-            ("mu", mu, "no better than a test between N(0, 1) and N(mu, 1)"),
-            *(_row(test) for test in self.tests),
-        ]
-        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-        lines = (f"{name:<{widths[0]}}  {number:<{widths[1]}}  {words}" for name, number, words in rows)
-        return "\n".join([repr(self.guarantee), *lines])
-
-
-def _row(test: MembershipTest) -> tuple[str, str, str]:
-    missed = digits_down(max(0.0, 1 - test.true_positive_rate))
-    words = f"true positives at most; {missed} are missed at least; posterior {digits_up(test.posterior)}"
-    return f"at {test.false_positive_rate:g} false positives", digits_up(test.true_positive_rate), words
 
 
 def membership_risk(guarantee: Guarantee, prior: float, false_positive_rates: Sequence[float]) -> MembershipRisk:

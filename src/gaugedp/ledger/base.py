@@ -7,8 +7,8 @@ from os import PathLike, fspath, urandom
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gaugedp._displays import drawing, drawn_by
 from gaugedp._files import check_ending
-from gaugedp._notebook import drawn_by
 from gaugedp._postgres import is_address
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
@@ -228,10 +228,8 @@ class Ledger:
 
         Needs the extra `report`.
         """
-        from gaugedp.report.ledger_page import ledger_page
-
         check_ending(fspath(path), ".html")
-        Path(path).write_text(ledger_page(self, year), encoding="utf-8")
+        Path(path).write_text(drawing("ledger_page")(self, year), encoding="utf-8")
 
     def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> LedgerEvent:
         check_text("The key", key)

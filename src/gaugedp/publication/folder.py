@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._displays import drawing
 from gaugedp._files import part_prefix, write_csv
 from gaugedp.answer import Release
 from gaugedp.captions import Captions
@@ -48,9 +49,7 @@ def write_folder(publication: Publication, release: Release, folder: str | Path)
 
 def check_place(publication: Publication, digest: str, folder: str | Path) -> None:
     """Refuse, before anything is paid, a place that cannot hold the publication, and parts that are not installed."""
-    from gaugedp.report.plots import check_installed as check_plots
-
-    check_plots()
+    drawing("check_installed")()
     if "xlsx" in publication.formats:
         check_sheets()
     target = Path(folder).absolute()

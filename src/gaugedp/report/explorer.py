@@ -1,14 +1,10 @@
 """The explorer: errors against ε and δ on one page that needs no network, computed from public facts alone."""
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gaugedp._numbers import exact
 from gaugedp._validate import between, finite, positive
 from gaugedp.answer import Release, check_released
 from gaugedp.domain import PrivacyUnit
@@ -16,6 +12,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.planning import Plan, half_widths, plan
 from gaugedp.queries.base import Query
 from gaugedp.report import explorer_page, html
+from gaugedp.report.explored import Explored, Point
 from gaugedp.report.plots import check_installed
 
 _TENTH = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)  # ten to a decade, rounded for people
@@ -37,99 +34,6 @@ class Stopwatch:
     def __call__(self) -> float:
         """Return the seconds."""
         return max(time.monotonic() - self._start[0], time.process_time() - self._start[1])
-
-
-@dataclass(frozen=True)
-class Point:
-    """A plan at one (ε, δ): errors and exactness by mechanism, the chosen one, half-widths by term.
-
-    `terms` holds the half-width that a plan prints for each term. `lower_bounds` holds Plan.lower_bound and
-    Plan.real_lower_bound at δ = 0, and (0, 0) elsewhere.
-    """
-
-    epsilon: float
-    delta: float
-    errors: dict[str, float]
-    exactness: dict[str, str]
-    chosen: str
-    terms: dict[str, float]
-    lower_bounds: tuple[float, float]
-
-    @property
-    def error(self) -> float:
-        """The expected error of the chosen mechanism."""
-        return self.errors[self.chosen]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point as JSON can hold it; an interval without an end has the half-width None."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "error": _finite(self.error),
-            "terms": {text: _finite(width) for text, width in self.terms.items()},
-            "chosen": self.chosen,
-            "errors": {name: _finite(error) for name, error in self.errors.items()},
-            "bounds": [bound or None for bound in self.lower_bounds],
-        }
-
-
-@dataclass(frozen=True)
-class Explored:
-    """The plans of a question around `start`, an (ε, δ), on a grid of ε and δ. Made of public facts alone."""
-
-    query: Query
-    unit: PrivacyUnit
-    start: tuple[float, float]
-    epsilons: tuple[float, ...]
-    points: tuple[Point, ...]
-    in_rows: bool
-    remarks: tuple[str, ...]
-
-    @property
-    def deltas(self) -> tuple[float, ...]:
-        """The values of δ at which points were computed, in rising order."""
-        return tuple(sorted({point.delta for point in self.points}))
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """The texts of the question's terms."""
-        return tuple(self.points[0].terms)
-
-    @property
-    def mechanisms(self) -> dict[str, str]:
-        """Every mechanism that was a candidate somewhere, with its exactness."""
-        by_name: dict[str, set[str]] = {}
-        for point in self.points:
-            for name, kind in point.exactness.items():
-                by_name.setdefault(name, set()).add(kind)
-        return {name: " or ".join(sorted(kinds)) for name, kinds in by_name.items()}
-
-    def curve(self, delta: float) -> list[Point]:
-        """Return the points at one δ, in rising ε."""
-        return sorted((point for point in self.points if point.delta == delta), key=lambda point: point.epsilon)
-
-    def counts(self) -> str:
-        """Return how many values of ε were computed, in a sentence or two."""
-        of_start, delta = len(self.curve(self.start[1])), self.start[1]
-        at = f" at δ = {exact(delta)}" if delta else ""
-        more = [f"{len(self.curve(other))} at δ = {exact(other)}" for other in self.deltas if other != delta]
-        others = f" With another δ: {', '.join(more)}." if more else ""
-        return f"{of_start} of {len(self.epsilons)} values of epsilon were computed{at}.{others}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything that the page shows as JSON can hold it: `points` at the δ of `start`, `others` after."""
-        epsilon, delta = self.start
-        others = (other for other in self.deltas if other != delta)
-        return {
-            "query": self.query.text,
-            "start": {"epsilon": epsilon, "delta": delta},
-            "values": len(self.epsilons),
-            "terms": self.terms,
-            "mechanisms": list(self.mechanisms),
-            "in_rows": self.in_rows,
-            "points": [point.to_dict() for point in self.curve(delta)],
-            "others": [point.to_dict() for other in others for point in self.curve(other)],
-        }
 
 
 def explore(
@@ -245,7 +149,3 @@ def _point(planned: Plan, epsilon: float, delta: float) -> Point:
     terms = {term["query"]: half_widths(term)[0] for term in planned.terms()}
     bounds = (float(planned.lower_bound), float(planned.real_lower_bound)) if delta == 0 else (0.0, 0.0)
     return Point(epsilon, delta, {**errors, name: planned.error}, kinds, name, terms, bounds)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -16,7 +16,7 @@ from gaugedp.report.palette import COLOURS
 from gaugedp.report.words import BESIDE_RANKS
 
 if TYPE_CHECKING:
-    from gaugedp.report.explorer import Explored, Point
+    from gaugedp.report.explored import Explored, Point
 
 _MOST_TERMS = 24  # terms that the page offers
 _FIRST_CELLS = 6

@@ -4,7 +4,7 @@ import importlib.util
 import math
 import unicodedata
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -154,8 +154,12 @@ class Shadow:
     names: tuple[str, str]
 
 
-def draw_shadows(shadows: list[Shadow], words: tuple[str, str]) -> str:
-    """Return shadows side by side, noise as dots, as an SVG's text; `words` are the title and the noise's name."""
+def draw_shadows(planes: Iterable[tuple[np.ndarray, np.ndarray, tuple[str, str]]], words: tuple[str, str]) -> str:
+    """Return shadows side by side, noise as dots, as an SVG's text; `words` are the title and the noise's name.
+
+    `planes` holds edge, noise and names of each `Shadow`.
+    """
+    shadows = [Shadow(*plane) for plane in planes]
     check_installed()
     with settings("shadows"):
         figure, axes = new_figure(WIDE, 310, (8, 8, 8, 8))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp._displays import drawn_by
 from gaugedp._files import write_csv
-from gaugedp._notebook import drawn_by
 from gaugedp._runs import fold, unfold
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest

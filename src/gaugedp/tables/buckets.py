@@ -14,10 +14,10 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import Field, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -30,10 +30,10 @@ from gaugedp.tables.files import SourceFiles
 from gaugedp.tables.refusals import unfinished
 
 if TYPE_CHECKING:
-    from gaugedp.tables.keys import KeyCounting
+    from gaugedp.domain import PrivacyUnit
     from gaugedp.tables.statement import Aggregation
 
-P = TypeVar("P", "Aggregation", "KeyCounting")
+P = TypeVar("P", bound="InBuckets")
 UNKNOWN_MEMORY = 4 * 2**30  # where the system does not tell
 LEAST_MEMORY = 2**27
 NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory for a byte of a file, at most, in files of a few columns
@@ -41,6 +41,16 @@ MOST_BUCKETS = 10_000
 Read = Callable[["Aggregation", bytes], list[np.ndarray]]
 ENDING = ".gaugedp-sums"
 OTHERS_MAY_WRITE = 0o022
+
+
+class InBuckets(Protocol):
+    """A dataclass that counts, of the people of `unit`, those of its `bucket`, or all."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def unit(self) -> "PrivacyUnit":
+        """The unit that is protected."""
 
 
 def nothing() -> None:

@@ -1,0 +1,29 @@
+"""Pages, pictures and notebook displays of values, which do not know how they are drawn.
+
+The package says where the drawings are (`gaugedp/__init__.py`), and they are imported when somebody asks for one.
+"""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+_places: list[str] = []
+
+
+def drawings_are_in(module: str) -> None:
+    """Say in which module the drawings are."""
+    _places[:] = [module]
+
+
+def drawing(name: str) -> Callable[..., Any]:
+    """Return the drawing `name`, a function of a value."""
+    return getattr(importlib.import_module(*_places), name)
+
+
+def drawn_by(name: str) -> Callable[[Any], str]:
+    """Return a `_repr_html_` that calls the drawing `name`."""
+
+    def display(self: Any) -> str:
+        return str(drawing(name)(self))
+
+    return display
