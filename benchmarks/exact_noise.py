@@ -23,7 +23,7 @@ from gaugedp.bodies import BoxHull, Ellipsoid, LpBall, Polytope, image
 from gaugedp.entropy import system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.reals import Law, Reals, rounded_draws
+from gaugedp.samplers.reals import RealFunction, Reals, rounded_draws
 
 ROUNDS = 60
 MOST = 1.5
@@ -62,7 +62,7 @@ def in_turns(acts: list[Act]) -> list[float]:
     return [min(seen) for seen in times]
 
 
-def decided_again(law: Law, scale: float) -> float:
+def decided_again(law: RealFunction, scale: float) -> float:
     """Return the share of draws in which integers decide a coordinate."""
     reals, shares = Reals((NUMBERS // law.n_reals, law.n_reals), RNG), []
     for values, bounds in (law.floats(reals, 64), law.closer(reals, 64)):
@@ -71,7 +71,7 @@ def decided_again(law: Law, scale: float) -> float:
     return min(shares)
 
 
-def row(name: str, law: Law, floats: Callable[[int], np.ndarray], scale: float) -> tuple[str, float]:
+def row(name: str, law: RealFunction, floats: Callable[[int], np.ndarray], scale: float) -> tuple[str, float]:
     """Return a line of the table, and how many times slower the exact draw is."""
     size, lattice = max(100, NUMBERS // 10 // law.n_reals), np.array([scale])
     old: Act = lambda: np.rint(floats(size) * scale).astype(np.int64)  # noqa: E731

@@ -27,7 +27,7 @@ from gaugedp.bodies import Ellipsoid, LpBall, Polytope, image
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.continuous import rounded as rounded_floats
-from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
+from gaugedp.samplers.reals import RealFunction, Reals, rounded, rounded_draws
 
 PRECISIONS = (8, 16, 53, 120)
 PLAYED, SHORT = 10**5, 5  # draws in a playback of one mechanism with so many answers, or coordinates with more
@@ -77,7 +77,7 @@ def additive(plan: Any) -> Iterator[Any]:
     yield from (m for m in mechanisms.values() if hasattr(m, "sample_noise"))
 
 
-def law_of(mechanism: Any) -> tuple[Law, np.ndarray] | None:
+def law_of(mechanism: Any) -> tuple[RealFunction, np.ndarray] | None:
     """Return the law of the mechanism's noise and its lattice, where it is a function of real numbers."""
     if mechanism.name == "Matrix" and mechanism.strategy.law is not None:
         return mechanism.strategy.law, np.array([mechanism.scale])
@@ -120,7 +120,7 @@ def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
     return lambda size: rounded_floats(mechanism.noise.draw(size, RNG) * scale, deviations, RNG)
 
 
-def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
+def playback(law: RealFunction, lattice: np.ndarray) -> tuple[int, bool, float, float]:
     """Return the draws, whether all precisions agree, and the shares decided again at 8 bits and at 64."""
     size, same = PLAYED if law.d <= SHORT else -(-PLAYED // law.d), True
     for key, start in enumerate(range(0, size, TOGETHER)):
@@ -134,7 +134,7 @@ def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
     return size, same, again(law, reals, lattice, 8), again(law, reals, lattice, 64)
 
 
-def again(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
+def again(law: RealFunction, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
     """Return the share of draws that the first bits leave open somewhere."""
     values, bounds = law.floats(reals, n_bits)
     scaled = values * lattice
@@ -151,7 +151,7 @@ def made_of_reals(mechanism: Any) -> tuple[str, bool]:
     return f"{law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}", same
 
 
-def slower(mechanism: Any, law: Law, lattice: np.ndarray) -> float:
+def slower(mechanism: Any, law: RealFunction, lattice: np.ndarray) -> float:
     """Return the least time of exact draws over that of floats; both take turns."""
     size, floats = max(100, TIMED // law.n_reals), floats_of(mechanism)
     times: tuple[list[float], list[float]] = [], []

@@ -13,7 +13,7 @@ from pathlib import Path
 import gaugedp as gd
 from gaugedp.mechanisms.strategies import best_strategy
 from gaugedp.mechanisms.strategies.base import Strategy
-from gaugedp.mechanisms.strategies.ranges import Ranges
+from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "ordered.md"
@@ -38,7 +38,7 @@ def row(kind: str, n: int) -> str:
     start = time.process_time()
     strategy = best_strategy(body, 2)
     seconds = time.process_time() - start
-    root = Ranges(toeplitz(body), n) if kind == "ranges" else toeplitz(body)
+    root = RangeStrategy(toeplitz(body), n) if kind == "ranges" else toeplitz(body)
     least = strategy.least
     scale = math.sqrt(body.ambient_dim)
     cells = (

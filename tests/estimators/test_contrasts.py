@@ -6,7 +6,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.optimization.best_weights import Mixture, Seen
+from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 
 DOMAIN = gd.Domain.of(A=list("xyz"), B=list("pq"), Z=gd.bounded(0, 10), Y=gd.bounded(0, 100))
 DESIGN = TableDesign.of(DOMAIN, ["A", "B", "Z"], "Y", by_class=False)
@@ -14,7 +14,7 @@ DESIGN = TableDesign.of(DOMAIN, ["A", "B", "Z"], "Y", by_class=False)
 
 def test_they_are_differences_from_the_reference_cells() -> None:
     means = np.array([[1.0, 4, 9, 2, 7, 30, 50]])
-    law = Mixture(means, np.arange(1.0, 8)[None], np.zeros((1, 1, 7)), np.eye(7), np.zeros(7))
+    law = NormalMixture(means, np.arange(1.0, 8)[None], np.zeros((1, 1, 7)), np.eye(7), np.zeros(7))
     facts = Contrasts.read(DESIGN, "B=q").facts(law)
     assert facts["reference"] == {"A": "x", "B": "q"}
     lines = facts["coefficients"]
@@ -57,7 +57,7 @@ def test_within_the_span_of_rows_intervals_hold_and_are_far_shorter() -> None:
         noise = rng.normal(0, 4.0, (7, 7))
         second = rows.T @ rows + (noise + noise.T) / 2
         gradient = -rows.T @ target + rng.normal(0, 4.0, 7)
-        seen = Seen(second, np.zeros((1, 7)), gradient[None], 4.0, 4.0, np.inf)
+        seen = NoisyEvidence(second, np.zeros((1, 7)), gradient[None], 4.0, 4.0, np.inf)
         laws = [seen.within(span).best(sd**2).mapped(span, np.zeros(7)), seen.best(sd**2)]
         low, high = laws[0].mapped(contrast[None], np.zeros(1)).interval(0.95)
         held.append(low[0] <= 10 <= high[0])

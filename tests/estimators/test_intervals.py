@@ -8,7 +8,7 @@ from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators.regression import LinearRegression
-from gaugedp.optimization.best_weights import Mixture, Seen, _shares
+from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture, _shares
 from gaugedp.optimization.least_squares import before_clipping, explained
 
 BETA = np.array([-0.6, 0.0, 0.6])
@@ -94,7 +94,7 @@ def test_the_law_is_that_of_simulated_releases(deviation: float, least: float) -
         for _ in range(8):
             gradients.append(second @ (points[-1] - beta) - pulled + 5 * rng.standard_normal(d))
             points.append(points[-1] - vectors @ (vectors.T @ gradients[-1] / np.maximum(values, least)))
-        law = Seen(noisy, np.array(points[:-1]), np.array(gradients), deviation, 5.0, np.inf).best(0.3)
+        law = NoisyEvidence(noisy, np.array(points[:-1]), np.array(gradients), deviation, 5.0, np.inf).best(0.3)
         scores.append((law.median - beta) / law.deviations)
     assert np.std(scores, axis=0) == pytest.approx(np.ones(d), abs=0.11)
     assert np.abs(np.mean(scores, axis=0)).max() < 0.15
@@ -115,7 +115,7 @@ def test_where_noise_hides_curvature_intervals_are_wide_and_hold(curvature: floa
     for _ in range(200):
         noisy, points = second + 10 * symmetric(rng, d), rng.normal(0, 0.3, (5, d))
         gradients = (points - beta) @ second + 10 * rng.standard_normal((5, d))
-        low, high = Seen(noisy, points, gradients, 10.0, 10.0, np.inf).best(0.1).interval(0.95)
+        low, high = NoisyEvidence(noisy, points, gradients, 10.0, 10.0, np.inf).best(0.1).interval(0.95)
         held.append((low <= beta) & (beta <= high))
         wide.append(high - low)
     assert np.mean(held, axis=0).min() > 0.87
@@ -124,7 +124,7 @@ def test_where_noise_hides_curvature_intervals_are_wide_and_hold(curvature: floa
 
 def test_no_curvature_is_below_zero_and_clear_ones_stay() -> None:
     """Eigenvalues of noise alone, ±√(2d) deviations at the edge, are told from curvature."""
-    seen = Seen(np.eye(3), np.zeros((1, 3)), np.zeros((1, 3)), 1.0, 1.0, np.inf)
+    seen = NoisyEvidence(np.eye(3), np.zeros((1, 3)), np.zeros((1, 3)), 1.0, 1.0, np.inf)
     mean, _ = seen._curvature(np.array([-1e9, 0.0, 50.0]), seen.points, seen.gradients)
     actual = seen._quantiles(mean, np.ones(3), np.zeros(3), np.zeros(3), 0.0)
     assert actual.min() > 0
@@ -139,21 +139,23 @@ def test_no_curvature_is_below_zero_and_clear_ones_stay() -> None:
 def test_gradients_that_wander_tell_curvature() -> None:
     """Points ten apart, gradients with noise of deviation 1, moments with noise of 10."""
     points, nothing = np.array([[-5.0], [5.0]]), np.zeros((2, 1))
-    seen = Seen(np.zeros((1, 1)), points, 3 * points, 10.0, 1.0, np.inf)
+    seen = NoisyEvidence(np.zeros((1, 1)), points, 3 * points, 10.0, 1.0, np.inf)
     (told, closely), (untold, roughly) = (seen._curvature(np.zeros(1), at, 3 * at) for at in (points, nothing))
     assert abs(told - 3) < 0.7 * abs(untold - 3)
     assert closely < 0.7 * roughly
 
 
 def test_a_mixture_has_the_quantiles_of_its_parts() -> None:
-    law = Mixture(np.array([[0.0], [10.0]]), np.ones((2, 1)), np.zeros((2, 1, 1)), np.eye(1), np.zeros(1))
+    law = NormalMixture(np.array([[0.0], [10.0]]), np.ones((2, 1)), np.zeros((2, 1, 1)), np.eye(1), np.zeros(1))
     low, high = law.interval(0.9)  # 4 % on each side, which is 8 % of one part
     assert (low, high) == (pytest.approx([ndtri(0.08)]), pytest.approx([10 + ndtri(0.92)]))
     assert law.median == pytest.approx([5])
 
 
 def test_a_law_is_mapped() -> None:
-    law = Mixture(np.array([[1.0, 2.0]]), np.array([[3.0, 9.0]]), np.array([[[1.0, 0.0]]]), np.eye(2), np.zeros(2))
+    law = NormalMixture(
+        np.array([[1.0, 2.0]]), np.array([[3.0, 9.0]]), np.array([[[1.0, 0.0]]]), np.eye(2), np.zeros(2)
+    )
     mapped = law.mapped(np.array([[1.0, 1.0]]), np.array([0.5]))
     assert mapped.median == pytest.approx([3.5])
     assert mapped.deviations == pytest.approx([np.sqrt(13)], rel=1e-5)
@@ -172,10 +174,10 @@ def test_a_hidden_slope_explains_no_more_than_the_whole() -> None:
     """Gradients of noise alone, curvature 100 ± 1: the law is normal about 0, of variance most/√d/curvature."""
     blind = np.zeros((1, 4))
     for most in (100.0, 400.0):
-        law = Seen(100 * np.eye(4), blind, blind, 1.0, 1e6, most).best(0.01)
+        law = NoisyEvidence(100 * np.eye(4), blind, blind, 1.0, 1e6, most).best(0.01)
         assert law.median == pytest.approx(np.zeros(4), abs=0.01)
         assert law.deviations == pytest.approx(np.full(4, np.sqrt(most / 200)), rel=0.02)
-    free = Seen(100 * np.eye(4), blind, blind, 1.0, 1e6, np.inf).best(0.01)
+    free = NoisyEvidence(100 * np.eye(4), blind, blind, 1.0, 1e6, np.inf).best(0.01)
     assert free.deviations == pytest.approx(np.full(4, 1e4), rel=0.02)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.regression import Frame
+from gaugedp.estimators.regression import UnitScaling
 from gaugedp.estimators.row_scaling import ScaledRows, read_scaling
 
 
@@ -14,7 +14,7 @@ from gaugedp.estimators.row_scaling import ScaledRows, read_scaling
 @pytest.mark.parametrize("box", [None, (np.full(40, -3.0), np.full(40, 3.0))])
 def test_a_regression_adds_one_copy_of_its_rows(box: tuple[np.ndarray, np.ndarray] | None) -> None:
     rows = np.random.default_rng(1).standard_normal((400_000, 40))
-    frame = Frame(Reading(40, box), None if box else 5.0, (-1.0, 1.0), intercept=True)
+    frame = UnitScaling(Reading(40, box), None if box else 5.0, (-1.0, 1.0), intercept=True)
     tracemalloc.start()
     steps = frame.features(rows)
     peak = tracemalloc.get_traced_memory()[1]

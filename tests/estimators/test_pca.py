@@ -19,7 +19,7 @@ from gaugedp.estimators import spectral
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.spectral import Frame
+from gaugedp.estimators.spectral import BallScaling
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.estimators.kit import check_habits
 
@@ -187,8 +187,8 @@ def test_the_parts_of_a_fit_keep_the_guarantee_together(solver: str, centre: str
     assert model.guarantee_.epsilon(delta) <= 1.0
 
 
-def _frame(bounds, row_norm: float | None, n_columns: int, centred: bool) -> Frame:
-    return Frame.of(Reading.of(bounds, None, n_columns, False), row_norm, centred)
+def _frame(bounds, row_norm: float | None, n_columns: int, centred: bool) -> BallScaling:
+    return BallScaling.of(Reading.of(bounds, None, n_columns, False), row_norm, centred)
 
 
 @BOTH

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.regression import Frame, LinearRegression
+from gaugedp.estimators.regression import LinearRegression, UnitScaling
 from gaugedp.optimization.least_squares import BITS, Gradient, LeastSquares, Metric, Squares
 from tests.estimators.kit import check_refused
 
@@ -73,7 +73,7 @@ def test_rows_are_in_the_unit_ball() -> None:
     rng = np.random.default_rng(3)
     for intercept in (False, True):
         for box, row_norm in (((np.full(5, -1.0), np.full(5, 2.0)), None), (None, 3.0)):
-            frame = Frame(Reading(5, box), row_norm, (-1.0, 1.0), intercept)
+            frame = UnitScaling(Reading(5, box), row_norm, (-1.0, 1.0), intercept)
             features = frame.features(10 * rng.standard_normal((500, 5))) * 2.0**-BITS
             longest = np.linalg.norm(features, axis=1).max()
             assert 0.99 < longest <= 1 + math.sqrt(frame.n_features) * 2.0**-BITS

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from gaugedp.estimators import SparseRegression
-from gaugedp.estimators.sparse_regression import Budget, Steps
+from gaugedp.estimators.sparse_regression import BudgetSplit, Steps
 from tests.estimators.kit import check_refused
 
 LOUD = 1e5
@@ -71,7 +71,7 @@ def test_the_guarantee_is_that_of_the_parts() -> None:
     for solver, rounds in (("screen", 0), ("iht", 4)):
         for requested in (gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)):
             shares = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}[solver]
-            steps = Steps(Budget(requested, 10, shares, rounds), 200, "replace")
+            steps = Steps(BudgetSplit(requested, 10, shares, rounds), 200, "replace")
             delta = 1e-6 if isinstance(requested, gd.ApproxDP) else 0
             spent = float(steps.guarantee.epsilon(delta, "basic" if delta == 0 else None))
             assert 0.998 <= spent <= 1
@@ -83,7 +83,7 @@ def test_the_guarantee_is_that_of_the_parts() -> None:
 def test_no_row_moves_the_moments_further_than_the_body(neighbours: str) -> None:
     """Corners and random rows of the cube; the worst pair comes near the radius."""
     k = 6
-    steps = Steps(Budget(gd.ApproxDP(1, 1e-6), k, (0.35, 0.65, 0.0), 0), 20, neighbours)
+    steps = Steps(BudgetSplit(gd.ApproxDP(1, 1e-6), k, (0.35, 0.65, 0.0), 0), 20, neighbours)
     upper = np.triu_indices(k)
     stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.trace_losses import Squared
+from gaugedp.estimators.trace_losses import SquaredTraceLoss
 from gaugedp.estimators.trace_regression import TraceRegression, into_operator_ball
 from tests.estimators.kit import check_refused
 
@@ -121,7 +121,7 @@ def test_slopes_stay_in_their_range_and_reach_it(cut: bool) -> None:
     for reach in (0.1, 1.0, 7.0):
         for span in ((0.0, 1.0), (-1.0, 1.0)):
             for bounds in ((0.0, 1.0), (-3.0, 2.0), (4.0, 5.0), (-9.0, -8.0)):
-                residual = Squared(reach, bounds, span, cut)
+                residual = SquaredTraceLoss(reach, bounds, span, cut)
                 points, targets = np.meshgrid(np.linspace(*span, 101), np.linspace(*bounds, 101))
                 actual = residual(points, targets)
                 assert np.abs(actual).max() == pytest.approx(1)

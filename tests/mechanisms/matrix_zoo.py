@@ -11,7 +11,7 @@ import scipy.optimize
 import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
-from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
+from gaugedp.mechanisms.strategies.ranges import RangeStrategy, optimal_ranges
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.mechanisms.strategies.weighted import weighted
@@ -72,7 +72,7 @@ def strategies(name: str, p: int) -> list[Strategy]:
     n = body.generators.n_generators
     if kinds in ({"prefix"}, {"ranges"}):
         inner = toeplitz(body) if p == 2 else best_tree(n, kinds == {"ranges"}, body.coefficient_radius)
-        results.append(inner if kinds == {"prefix"} else Ranges(inner, n))
+        results.append(inner if kinds == {"prefix"} else RangeStrategy(inner, n))
     if structure is not None and kinds == {"cells"} and p == 1:
         results.append(weighted(body, structure))
     if kinds == {"ranges"} and p == 2:

@@ -10,7 +10,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.strategies import best_strategy
 from gaugedp.mechanisms.strategies.dense import optimal
-from gaugedp.mechanisms.strategies.nested import Nested, nested
+from gaugedp.mechanisms.strategies.nested import NestedStrategy, nested
 from gaugedp.processing import process
 from tests.mechanisms.matrix_zoo import NORMAL, PERSON, PURE, REPLACED, ROW, least_norm, length, matrix_of
 from tests.release.test_nested import DOMAIN, QUESTIONS, areas
@@ -24,7 +24,7 @@ def nesting_of(query):
     return query.operator.nesting
 
 
-def strategy_of(text: str, unit: gd.PrivacyUnit, p: int, weights: np.ndarray | None = None) -> Nested:
+def strategy_of(text: str, unit: gd.PrivacyUnit, p: int, weights: np.ndarray | None = None) -> NestedStrategy:
     body = gd.query(DOMAIN, text).sensitivity(unit)
     return nested(body, body.generators.nesting, p, weights)
 
@@ -70,7 +70,7 @@ def test_normal_noise_has_the_shares_of_least_error(text: str) -> None:
     strategy = strategy_of(text, ROW, 2)
     for spread in np.repeat([0.01, 0.3], 100):
         shares = strategy.shares * np.exp(spread * rng.normal(size=len(strategy.shares)))
-        other = Nested(strategy.nesting, shares, float(np.linalg.norm(shares)))
+        other = NestedStrategy(strategy.nesting, shares, float(np.linalg.norm(shares)))
         assert length(strategy) <= length(other) * (1 + 1e-7)
     assert length(strategy) <= 1.005 * optimal(body, None).least
 
@@ -107,7 +107,7 @@ def test_a_large_tree_gets_it() -> None:
     """400,000 finest cells: there is nothing to be written out."""
     query = gd.query(areas([[100] * 100] * 20), "SEX*REGION; SEX*DISTRICT; SEX*TRACT")
     for p in (1, 2):
-        assert isinstance(best_strategy(query.sensitivity(ROW), p), Nested)
+        assert isinstance(best_strategy(query.sensitivity(ROW), p), NestedStrategy)
 
 
 @pytest.mark.statistical

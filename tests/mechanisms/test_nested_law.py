@@ -8,9 +8,9 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, Polytope
-from gaugedp.mechanisms.nim import NIM, Level, Nested, nested_law
+from gaugedp.mechanisms.nim import NIM, NestedNoise, ProjectedNoise, nested_law
 from gaugedp.samplers.cone_noise import ConeNoise
-from gaugedp.samplers.mapped import Mapped, Summed
+from gaugedp.samplers.mapped import Mapped, SummedVariables
 from gaugedp.samplers.reals import rounded
 from tests.mechanisms.test_exact_strategies import rational, solved
 from tests.mechanisms.test_nim import long_body
@@ -23,11 +23,11 @@ BOX = LinearImage(LpBall(4, np.inf, 2.0), np.diag([1.0, 1e-3, 0.1, 1e-2]))
 BODIES = {"facets": FACETS, "box": BOX}
 
 
-def of(body: Body, depth: int | None = None) -> tuple[NIM, Nested, Summed]:
+def of(body: Body, depth: int | None = None) -> tuple[NIM, NestedNoise, SummedVariables]:
     mechanism = NIM.calibrate(body, ONE, depth)
     noise = mechanism.noise
-    assert isinstance(noise, Nested)
-    assert isinstance(noise.law, Summed)
+    assert isinstance(noise, NestedNoise)
+    assert isinstance(noise.law, SummedVariables)
     return mechanism, noise, noise.law
 
 
@@ -35,7 +35,7 @@ def times(matrix: list[list[Fraction]], point: list[Fraction]) -> list[Fraction]
     return [sum((a * b for a, b in zip(row, point, strict=True)), Fraction(0)) for row in matrix]
 
 
-def gauge(level: Level, point: list[Fraction]) -> Fraction:
+def gauge(level: ProjectedNoise, point: list[Fraction]) -> Fraction:
     """‖point‖ in the body of a level's noise, exactly."""
     law, sides = level.noise.law, [Fraction(float(side)) for side in level.noise.sides]
     if isinstance(law, ConeNoise):
@@ -47,7 +47,7 @@ def gauge(level: Level, point: list[Fraction]) -> Fraction:
     return abs(point[0]) / (Fraction(float(law.matrix[0, 0])) * sides[0])  # a line
 
 
-def answers(noise: Nested, law: Summed) -> tuple[list[list[list[Fraction]]], list[list[Fraction]]]:
+def answers(noise: NestedNoise, law: SummedVariables) -> tuple[list[list[list[Fraction]]], list[list[Fraction]]]:
     """share_l·Q_lᵀ for each level, and Σ_l share_l·C_l·Q_lᵀ, C_l what the law does over the sides of the level."""
     d = len(noise.levels[0].basis)
     total, transposed = [[Fraction(0)] * d for _ in range(d)], []

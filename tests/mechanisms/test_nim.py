@@ -7,7 +7,7 @@ import gaugedp as gd
 from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, Polytope, SchattenBall
 from gaugedp.bounds import lower_bound
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.nim import NIM, Nested
+from gaugedp.mechanisms.nim import NIM, NestedNoise
 from gaugedp.samplers import moments
 from gaugedp.samplers.gauge_noise import ByRadius
 from tests.samplers.test_facet_walk import signs_matrix
@@ -34,7 +34,7 @@ def test_noise_of_balls_has_the_mean_square_that_is_computed(name: str) -> None:
     """20,000 draws with a fixed key: within five standard errors; nothing is estimated."""
     mechanism = NIM.calibrate(LONG_BODIES[name], ONE)
     noise = mechanism.noise
-    assert isinstance(noise, Nested)
+    assert isinstance(noise, NestedNoise)
     squares = (noise.draw(20_000, gd.research_rng(4)) ** 2).sum(axis=1)
     assert abs(squares.mean() - noise.square) < 5 * squares.std() / 20_000**0.5
 
@@ -45,7 +45,7 @@ def test_the_noise_has_the_mean_square_that_is_computed(base: float) -> None:
     for depth in (2, 3):
         mechanism = NIM.calibrate(long_body(base), ONE, depth)
         noise = mechanism.noise
-        assert isinstance(noise, Nested)
+        assert isinstance(noise, NestedNoise)
         squares = (mechanism.sample_noise(4000, gd.research_rng(depth)) ** 2).sum(axis=1)
         expected = noise.square * mechanism.scale_factor**2
         assert abs(squares.mean() - expected) < 5 * squares.std() / 4000**0.5 + 0.02 * expected
@@ -76,8 +76,8 @@ def test_levels_that_answer_twice_are_mixed() -> None:
     """With the weights of the later answers put to 1, as in the source, the error is larger."""
     mechanism = NIM.calibrate(long_body(2.0), ONE, 2)
     mixed = mechanism.noise
-    assert isinstance(mixed, Nested)
-    thrown = Nested(mixed.levels, mixed.shares)
+    assert isinstance(mixed, NestedNoise)
+    thrown = NestedNoise(mixed.levels, mixed.shares)
     thrown.weights = [1.0] * (len(mixed.levels) - 1) + [0.0]
     assert 0 < mixed.weights[0] < 1
     square = (thrown.draw(20_000, gd.research_rng(1)) ** 2).sum(axis=1).mean()
@@ -87,7 +87,7 @@ def test_levels_that_answer_twice_are_mixed() -> None:
 def test_every_level_has_its_share_and_no_more() -> None:
     """Level by level: the noise of level l is that of its projected body at ε_l, exactly 1/ε_l times as long."""
     noise = NIM.calibrate(long_body(2.0), ONE, 3).noise
-    assert isinstance(noise, Nested)
+    assert isinstance(noise, NestedNoise)
     for level, share in zip(noise.levels, noise.shares, strict=True):
         part = gd.bodies.project(long_body(2.0), level.basis)
         rank = part.rank
@@ -111,7 +111,7 @@ def test_every_level_has_the_shadow_of_the_body(name: str) -> None:
     """Each level's own body: of gauge at most 1 where a neighbour's answer may lie, and exactly 1 in its direction."""
     body = LONG_BODIES[name]
     noise = NIM.calibrate(body, ONE, 3).noise
-    assert isinstance(noise, Nested)
+    assert isinstance(noise, NestedNoise)
     assert [level.basis.shape[1] for level in noise.levels] == [8, 4, 2]
     for level in noise.levels:
         assert np.abs(level.basis.T @ level.basis - np.eye(level.basis.shape[1])).max() < 1e-14

@@ -10,7 +10,7 @@ from gaugedp.mechanisms.factorisation import GAP
 from gaugedp.mechanisms.strategies import best_strategy
 from gaugedp.mechanisms.strategies.chains import Chain, Poles, arriving, negative_power
 from gaugedp.mechanisms.strategies.dense import optimal
-from gaugedp.mechanisms.strategies.ordered import Weighted, best_ordered
+from gaugedp.mechanisms.strategies.ordered import WeightedPrefixes, best_ordered
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 from tests.cases import one_in
 from tests.mechanisms.matrix_zoo import ROW, least_norm, length, line, matrix_of
@@ -78,7 +78,7 @@ def test_sixteen_thousand_prefix_sums_are_within_a_thousandth_of_the_optimum() -
 def test_the_bound_is_a_nuclear_norm_at_any_probabilities(kind: str, n: int) -> None:
     probability = np.random.default_rng(n).dirichlet(np.ones(n))
     columns = body_of(kind, n).symmetric_columns() * np.sqrt(probability)
-    squares, error = Weighted(probability, kind == "ranges").squares()
+    squares, error = WeightedPrefixes(probability, kind == "ranges").squares()
     scale = math.sqrt(n + 1) if kind == "ranges" else 1.0
     assert scale * (probability @ squares) == pytest.approx(np.linalg.norm(columns, "nuc"), rel=1e-9)
     assert error < 2e-9

@@ -8,7 +8,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.laplace import Laplace
-from gaugedp.mechanisms.share_intervals import PLACES, Pairs, Quotients, comparison_widths, share_widths
+from gaugedp.mechanisms.share_intervals import PLACES, NoisePairs, ShareQuotients, comparison_widths, share_widths
 from gaugedp.queries.estimates import comparison_terms, share_terms
 from gaugedp.queries.share_estimates import share_places
 from gaugedp.queries.trials import Trials
@@ -140,12 +140,12 @@ def test_a_question_without_shares_has_no_widths_for_them() -> None:
 def test_unlike_cells_that_count_as_one_kind_get_the_largest_widths() -> None:
     rows = np.random.default_rng(3).normal(size=(4000, 2)) * [1, 5]
     one_kind, cells = np.zeros(2, dtype=int), np.arange(2)
-    terms = [Pairs(rows, rows.sum(axis=1, keepdims=True), cells, one_kind, one_kind)]
-    both = Quotients(terms, one_tells=False).widths(0.9)
+    terms = [NoisePairs(rows, rows.sum(axis=1, keepdims=True), cells, one_kind, one_kind)]
+    both = ShareQuotients(terms, one_tells=False).widths(0.9)
     assert (both[0] == both[1]).all()
     gaps = np.abs(rows[:, 1])
     assert np.mean(gaps <= both[0, 0]) >= 0.9
-    assert np.mean(gaps <= Quotients(terms, one_tells=True).widths(0.9)[1, 0]) < 0.5
+    assert np.mean(gaps <= ShareQuotients(terms, one_tells=True).widths(0.9)[1, 0]) < 0.5
 
 
 @pytest.mark.statistical

@@ -440,12 +440,12 @@ def test_time_is_drawn_as_lines_with_one_for_each_cell_of_another_attribute() ->
 
 
 def test_no_line_leads_to_a_cell_that_is_no_time() -> None:
-    from gaugedp.report.layout import Line, arrange
+    from gaugedp.report.layout import LineLayout, arrange
 
     when = gd.dates("2017-01", "2017-06", by="month", outside="other")
     release = made("where*when", gd.Domain.of(when=when, where=["n", "s"]))
     lines = arrange(read_terms(release)[0], compact=False)
-    assert isinstance(lines, Line)
+    assert isinstance(lines, LineLayout)
     assert lines.at[~lines.joined].tolist() == [6, 6]
 
 

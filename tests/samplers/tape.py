@@ -8,8 +8,8 @@ import numpy as np
 
 import gaugedp as gd
 from gaugedp.samplers.box_noise import BoxNoise
-from gaugedp.samplers.reals import WORD, Law, Reals, rounded
-from gaugedp.samplers.variables import Laplace, Normal, Spherical
+from gaugedp.samplers.reals import WORD, RealFunction, Reals, rounded
+from gaugedp.samplers.variables import LaplaceVariables, Normal, Spherical
 
 MANY = 512  # bits, at which the truth is computed
 
@@ -30,7 +30,7 @@ class Tape(Reals):
         return mpmath.ldexp(mpmath.mpf(self.bits(draw, place, MANY)), -MANY)
 
 
-def truth(law: Law, reals: Tape, draw: int) -> list[mpmath.mpf]:
+def truth(law: RealFunction, reals: Tape, draw: int) -> list[mpmath.mpf]:
     """Return the values of a draw, from the definition of the law."""
     with mpmath.workprec(MANY):
         numbers = [reals.number(draw, place) for place in range(law.n_reals)]
@@ -69,15 +69,17 @@ def _spherical(numbers: list[mpmath.mpf], k: int) -> list[mpmath.mpf]:
     return [radius * x / length for x in points]
 
 
-_KINDS = {Laplace: _laplace, Normal: _normal, Spherical: _spherical}
+_KINDS = {LaplaceVariables: _laplace, Normal: _normal, Spherical: _spherical}
 
 
-def tape(law: Law, size: int, key: int) -> Tape:
+def tape(law: RealFunction, size: int, key: int) -> Tape:
     """Return numbers for `size` draws."""
     return Tape((size, law.n_reals), key)
 
 
-def misses_of_floats(law: Law, reals: Tape, true_values: Callable[[Law, Tape, int], list[mpmath.mpf]]) -> int:
+def misses_of_floats(
+    law: RealFunction, reals: Tape, true_values: Callable[[RealFunction, Tape, int], list[mpmath.mpf]]
+) -> int:
     """Check that integers are right where the first coordinate is within a rounding of a half; count wrong floats."""
     wrong = 0
     for draw in range(len(reals.words)):

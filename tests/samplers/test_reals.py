@@ -17,13 +17,13 @@ from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.mapped import Mapped
-from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
-from gaugedp.samplers.variables import Laplace, Normal, Spherical, Variables
+from gaugedp.samplers.reals import Ends, RealFunction, Reals, rounded, rounded_draws
+from gaugedp.samplers.variables import LaplaceVariables, Normal, Spherical, Variables
 from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth
 
 COUNTS = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, -2.0]])
 UNLIKE = np.random.default_rng(0).normal(size=(3, 4))
-LAWS: dict[str, Law] = {
+LAWS: dict[str, RealFunction] = {
     "one": BoxNoise(1),
     "three": BoxNoise(3),
     "twenty": BoxNoise(20),
@@ -39,7 +39,7 @@ PRECISIONS = (8, 16, 53, 120)
 BRACKETED = ("sums", "normal sums", "ball", "disc")
 
 
-def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
+def undecided(law: RealFunction, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
     """The share of draws that the first `n_bits` bits leave open somewhere."""
     values, bounds = law.floats(reals, n_bits)
     away = np.abs(values * lattice - np.rint(values * lattice))
@@ -50,7 +50,7 @@ def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
+def test_every_first_precision_gives_the_same_integers(law: RealFunction) -> None:
     size, lattice = 500 // law.d, np.geomspace(20.0, 50.0, law.d)
     expected = rounded(law, tape(law, size, 1), lattice)
     for first_bits in PRECISIONS:
@@ -61,7 +61,7 @@ def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [LAWS["three"], LAWS["sums"]], ids=["three", "sums"])
-def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -> None:
+def test_every_first_precision_gives_the_same_integers_in_many_draws(law: RealFunction) -> None:
     lattice = np.array([30.0, 1.0, 1e6])[: law.d]
     expected = rounded(law, tape(law, 10**5, 2), lattice)
     for first_bits in PRECISIONS:
@@ -70,7 +70,7 @@ def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_a_hair_beside_a_border_the_integer_is_right(law: Law) -> None:
+def test_a_hair_beside_a_border_the_integer_is_right(law: RealFunction) -> None:
     """The control rounds floats, without the bound: many of these go to the other side."""
     assert misses_of_floats(law, tape(law, 80, 3), truth) > 4
 
@@ -84,7 +84,7 @@ def test_one_number_has_the_same_bits_for_every_decision() -> None:
     assert len({reals.bits(draw, place, 192) & (2**128 - 1) for draw in range(3) for place in range(2)}) == 6
 
 
-class Number(Law):
+class Number(RealFunction):
     """One number itself, of which floats know nothing."""
 
     d, n_reals = 1, 1
@@ -111,7 +111,7 @@ def test_wide_noise_is_exact_modulo_2_to_the_64() -> None:
 
 @pytest.mark.parametrize("n_bits", [8, 16, 53, 64])
 @pytest.mark.parametrize("law", [*LAWS.values(), BoxNoise(100)], ids=[*LAWS, "many"])
-def test_the_truth_is_within_the_bound_of_the_floats(law: Law, n_bits: int) -> None:
+def test_the_truth_is_within_the_bound_of_the_floats(law: RealFunction, n_bits: int) -> None:
     """Those of the draw, and those of each coordinate, which are no wider."""
     reals = tape(law, 12, 6)
     true = [truth(law, reals, draw) for draw in range(12)]
@@ -130,7 +130,7 @@ def test_the_truth_is_within_the_bound_of_the_floats(law: Law, n_bits: int) -> N
 
 
 @pytest.mark.parametrize("n_bits", [8, 16, 64])
-@pytest.mark.parametrize("kind", [Laplace, Normal, Spherical])
+@pytest.mark.parametrize("kind", [LaplaceVariables, Normal, Spherical])
 def test_a_point_is_within_its_own_bound_where_further_bits_are_all_ones(kind: type[Variables], n_bits: int) -> None:
     """Numbers near 1/e and 1/2, whose next bits are ones or zeros: those of the angle matter most."""
     worst = 0.0
@@ -193,7 +193,7 @@ def test_other_images_of_balls_are_mapped_where_the_matrix_is_one_to_one() -> No
 
 @pytest.mark.parametrize("n_bits", [64, 128, 192])
 @pytest.mark.parametrize("law", [BoxNoise(5), *map(LAWS.get, BRACKETED)], ids=["box", *BRACKETED])
-def test_the_truth_is_in_the_bracket(law: Law, n_bits: int) -> None:
+def test_the_truth_is_in_the_bracket(law: RealFunction, n_bits: int) -> None:
     reals = tape(law, 60, 7)
     reals.words = reals.words.copy()
     reals.words[0, :6] = 0  # no bits at all: more are drawn before anything is said

@@ -11,10 +11,10 @@ import scipy
 
 from gaugedp._progress import part_of, silent
 from gaugedp._validate import between, whole
-from gaugedp.audit.events import Point, Rule, best_of, best_rules, points, rarest_of
+from gaugedp.audit.events import ProfilePoint, Rule, best_of, best_rules, points, rarest_of
 from gaugedp.audit.noise import expected, white_box
 from gaugedp.audit.result import Audit, Test
-from gaugedp.audit.samples import Runs, reach, runs_of
+from gaugedp.audit.samples import ObservedRuns, reach, runs_of
 from gaugedp.audit.statistics import scores
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
@@ -110,7 +110,7 @@ def _name(mechanism: Any) -> str:
     return str(getattr(mechanism, "__qualname__", type(mechanism).__name__))
 
 
-def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], miss: float) -> list[Test]:
+def black_box(runs: ObservedRuns, answers: tuple[Any, Any], points: Sequence[ProfilePoint], miss: float) -> list[Test]:
     """Return a test for each score and one of rare outputs; one or two are `counted`, the leading one first.
 
     Theorem (docs/theory/audit.md, theorem 2). The runs are independent given the sides. Scores are learned on the
@@ -154,7 +154,7 @@ def _order(test: Test) -> tuple[bool, float]:
     return False, (test.epsilon_claimed or 0.0) - (test.epsilon_lower or 0.0) if test.alarms else 0.0
 
 
-def _scores(runs: Runs, answers: tuple[Any, Any], n_learned: int) -> dict[str, np.ndarray]:
+def _scores(runs: ObservedRuns, answers: tuple[Any, Any], n_learned: int) -> dict[str, np.ndarray]:
     size = runs.outputs.size
     by_name = scores(runs.outputs, runs.is_a, np.arange(size) < n_learned, answers)
     if not by_name:  # all outputs are equal

@@ -21,7 +21,7 @@ _DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)
 
 
 @dataclass(frozen=True)
-class Point:
+class ProfilePoint:
     """(ε, δ) on the claimed curve."""
 
     epsilon: float
@@ -37,7 +37,7 @@ class Rule:
     unlikely so many of so few guesses would be, as the exponent of Chernoff's bound (0 for a rule that is not rare).
     """
 
-    point: Point
+    point: ProfilePoint
     high: float
     low: float
     upper_is_a: bool
@@ -56,7 +56,7 @@ class Rule:
 
 
 def best_rules(
-    values: np.ndarray, is_a: np.ndarray, points: Sequence[Point], deviations: float
+    values: np.ndarray, is_a: np.ndarray, points: Sequence[ProfilePoint], deviations: float
 ) -> tuple[Rule, Rule | None]:
     """Return the rule and point that would prove most on these runs, and the best rare one, None without any."""
     tails = _Tails(values, is_a)
@@ -95,7 +95,7 @@ class _Tails:
         self.starts = distinct[places]  # of groups of equal values
         self.stops = np.append(distinct[1:], self.n)[np.searchsorted(distinct, self.starts)]
 
-    def best(self, point: Point, deviations: float) -> list[Rule]:
+    def best(self, point: ProfilePoint, deviations: float) -> list[Rule]:
         """Return the best by bound, surprise and evidence of the rules with two tails, one tail, and none left out."""
         counts = self._pairs()
         measured = self._measured(point, deviations, *counts[:4])
@@ -119,7 +119,7 @@ class _Tails:
         return np.concatenate([right, guessed - right]), twice[0], twice[1], twice[2], twice[3], twice[4], is_upper
 
     def _measured(
-        self, point: Point, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray
+        self, point: ProfilePoint, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """Return the bound, the surprise and the evidence of each rule."""
         share = estimated_shares(right, guessed, deviations)
@@ -132,7 +132,7 @@ class _Tails:
         exponents = evidence(right, guessed, _allowed(point, self._extra(point, 1.0, guessed, *kind)))
         return bound, surprise, np.where(guessed <= _RARE * self.n, exponents, 0.0)
 
-    def _extra(self, point: Point, deviations: float, guessed: np.ndarray, *kind: np.ndarray) -> np.ndarray:
+    def _extra(self, point: ProfilePoint, deviations: float, guessed: np.ndarray, *kind: np.ndarray) -> np.ndarray:
         """Return δ·sides/(2g), the rate g of guessing by Wilson's bound; infinity where there is no guess."""
         sides, always = kind
         if point.delta == 0:
@@ -140,7 +140,9 @@ class _Tails:
         rate = np.where(always, 1.0, estimated_shares(guessed, np.array(self.n), deviations))
         return np.asarray(np.divide(point.delta * sides / 2, rate, out=np.full(len(rate), np.inf), where=rate > 0))
 
-    def _rule(self, place: int, point: Point, counts: tuple[np.ndarray, ...], measured: tuple[np.ndarray, ...]) -> Rule:
+    def _rule(
+        self, place: int, point: ProfilePoint, counts: tuple[np.ndarray, ...], measured: tuple[np.ndarray, ...]
+    ) -> Rule:
         always, start, stop, upper_is_a = (column[place] for column in counts[3:])
         high = float(self.values[start]) if start < self.n else np.inf
         low = float(self.values[stop - 1]) if stop > 0 and not always else -np.inf
@@ -154,7 +156,7 @@ def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.
     return np.asarray(np.where(share > allowed, guessed * apart, 0.0))
 
 
-def _allowed(point: Point, extra: np.ndarray) -> np.ndarray:
+def _allowed(point: ProfilePoint, extra: np.ndarray) -> np.ndarray:
     """Return the largest share of right guesses under (ε, δ)-DP, `extra` = δ·sides/(2g), below 1."""
     shrunk = np.exp(-point.epsilon)
     return np.asarray(np.minimum((1 + extra * shrunk) / (1 + shrunk), 1 - 1e-9))
@@ -175,21 +177,21 @@ def _gaps(distinct: np.ndarray) -> np.ndarray:
     return np.concatenate([below, below + 1])
 
 
-def points(guarantee: Guarantee) -> list[Point]:
+def points(guarantee: Guarantee) -> list[ProfilePoint]:
     """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim."""
     check_claim(guarantee)
     pure = float(guarantee.renyi(math.inf))
-    curve = [Point(pure, 0.0)] if math.isfinite(pure) else []
+    curve = [ProfilePoint(pure, 0.0)] if math.isfinite(pure) else []
     if isinstance(guarantee, PureDP):
         return curve  # at a smaller ε its curve says the same of a rule that always guesses, and less of others
     if isinstance(guarantee, ApproxDP):
-        curve.append(Point(guarantee.epsilon_value, guarantee.delta_value))
+        curve.append(ProfilePoint(guarantee.epsilon_value, guarantee.delta_value))
     at_zero = float(guarantee.delta(0.0))
-    curve.append(Point(0.0, at_zero))
+    curve.append(ProfilePoint(0.0, at_zero))
     for delta in _DELTAS:
         epsilon = float(guarantee.epsilon(delta)) if delta < at_zero else 0.0
         if 0 < epsilon < math.inf:
-            curve.append(Point(epsilon, float(guarantee.delta(epsilon))))
+            curve.append(ProfilePoint(epsilon, float(guarantee.delta(epsilon))))
     return [point for point in curve if point.delta < 1]
 
 

@@ -11,7 +11,7 @@ from gaugedp._progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.linear import chance_by_width, common, directions, identity_tests, matrix_tests
-from gaugedp.audit.samples import Runs
+from gaugedp.audit.samples import ObservedRuns
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.polytope import Polytope
@@ -20,7 +20,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated
 from gaugedp.mechanisms.independent import IndependentNoise
-from gaugedp.mechanisms.nim import Nested
+from gaugedp.mechanisms.nim import NestedNoise
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.continuous import gammas
 from gaugedp.samplers.direct import has_direct
@@ -51,7 +51,7 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
     p_values["size"] = goodness_of_fit.same_mean(ours, theirs)
     p_values["projections"] = _projections(draws / spread, reference / spread, rng)
     p_values["covers its body"] = float(_covers(mechanism))
-    return p_values if isinstance(mechanism.noise, Nested) else p_values | _radial(mechanism, draws / scale, rng)
+    return p_values if isinstance(mechanism.noise, NestedNoise) else p_values | _radial(mechanism, draws / scale, rng)
 
 
 def expected_scale(mechanism: NormNoise) -> float:
@@ -63,7 +63,7 @@ def expected_scale(mechanism: NormNoise) -> float:
 def reference_noise(mechanism: NormNoise, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
     """Return noise at ε = Δ = 1 by another way than `draw`: radius times uniform, level by level; walks by walks."""
     noise = mechanism.noise
-    if isinstance(noise, Nested):
+    if isinstance(noise, NestedNoise):
         return _nested(noise, size, rng, mechanism.steps)
     return _single(noise, size, rng, mechanism.steps, progress)
 
@@ -74,7 +74,7 @@ def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int, progress: Pr
     return np.asarray(gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng))
 
 
-def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
+def _nested(noise: NestedNoise, size: int, rng: Entropy, steps: int) -> np.ndarray:
     """Return the recursion of docs/theory/nim.md, written from its formula: from the last level to the first."""
     total: np.ndarray | None = None
     for level, share, weight in zip(noise.levels[::-1], noise.shares[::-1], noise.weights[::-1], strict=True):
@@ -169,7 +169,9 @@ def expected(mechanism: Any, claim: Guarantee) -> Calibrated | None:
         return None
 
 
-def white_box(model: Any, runs: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
+def white_box(
+    model: Any, runs: ObservedRuns, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent
+) -> Found:
     """Return the p-values for the runs of an audit, against the mechanism `model` that the claim asks for."""
     if runs.noise is None:
         return choice_tests(model, runs, answers)
@@ -200,7 +202,7 @@ NOISE_TESTS: dict[str, Callable[[Any, np.ndarray, Entropy, Progress], Found]] = 
 }
 
 
-def choice_tests(model: Any, runs: Runs, answers: tuple[Any, Any]) -> Found:
+def choice_tests(model: Any, runs: ObservedRuns, answers: tuple[Any, Any]) -> Found:
     """Return p-values by name for the outputs of both sides, by the `form` of the mechanism `model`."""
     p_values = Found()
     for name, side, answer in (("a", runs.is_a, answers[0]), ("b", ~runs.is_a, answers[1])):

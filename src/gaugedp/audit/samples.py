@@ -25,7 +25,7 @@ _FAILURES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class ObservedRuns:
     """Observed runs: the side of each (True: answer a), the outputs, and the noise in lattice steps if ours."""
 
     is_a: np.ndarray
@@ -33,7 +33,9 @@ class Runs:
     noise: np.ndarray | None = None
 
 
-def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy, progress: Progress = silent) -> Runs:
+def runs_of(
+    mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy, progress: Progress = silent
+) -> ObservedRuns:
     """Return `n_runs` independent runs, the side of each by a fair coin of `rng`; `progress` is told the share done."""
     _check_answers(*answers)
     is_a = rng.bits(n_runs)
@@ -44,12 +46,12 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy,
     if isinstance(mechanism, Mechanism | Selection):
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
     if isinstance(mechanism, Mechanism):
-        return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng, progress)))
+        return ObservedRuns(is_a, of_objects(_finished(mechanism, answers, is_a, rng, progress)))
     if isinstance(mechanism, Calibrated):
-        return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
+        return ObservedRuns(is_a, _drawn(mechanism, answers, is_a, rng))
     if not callable(mechanism):
         raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
-    return Runs(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
+    return ObservedRuns(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
@@ -117,7 +119,7 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
 
 def _with_noise(
     mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
-) -> Runs:
+) -> ObservedRuns:
     low, high = in_steps(mechanism, answers)
     if len(is_a) * len(low) > _MOST_NUMBERS:
         raise InvalidRequest(
@@ -125,7 +127,7 @@ def _with_noise(
         )
     noise = mechanism.checked(mechanism.releasable(len(is_a), rng, progress), len(is_a))
     values = np.where(is_a[:, None], low, high) + noise
-    return Runs(is_a, of_array(values * float(mechanism.lattice_step)), noise)
+    return ObservedRuns(is_a, of_array(values * float(mechanism.lattice_step)), noise)
 
 
 def _drawn(mechanism: Any, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> Outputs:

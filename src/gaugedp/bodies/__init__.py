@@ -8,7 +8,7 @@ from gaugedp.bodies.generators import Generators, MatrixGenerators
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.operations import image, minkowski_sum, project, scaled
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.bodies.volume import Volume, volume
@@ -23,7 +23,7 @@ __all__ = [
     "MatrixGenerators",
     "MinkowskiSum",
     "Polytope",
-    "Prepared",
+    "PreparedGenerators",
     "Product",
     "SchattenBall",
     "Volume",

@@ -9,7 +9,7 @@ from gaugedp._validate import positive
 from gaugedp.bodies.base import Body, check_points
 from gaugedp.bodies.frame import independent
 from gaugedp.bodies.generators import Generators, MatrixGenerators
-from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
 
 MOST_DENSE = 10**7
@@ -71,12 +71,12 @@ class Polytope(Body):
         return self.prepared.frame.span
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> PreparedGenerators:
         """The generators, or their differences from the first, distinct and with a basis; without the factor."""
         return prepared(self._from_one_end)
 
     @cached_property
-    def distinct(self) -> Prepared:
+    def distinct(self) -> PreparedGenerators:
         """Points v_j, distinct and with a basis, with the body as factor·conv{±v_j}."""
         return prepared(self.symmetric_columns()) if self.differences else self.prepared
 

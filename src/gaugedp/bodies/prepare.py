@@ -14,7 +14,7 @@ _KEPT = 2**17  # numbers up to which what was made of a matrix is kept for the n
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedGenerators:
     """The distinct generators v_1 … v_k of a body of rank r, and a basis B of r of them.
 
     v_j = B·w_j with |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges |det B| by more. So conv{±b_i}, whose
@@ -37,7 +37,7 @@ class Prepared:
         return self.frame.rank
 
 
-def prepared(generators: np.ndarray) -> Prepared:
+def prepared(generators: np.ndarray) -> PreparedGenerators:
     """Return the columns of `generators` (d, n) without zeros and repetitions up to sign, with a basis of their span.
 
     The rank is numerical; `independent` states its tolerance. Refused: what is not finite, and what is zero.
@@ -49,17 +49,17 @@ def prepared(generators: np.ndarray) -> Prepared:
 
 
 @lru_cache(maxsize=16)
-def _known(numbers: bytes, shape: tuple[int, int]) -> Prepared:
+def _known(numbers: bytes, shape: tuple[int, int]) -> PreparedGenerators:
     return _prepared(np.frombuffer(numbers).reshape(shape))
 
 
-def _prepared(matrix: np.ndarray) -> Prepared:
+def _prepared(matrix: np.ndarray) -> PreparedGenerators:
     indices = distinct(matrix)
     if not len(indices):
         raise InvalidRequest("Every generator is zero.", "Give at least one generator that is not zero.")
     columns = matrix[:, indices]
     basis, frame, coordinates = _largest_basis(columns, independent(columns))
-    return Prepared(columns, indices, basis, frame, coordinates)
+    return PreparedGenerators(columns, indices, basis, frame, coordinates)
 
 
 def distinct(matrix: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.frame import Frame
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared
+from gaugedp.bodies.prepare import PreparedGenerators
 from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
@@ -135,7 +135,7 @@ def _(body: Polytope) -> Volume:
     return stretched if stretched.kind == hull.kind else lower  # else the coordinates, hence the facets, are in doubt
 
 
-def _hull(generators: Prepared, log_scale: float) -> Volume:
+def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
     """Return the volume in coordinates of the basis, of all generators or, where facets are many, of the outermost."""
     log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
     log += log_scale

@@ -25,7 +25,7 @@ from gaugedp.mechanisms.choose import candidates
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.nim import NIM
-from gaugedp.samplers.uniform import Moments, moments
+from gaugedp.samplers.uniform import UniformMoments, moments
 
 _MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than seconds
 _DRAWS, _KEY = 600, 7
@@ -55,7 +55,7 @@ class BodyGeometry:
     epsilon: float
     volume: Volume
     projected_quantity: float
-    moments: Moments | None
+    moments: UniformMoments | None
     mechanisms: tuple[AdditiveNoise, ...]
     bound: VolumeBound
 
@@ -189,7 +189,7 @@ def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
     yield from least.values()
 
 
-def _moments(body: Body) -> Moments | None:
+def _moments(body: Body) -> UniformMoments | None:
     if _is_quick(body):
         with contextlib.suppress(InvalidRequest):
             return moments(body)
@@ -204,7 +204,7 @@ def _quantity(body_volume: Volume, rank: int, epsilon: float) -> float:
     return rank**1.5 * math.exp(body_volume.log_volume / rank) / epsilon
 
 
-def _principal(body: Body, measured: Moments | None) -> tuple[np.ndarray, np.ndarray]:
+def _principal(body: Body, measured: UniformMoments | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean squares (r,) along the principal axes (d, r), the largest first; of the span if not measured."""
     span = body.span
     moment = np.eye(body.rank) if measured is None else span.T @ measured.second_moment @ span
@@ -213,7 +213,7 @@ def _principal(body: Body, measured: Moments | None) -> tuple[np.ndarray, np.nda
 
 
 def _planes(
-    body: Body, measured: Moments | None, axes: tuple[int, int] | None
+    body: Body, measured: UniformMoments | None, axes: tuple[int, int] | None
 ) -> Iterator[tuple[np.ndarray, tuple[str, str]]]:
     """Yield planes (d, 2) and the names of their axes; one of a single axis has a column of zeros."""
     d = body.ambient_dim

@@ -9,7 +9,7 @@ import numpy as np
 from gaugedp._names import parts, plain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.optimization.best_weights import Mixture
+from gaugedp.optimization.best_weights import NormalMixture
 
 LEVEL = 0.95
 
@@ -48,7 +48,7 @@ class Contrasts:
             name: self.chosen.get(name, self.design.domain.attribute(name).labels[0]) for name in self.design.attributes
         }
 
-    def facts(self, law: Mixture) -> dict[str, Any]:
+    def facts(self, law: NormalMixture) -> dict[str, Any]:
         """Return estimates, standard errors and intervals at `LEVEL` in the table's units, for JSON."""
         rows, names = self._matrix()
         of_contrasts = law.mapped(rows, np.zeros(len(rows)))

@@ -12,7 +12,7 @@ from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.gibbs import Gibbs
 from gaugedp.optimization.losses import Absolute, Huber, Loss, Squared
-from gaugedp.optimization.row_blocks import Rows
+from gaugedp.optimization.row_blocks import RowBlocks
 from gaugedp.optimization.trace_designs import TraceProblem
 
 
@@ -46,7 +46,7 @@ class GibbsFit:
             neighbours=self.neighbours, mu_side=self.count.mu_side,
         )  # fmt: skip
 
-    def solve(self, rows: Rows, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
+    def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         """Return the weights, the exactness, and what else is published."""
         mechanism = self.mechanism(self.count.draw(len(target), rng))
         facts = {"solver": "gibbs", "steps": mechanism.steps, "noise": mechanism.describe()}

@@ -12,7 +12,7 @@ from gaugedp._numbers import answers
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
-from gaugedp.optimization.best_weights import Mixture
+from gaugedp.optimization.best_weights import NormalMixture
 
 _HEADS = ("coefficient", "estimate", "std. error", "lower", "upper")
 
@@ -26,7 +26,7 @@ class Summary:
 
     title: str
     names: tuple[str, ...]
-    law: Mixture
+    law: NormalMixture
     level: float
     supposed: str
 
@@ -68,7 +68,7 @@ class Intervals:
     supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
     n_features_in_: int
     _read_as: Reading
-    _best: Mixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
+    _best: NormalMixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
 
     def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), each (d,), at the public `level` between 0 and 1: an interval for each coefficient.
@@ -99,7 +99,7 @@ class Intervals:
         """Return the published errors of a fit."""
         return {} if self._best is None else {"estimate": self._best.median, "standard_error": self._best.deviations}
 
-    def _law(self, level: float) -> tuple[Mixture, int]:
+    def _law(self, level: float) -> tuple[NormalMixture, int]:
         check_is_fitted(self, "n_features_in_")
         between(0, 1, level=level)
         if self._best is None:

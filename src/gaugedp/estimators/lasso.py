@@ -20,7 +20,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
-from gaugedp.optimization.row_blocks import Rows
+from gaugedp.optimization.row_blocks import RowBlocks
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
@@ -37,7 +37,7 @@ class _Steps:
     def guarantee(self) -> Guarantee:
         return self.calibration.guarantee
 
-    def solve(self, rows: Rows, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
+    def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         selection = self.calibration.selection
         facts = {"steps": self.calibration.steps, "noise": selection.describe()}
         weights = frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng)

@@ -16,7 +16,7 @@ from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_
 from gaugedp.estimators.learned_bounds import learns_bounds
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.regression import Frame
+from gaugedp.estimators.regression import UnitScaling
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Logistic, Loss, Softmax
@@ -143,7 +143,7 @@ def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         raise InvalidRequest('Both bounds and row_norm are given, and "newton" takes one.', "Leave one of them out.")
     moderate(**{name: value for name in ("radius", "row_norm") if (value := getattr(model, name)) is not None})
     reading = Reading.of(model.bounds, names_of(X), rows.shape[1], model.missing_indicator)
-    frame = Frame(reading, model.row_norm, _CENTRED, model.fit_intercept)
+    frame = UnitScaling(reading, model.row_norm, _CENTRED, model.fit_intercept)
     method = NoisyNewton.calibrate(frame.n_features, requested, model.radius, model.neighbours)
     reservation = model._pay(method.guarantee, requested, rows.shape)
     with after_paying(reservation):

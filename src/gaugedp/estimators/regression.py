@@ -35,7 +35,7 @@ LOSSES: dict[str, Loss] = {"squared": Squared(1.0), "huber": Huber(0.5), "absolu
 Pay = Callable[[Guarantee], Reservation | None]
 
 
-class Frame:
+class UnitScaling:
     """The units in which rows have length 1 at most and the target is in [−1, 1].
 
     Rows of a box are divided by √d. A constant feature of size 1/√d stands for the intercept; all are divided by
@@ -119,7 +119,7 @@ class Frame:
 class RowSums:
     """Sums over rows in memory, which are brought into the frame when they are first asked for."""
 
-    def __init__(self, frame: Frame, data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    def __init__(self, frame: UnitScaling, data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         self._frame, (self._rows, self._target, self._weights) = frame, data
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class TableSums:
 
     table: Table
     design: TableDesign
-    frame: Frame
+    frame: UnitScaling
     row_key: bytes
 
     def __len__(self) -> int:
@@ -151,16 +151,18 @@ class TableSums:
         """Return Σ of(features, target) over blocks of rows: the numbers that one block of all would give."""
         row, target = self.design.public_row()
         of_public_row = of(self.frame.features(row), self.frame.goal(target))
-        of_table = self.table.vector_sum(self.design.names_in_table, Block(self.design, self.frame, of), self.row_key)
+        of_table = self.table.vector_sum(
+            self.design.names_in_table, RowBlockSum(self.design, self.frame, of), self.row_key
+        )
         return of_public_row + of_table
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlockSum:
     """A sum over a block of kept rows, as the table lists them."""
 
     design: TableDesign
-    frame: Frame
+    frame: UnitScaling
     of: Of
 
     def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -241,7 +243,7 @@ class LinearRegression(Intervals, LinearRegressor):
         self._note_names(None)
         return self
 
-    def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> None:
+    def _fit(self, frame: UnitScaling, sums: "RowSums | TableSums", pay: Pay) -> None:
         rng, count = self._generator(), NoisyRowCount(self._requested(), self.neighbours)
         planned = self._method(PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
         guarantee = count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
@@ -256,11 +258,11 @@ class LinearRegression(Intervals, LinearRegressor):
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
-    def _span(self, frame: Frame) -> np.ndarray | None:
+    def _span(self, frame: UnitScaling) -> np.ndarray | None:
         """Return an orthonormal basis (k, r) of where all features lie; None where that is everywhere."""
         return scipy.linalg.orth(frame.features(self._possible).T, rcond=1e-6) if len(self._possible) else None
 
-    def _draw(self, frame: Frame, rows: np.ndarray, target: np.ndarray) -> None:
+    def _draw(self, frame: UnitScaling, rows: np.ndarray, target: np.ndarray) -> None:
         requested = self._requested()
         radius = math.sqrt(frame.n_features) if self.radius is None else float(self.radius)
         plan = GibbsFit.plan(Geometry((frame.n_features,), 2, radius), LOSSES[self.loss], requested, self.neighbours)
@@ -272,7 +274,7 @@ class LinearRegression(Intervals, LinearRegressor):
         self._read_by(frame.reading)
         self._publish(self._values, plan.guarantee, exactness, {**facts, "bounds": frame.describe()}, reservation)
 
-    def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
+    def _frame(self, n_columns: int, names: np.ndarray | None) -> UnitScaling:
         one_of(SOLVERS, solver=self.solver)
         one_of(tuple(LOSSES), loss=self.loss)
         if self.loss != "squared" and self.solver != "gibbs":
@@ -284,8 +286,8 @@ class LinearRegression(Intervals, LinearRegressor):
             moderate(row_norm=self.row_norm)
         reading = Reading.of(self.bounds, names, n_columns, self.missing_indicator)
         low, high = read_bounds("target_bounds", self.target_bounds)
-        return Frame(reading, self.row_norm, (float(low), float(high)), self.fit_intercept)
+        return UnitScaling(reading, self.row_norm, (float(low), float(high)), self.fit_intercept)
 
-    def _method(self, n_rows: int, frame: Frame, guarantee: Guarantee) -> LeastSquares:
+    def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)
         return LeastSquares.calibrate((n_rows, frame.n_features), guarantee, radius, self.neighbours, self.solver)

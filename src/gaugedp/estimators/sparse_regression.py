@@ -31,7 +31,7 @@ _FAINT = 0.01  # noise of a round, relative to the target's range, below which r
 
 
 @dataclass(frozen=True)
-class Budget:
+class BudgetSplit:
     """The split of the guarantee: screening, normal equations (twice where there are rounds), and `rounds` rounds.
 
     Under (ε, δ) the shares are of ρ, under ε of ε; the guarantee of all together is the tight one of their composition.
@@ -129,9 +129,9 @@ class SparseRegression(LinearRegressor):
                 "Give fewer; LinearRegression takes all of them, and pays for no choice.",
             )
 
-    def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> Budget:
+    def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> BudgetSplit:
         k = min(2 * self.sparsity, n_columns - 1) + self.fit_intercept
-        return Budget(guarantee, k, _SHARES[solver], self.rounds if solver == "iht" else 0)
+        return BudgetSplit(guarantee, k, _SHARES[solver], self.rounds if solver == "iht" else 0)
 
     def _solver(self, guarantee: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
         if self.solver != "auto":
@@ -150,7 +150,7 @@ class SparseRegression(LinearRegressor):
 class Steps:
     """The mechanisms of a fit, calibrated before the data is seen, and what they do to it."""
 
-    def __init__(self, budget: Budget, n_columns: int, neighbours: str) -> None:
+    def __init__(self, budget: BudgetSplit, n_columns: int, neighbours: str) -> None:
         screen, moments, rounds = budget.shares
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
         cube = LpBall(n_columns, math.inf, sensitivity)

@@ -37,7 +37,7 @@ Shape = tuple[int, int]  # columns, components
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class BallScaling:
     """Rows as points of the unit ball: (x − origin)/size, x clipped to a box, or pulled back to a ball of that size.
 
     One length for all columns, so that directions are those of the rows as they were given.
@@ -48,7 +48,7 @@ class Frame:
     size: float
 
     @classmethod
-    def of(cls, reading: Reading, row_norm: Any, centred: bool) -> "Frame":
+    def of(cls, reading: Reading, row_norm: Any, centred: bool) -> "BallScaling":
         """Return the frame of a box, or else of `row_norm`; `centred`: the origin is the box's middle, else 0."""
         if reading.box is None:
             moderate(row_norm=row_norm)
@@ -106,7 +106,7 @@ class SpectralEstimator(PrivateEstimator):
         requested, rows = self._requested(), self._rows(X)
         check_one_given(self.bounds, self.row_norm)
         reading = Reading.of(self.bounds, names_of(X), rows.shape[1], indicator=False)
-        frame = Frame.of(reading, self.row_norm, centre is not None)
+        frame = BallScaling.of(reading, self.row_norm, centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape, self._number)
         count = NoisyRowCount(requested, self.neighbours)

@@ -35,7 +35,7 @@ class _Within:
 
 
 @dataclass(frozen=True)
-class Squared(_Within):
+class SquaredTraceLoss(_Within):
     """The slope (prediction − target)/cap of the squared loss, for predictions reach·p, p in `span`.
 
     Where `cut`, predictions are clipped to the target's bounds before; else the slope is affine in p.
@@ -65,7 +65,7 @@ class Squared(_Within):
 
 
 @dataclass(frozen=True)
-class Huber(_Within):
+class HuberTraceLoss(_Within):
     """|prediction − target|, rounded to a parabola within `share` of the target's range (Huber 1964)."""
 
     share: float
@@ -81,7 +81,7 @@ class Huber(_Within):
 
 
 @dataclass(frozen=True)
-class Logistic(_Within):
+class LogisticTraceLoss(_Within):
     """−log-likelihood of a share: predictions are log-odds of the upper bound, and targets between count as shares."""
 
     @property
@@ -143,7 +143,7 @@ class Tabulated(_Within):
 
 
 # the slope of a convex loss of predictions reach·p and targets: each slope is of its own row alone
-TraceLoss = Squared | Huber | Logistic | Tabulated
+TraceLoss = SquaredTraceLoss | HuberTraceLoss | LogisticTraceLoss | Tabulated
 
 
 def trace_loss(
@@ -159,10 +159,10 @@ def trace_loss(
     if lipschitz is not None:
         raise InvalidRequest("lipschitz= is for a loss of your own.", "Leave it out.")
     named: dict[str, Callable[[], TraceLoss]] = {
-        SQUARED: lambda: Squared(reach, bounds, span, cut),
-        "huber": lambda: Huber(reach, bounds, _HUBER),
-        "absolute": lambda: Huber(reach, bounds, _NEARLY_ABSOLUTE),
-        "logistic": lambda: Logistic(reach, bounds),
+        SQUARED: lambda: SquaredTraceLoss(reach, bounds, span, cut),
+        "huber": lambda: HuberTraceLoss(reach, bounds, _HUBER),
+        "absolute": lambda: HuberTraceLoss(reach, bounds, _NEARLY_ABSOLUTE),
+        "logistic": lambda: LogisticTraceLoss(reach, bounds),
     }
     return named[loss]()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared
+from gaugedp.bodies.prepare import PreparedGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -84,7 +84,7 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _is_long(points: Prepared, weights: bytes | None) -> bool:
+def _is_long(points: PreparedGenerators, weights: bytes | None) -> bool:
     scaled = points.columns if weights is None else points.columns / np.frombuffer(weights)[:, None]
     lengths = np.linalg.svd(scaled, compute_uv=False)
     return bool(lengths[0] > _LONG * lengths[points.rank - 1])

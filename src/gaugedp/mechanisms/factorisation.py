@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
 
 GAP = 1e-6
@@ -70,7 +70,7 @@ def _check_work(body: Polytope) -> None:
 
 
 def _factorised(
-    distinct: Prepared, basis: np.ndarray, probability: np.ndarray, lower: float, scales: np.ndarray
+    distinct: PreparedGenerators, basis: np.ndarray, probability: np.ndarray, lower: float, scales: np.ndarray
 ) -> Factorisation:
     axes, lengths = _roots(basis.T @ distinct.columns, probability)
     left = basis @ (axes * np.sqrt(lengths))

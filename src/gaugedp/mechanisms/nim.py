@@ -22,7 +22,7 @@ from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_nois
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.known_laws import Known
-from gaugedp.samplers.mapped import Mapped, Summed
+from gaugedp.samplers.mapped import Mapped, SummedVariables
 from gaugedp.samplers.reals import UNIT
 from gaugedp.samplers.uniform import moments
 
@@ -32,7 +32,7 @@ _UP = 1 + 2.0**-30  # covers the rounding of the bounds themselves
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class ProjectedNoise:
     """K-norm noise of the body projected on the columns of `basis` (d, k), with all of ε.
 
     The columns of `short` (k, ·) are what is kept of it for good, those of `long` (k, ·) what the next level answers
@@ -52,7 +52,7 @@ class Level:
 
 
 def nested_law(
-    body: Body, levels: Sequence[Level], maps: Sequence[np.ndarray], shares: np.ndarray, most: float
+    body: Body, levels: Sequence[ProjectedNoise], maps: Sequence[np.ndarray], shares: np.ndarray, most: float
 ) -> Known:
     """Return the law of Σ_l C_l·η_l, η_l the levels' noise, C_l = `maps`[l] (d, k), or none where nothing is proved.
 
@@ -72,11 +72,11 @@ def nested_law(
     cube = sum((Fraction(float(share)) * gauge for share, gauge in zip(shares, gauges, strict=True)), Fraction(0))
     if not sum(map(Fraction, shares.tolist())) + off * cube <= Fraction(most):
         return Known()
-    law = Summed(tuple(Mapped(matrix, part) for matrix, part in zip(scaled, laws, strict=True)))
+    law = SummedVariables(tuple(Mapped(matrix, part) for matrix, part in zip(scaled, laws, strict=True)))
     return Known(law, cube_gauge=cube * Fraction(math.sqrt(d) * (1 + 2e-3)))
 
 
-def _missed(levels: Sequence[Level], scaled: Sequence[np.ndarray], shares: np.ndarray) -> float:
+def _missed(levels: Sequence[ProjectedNoise], scaled: Sequence[np.ndarray], shares: np.ndarray) -> float:
     """Return at least ‖I − Σ_l share_l·C_l·Q_lᵀ‖_F, C_l the scaled maps over the sides of the noise."""
     d = len(levels[0].basis)
     total, sizes = -np.eye(d), np.eye(d)
@@ -97,14 +97,14 @@ def _size(body: Body) -> float | None:
     return None
 
 
-class Nested(GaugeNoise):
+class NestedNoise(GaugeNoise):
     """The sum of the levels' noise: on the directions of a later level, its answer and the earlier one are mixed.
 
     `shares` of ε belong to the levels and sum to 1. With mean squares a and b, the later answer has the weight
     a/(a + b): no other pair of weights that sum to 1 errs less (docs/theory/nim.md).
     """
 
-    def __init__(self, levels: list[Level], shares: np.ndarray) -> None:
+    def __init__(self, levels: list[ProjectedNoise], shares: np.ndarray) -> None:
         self.levels, self.shares = levels, shares
         self.rank, self.walks = levels[0].basis.shape[1], any(level.noise.walks for level in levels)
         self.square, self.weights = _mixed(levels, shares)
@@ -118,7 +118,7 @@ class Nested(GaugeNoise):
             for level, weight, factor, share in zip(self.levels, self.weights, before, self.shares, strict=True)
         ]
 
-    def proved(self, body: Body) -> "Nested":
+    def proved(self, body: Body) -> "NestedNoise":
         """Return the same with its law, where that is proved for the body whose shadows the levels have."""
         self.law, self.sides, self.cube_gauge = nested_law(body, self.levels, self.maps, self.shares, _SPLITS)
         return self
@@ -202,18 +202,20 @@ class NIM(NormNoise):
     @property
     def depth(self) -> int:
         """The number of levels."""
-        return len(self.noise.levels) if isinstance(self.noise, Nested) else 1
+        return len(self.noise.levels) if isinstance(self.noise, NestedNoise) else 1
 
     def describe(self) -> str:
         """Return the number of levels and their shares, and the cost of walks where there are any."""
-        shares = ", ".join(f"{share:.3g}" for share in self.noise.shares) if isinstance(self.noise, Nested) else "1"
+        shares = (
+            ", ".join(f"{share:.3g}" for share in self.noise.shares) if isinstance(self.noise, NestedNoise) else "1"
+        )
         walk = f", by walks, {self.cost_of_walk}" if self.noise.walks else ""
         return f"K-norm noise on {self.depth} nested spaces, shares {shares}, rate {self.epsilon:.6g}{walk}"
 
 
-def _levels(body: Body, depth: int | None) -> list[Level]:
+def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
     """Return the levels of dimensions r, ⌊r/2⌋, …, 1, or the first `depth` of them."""
-    basis, levels = body.span, list[Level]()
+    basis, levels = body.span, list[ProjectedNoise]()
     while basis.shape[1] and (depth is None or len(levels) < depth):
         part = project(body, basis)
         rank = basis.shape[1]
@@ -226,7 +228,7 @@ def _levels(body: Body, depth: int | None) -> list[Level]:
         values, vectors = np.linalg.eigh(second)
         short, long = rank - rank // 2, rank // 2
         sides = float(values[:short].sum()), float(values[short:].sum())
-        levels.append(Level(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
+        levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
         if not values[0] > _THINNEST * values[-1]:
             raise InvalidRequest(
                 "The body is too long and thin for the splits to keep their digits.", "Use KNorm or EllipsoidNoise."
@@ -235,14 +237,14 @@ def _levels(body: Body, depth: int | None) -> list[Level]:
     return levels
 
 
-def _nested(levels: list[Level]) -> Nested:
+def _nested(levels: list[ProjectedNoise]) -> NestedNoise:
     squares = [level.short_square for level in levels[:-1]]
     squares.append(levels[-1].short_square + levels[-1].long_square)
     shares = np.cbrt(np.maximum(squares, 1e-300))
-    return Nested(levels, shares / shares.sum())
+    return NestedNoise(levels, shares / shares.sum())
 
 
-def _mixed(levels: list[Level], shares: np.ndarray) -> tuple[float, list[float]]:
+def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, list[float]]:
     """Return the mean square of the whole noise, and the weight of what follows at each level."""
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2

@@ -23,7 +23,7 @@ _PUBLIC_SEED = 1940
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class NoisePairs:
     """Noise over noise: draws (m, …) of both, and for each quotient the columns of its two, and the kind of its law."""
 
     tops: np.ndarray
@@ -33,9 +33,9 @@ class Pairs:
     kind: np.ndarray
 
     @property
-    def swapped(self) -> "Pairs":
+    def swapped(self) -> "NoisePairs":
         """The quotients the other way round."""
-        return Pairs(self.bottoms, self.tops, self.bottom, self.top, self.kind)
+        return NoisePairs(self.bottoms, self.tops, self.bottom, self.top, self.kind)
 
     def of_kind(self, number: int, most: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the draws of both, shapes (m,), for each quotient of a kind, `most` at most."""
@@ -43,10 +43,10 @@ class Pairs:
         return [(self.tops[:, self.top[i]], self.bottoms[:, self.bottom[i]]) for i in places]
 
 
-class Quotients:
+class ShareQuotients:
     """Widths at PLACES for pairs of noise (e, E)."""
 
-    def __init__(self, terms: Sequence[Pairs], one_tells: bool) -> None:
+    def __init__(self, terms: Sequence[NoisePairs], one_tells: bool) -> None:
         """Take the pairs of each term; where `one_tells`, those of a kind have the same law."""
         self._of_kind: list[tuple[np.ndarray, np.ndarray]] = []  # scales at PLACES, and sorted trials (m, PLACES − 1)
         numbers = []
@@ -71,9 +71,12 @@ class Quotients:
 class BothWays:
     """Widths of pairs, and of the same pairs swapped, side by side: for quotients up to 1, and for those above."""
 
-    def __init__(self, terms: Sequence[Pairs], one_tells: bool) -> None:
+    def __init__(self, terms: Sequence[NoisePairs], one_tells: bool) -> None:
         n_pairs = sum(len(pairs.kind) for pairs in terms)
-        self._quotients, self._n_pairs = Quotients([*terms, *(pairs.swapped for pairs in terms)], one_tells), n_pairs
+        self._quotients, self._n_pairs = (
+            ShareQuotients([*terms, *(pairs.swapped for pairs in terms)], one_tells),
+            n_pairs,
+        )
 
     def widths(self, level: float) -> np.ndarray | None:
         """Return them, shape (pairs, 2·PLACES); None where there are too few draws for the level."""
@@ -81,7 +84,7 @@ class BothWays:
         return None if both_ways is None else np.hstack([both_ways[: self._n_pairs], both_ways[self._n_pairs :]])
 
 
-def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) -> Quotients | None:
+def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) -> ShareQuotients | None:
     """Return the widths of the shares of terms (start, n, parts): answers start … start + n − 1, a table (parts, …).
 
     None without terms; for a walk, whose draws hang together; and for more answers than draws are made of.
@@ -97,8 +100,8 @@ def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) ->
     for place, (_, n, parts) in zip(places, terms, strict=True):
         totals = rows[:, place].reshape(len(rows), parts, -1).sum(axis=1)
         groups = np.arange(n) % totals.shape[1]
-        pairs.append(Pairs(rows, totals, place, groups, _kinds(noise, place)))
-    return Quotients(pairs, one_tells)
+        pairs.append(NoisePairs(rows, totals, place, groups, _kinds(noise, place)))
+    return ShareQuotients(pairs, one_tells)
 
 
 def comparison_widths(noise: AdditiveNoise, terms: Sequence[tuple[np.ndarray, np.ndarray]]) -> BothWays | None:
@@ -109,7 +112,7 @@ def comparison_widths(noise: AdditiveNoise, terms: Sequence[tuple[np.ndarray, np
     rows = _draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in terms)))
     if rows is None:
         return None
-    return BothWays([Pairs(rows, rows, own, other, _kinds(noise, own, other)) for own, other in terms], one_tells)
+    return BothWays([NoisePairs(rows, rows, own, other, _kinds(noise, own, other)) for own, other in terms], one_tells)
 
 
 def _are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:

@@ -13,12 +13,13 @@ from gaugedp.optimization.matrix_grams import GramScale, MatrixGrams
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.streams import Independent, Stream, ToeplitzRoot, Tree
+from gaugedp.optimization.streams import DyadicTree, Independent, NoiseStream, ToeplitzRoot
 from gaugedp.optimization.trace_designs import CountedSlope, Full, RankOne, TraceProblem, TraceScale
 
 __all__ = [
     "Absolute",
     "CountedSlope",
+    "DyadicTree",
     "FrankWolfe",
     "Full",
     "Geometry",
@@ -35,6 +36,7 @@ __all__ = [
     "MatrixGrams",
     "MatrixMoments",
     "MomentScale",
+    "NoiseStream",
     "NoisyMoments",
     "NuclearBall",
     "Oja",
@@ -45,10 +47,8 @@ __all__ = [
     "SphereExponential",
     "Squared",
     "StochasticFrankWolfe",
-    "Stream",
     "ToeplitzRoot",
     "TraceProblem",
     "TraceScale",
-    "Tree",
     "frank_wolfe",
 ]

@@ -16,7 +16,7 @@ _BIAS_ROOM = 1.5  # the deviation of the bias of a bent loss, over its estimate
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class NormalMixture:
     """Normal laws of `basis`·v + `shift`, of equal weight: (k, r)·(r,) + (k,).
 
     Law j has the mean `means`[j] (r,) of v and the covariance diag(`variances`[j]) + Σ ppᵀ over p in `pulls`[j] (s, r).
@@ -28,7 +28,7 @@ class Mixture:
     basis: np.ndarray
     shift: np.ndarray
 
-    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> "Mixture":
+    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> "NormalMixture":
         """Return the law of matrix·w + shift."""
         return replace(self, basis=matrix @ self.basis, shift=matrix @ self.shift + shift)
 
@@ -64,7 +64,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class NoisyEvidence:
     """The released values: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
 
     `deviation` is that of a coordinate of E, in the Frobenius norm's, and `noise` that of a coordinate of e.
@@ -78,17 +78,17 @@ class Seen:
     noise: float
     most: float
 
-    def within(self, span: np.ndarray) -> "Seen":
+    def within(self, span: np.ndarray) -> "NoisyEvidence":
         """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
         inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
-        return Seen(*inside, self.deviation, self.noise, self.most)
+        return NoisyEvidence(*inside, self.deviation, self.noise, self.most)
 
     @property
     def _share(self) -> float:
         """Return the assumed share of `most` in one direction: between an even share and all of it."""
         return self.most / math.sqrt(len(self.second))
 
-    def best(self, mean_square: float, total: float | None = None) -> Mixture:
+    def best(self, mean_square: float, total: float | None = None) -> NormalMixture:
         """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
 
         With `total` it is that of logistic weights: H is a sum of `total`·xxᵀ at the first point, and bends.
@@ -114,7 +114,7 @@ class Seen:
         if total is not None:
             bias = _longer(points - middle[:, None], middle, share * told, curvature, total)
             middle, pulls = middle - bias, [*pulls, _BIAS_ROOM * bias]
-        return Mixture(middle, variances, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
+        return NormalMixture(middle, variances, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
 
     def _curvature(
         self, values: np.ndarray, points: np.ndarray, gradients: np.ndarray

@@ -17,7 +17,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
-from gaugedp.optimization.row_blocks import READ_ONCE, Rows, in_threads, summed
+from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, summed
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
@@ -89,7 +89,7 @@ class FrankWolfe:
 
 
 def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomness
-    features: Rows,
+    features: RowBlocks,
     targets: np.ndarray,
     loss: Loss,
     radius: float,
@@ -208,7 +208,7 @@ class ClippedResiduals(Walk):
         return total.astype(object)
 
 
-def start(features: Rows, targets: np.ndarray, problem: tuple[Loss, float], n_steps: int) -> Walk:
+def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float], n_steps: int) -> Walk:
     """Return the start for a loss and a radius; which kind, public numbers say. A row without a target counts as 0."""
     (loss, radius), known, grid = problem, ~np.isnan(targets), np.empty(features.shape)
 

@@ -128,7 +128,7 @@ class Gibbs:
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
-        problem = Problem(walk.geometry, row_loss.lipschitz * row_norm, n_rows, factor, convexity, mu_side)
+        problem = GibbsProblem(walk.geometry, row_loss.lipschitz * row_norm, n_rows, factor, convexity, mu_side)
         rate, strength, tau, stop, satisfied = problem.solve(guarantee, purpose, in_ball)
         bias = 0.0
         if isinstance(row_loss, Loss):
@@ -307,7 +307,7 @@ class Gibbs:
 
 
 @dataclass(frozen=True)
-class Problem:
+class GibbsProblem:
     """The numbers that κ and λ depend on: G is `lipschitz`, c is `factor`."""
 
     geometry: NormedSet

@@ -10,7 +10,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.best_weights import Mixture, Seen
+from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import coordinates, square_of
@@ -114,7 +114,9 @@ class LeastSquares:
         """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
-    def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, Mixture | None]:
+    def solve_sums(
+        self, sums: Sums, rng: Entropy, span: np.ndarray | None = None
+    ) -> tuple[np.ndarray, NormalMixture | None]:
         """Return the same w from sums over the rows alone, and where the best w is; None without second moments.
 
         `span` (d, r), orthonormal, is of public knowledge: rows lie in its range, and so does the best w of least norm.
@@ -133,7 +135,7 @@ class LeastSquares:
 
     def _by_moments(
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
-    ) -> tuple[np.ndarray, Mixture]:
+    ) -> tuple[np.ndarray, NormalMixture]:
         """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
         second = square_of(released(coordinates(sums(second_moments) * 4.0**-BITS), moments, rng))
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
@@ -145,7 +147,7 @@ class LeastSquares:
         mean_square = self._mean_square(sums, weights, rng)
         asked, slopes = np.array(points[:-1]), np.array(gradients)
         whole = self.n_rows * before_clipping(mean_square) + explained(second, asked, slopes, weights)
-        releases = Seen(second, asked, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
+        releases = NoisyEvidence(second, asked, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))

@@ -10,7 +10,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.best_weights import Mixture, Seen
+from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of, moments_edge
 from gaugedp.optimization.row_blocks import summed
@@ -24,7 +24,7 @@ _WEIGHT_BITS = 30  # of weights over the radius, so that scores are exact, whate
 
 
 @dataclass(frozen=True)
-class Stage:
+class NewtonStage:
     """Some steps by one curvature, which is released where they begin."""
 
     n_steps: int
@@ -51,7 +51,7 @@ class NoisyNewton:
 
     n_columns: int
     radius: float
-    stages: tuple[Stage, ...]
+    stages: tuple[NewtonStage, ...]
 
     @classmethod
     def calibrate(cls, n_columns: int, guarantee: Guarantee, radius: float | None, neighbours: str) -> "NoisyNewton":
@@ -61,12 +61,12 @@ class NoisyNewton:
         of_curvature = LpBall(n_columns * (n_columns + 1) // 2, 2, curvature * (0.5 + root) ** 2)
         of_gradient, gaussian = LpBall(n_columns, 2, gradient * (1 + root)), for_gaussian_releases(guarantee)
 
-        def stage(n_steps: int, to_curvature: float, to_step: float) -> Stage:
+        def stage(n_steps: int, to_curvature: float, to_step: float) -> NewtonStage:
             noises = (
                 ball_noise(of_curvature, shared(gaussian, to_curvature)),
                 ball_noise(of_gradient, shared(gaussian, to_step)),
             )
-            return Stage(n_steps, *noises)
+            return NewtonStage(n_steps, *noises)
 
         (n_stages, n_steps, *shares), (n_last, last_share) = _WAY, _END
         spent = n_stages * (shares[0] + n_steps * shares[1]) + last_share
@@ -88,7 +88,7 @@ class NoisyNewton:
         std, n_steps = deviation_of(self.stages[-1].gradient), sum(stage.n_steps for stage in self.stages)
         return f"{n_steps} Newton steps, noise of deviation {std:.6g} on the last sums of gradients"
 
-    def solve(self, sums: Sums, rng: Entropy, constant: float = 0.0) -> tuple[np.ndarray, Mixture]:
+    def solve(self, sums: Sums, rng: Entropy, constant: float = 0.0) -> tuple[np.ndarray, NormalMixture]:
         """Return w (d,) and where the best weights are; `sums` are over features in whole steps and (y, u), y 0 or 1.
 
         The law is that of β in P(s = 1) = 1/(1 + exp(−⟨β, x⟩)), where the last steps come near it: pay first. Where
@@ -101,11 +101,11 @@ class NoisyNewton:
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
         total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
         supposed = faint, deviation_of(stage.gradient), _SCORE**2 * total
-        releases = Seen(second, np.array(points[:-1]), np.array(gradients), *supposed)
+        releases = NoisyEvidence(second, np.array(points[:-1]), np.array(gradients), *supposed)
         return np.mean(points[2:], axis=0), releases.best(1.0, total)
 
     def _steps(
-        self, sums: Sums, metric: Metric, start: np.ndarray, stage: Stage, rng: Entropy
+        self, sums: Sums, metric: Metric, start: np.ndarray, stage: NewtonStage, rng: Entropy
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the points, the first of them `start`, and the noisy gradients at all but the last."""
         points, gradients = [start], []
@@ -115,7 +115,7 @@ class NoisyNewton:
             points.append(np.rint(metric.step(points[-1], gradients[-1]) / self._fine) * self._fine)
         return points, gradients
 
-    def _curvature(self, sums: Sums, point: np.ndarray, stage: Stage, rng: Entropy) -> np.ndarray:
+    def _curvature(self, sums: Sums, point: np.ndarray, stage: NewtonStage, rng: Entropy) -> np.ndarray:
         exact = sums(Curvature(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
         return square_of(released(coordinates(exact), stage.curvature, rng))
 

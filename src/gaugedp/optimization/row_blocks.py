@@ -15,7 +15,7 @@ _CACHED = 2**15  # numbers: a few temporary arrays of that size stay in the cach
 _MOST_THREADS, _A_THREAD = 4, 2**20  # and numbers that are worth one
 
 
-class Rows(Protocol):
+class RowBlocks(Protocol):
     """Rows (n, d), a slice of them at a time: an array, or what makes them when they are read."""
 
     @property

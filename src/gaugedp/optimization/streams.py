@@ -21,7 +21,7 @@ _UP = 1 + 2.0**-28  # the rounding of products of up to 10^7 factors, and of the
 
 
 @dataclass(frozen=True)
-class Stream(ABC):
+class NoiseStream(ABC):
     """D = A·g with A_{ts} = a^{t−s} as A = B·C: noise B·w on D_0 … D_{n−1}, w one standard normal vector a step.
 
     Theorem. Where one row moves g_0 by at most Δ_0, or one later g_s by at most Δ, and each depends on its rows and on
@@ -56,7 +56,7 @@ class Stream(ABC):
 
 
 @dataclass(frozen=True)
-class Independent(Stream):
+class Independent(NoiseStream):
     """B = 1, C = A: fresh noise for every D_t, calibrated to all the steps that a row lasts.
 
     A column's norm is (Σ_k a^{2k})^½. `uniform` forgets that a row fades and counts every step in full: √n.
@@ -78,7 +78,7 @@ class Independent(Stream):
 
 
 @dataclass(frozen=True)
-class Tree(Stream):
+class DyadicTree(NoiseStream):
     """Sums over dyadic intervals, decayed to the interval's end, with noise; D_t adds those that make up [1, t].
 
     Interval e = 1 … n ends at step e and has as many steps as the largest power of two that divides e. Noise of
@@ -116,7 +116,7 @@ class Tree(Stream):
 
 
 @dataclass(frozen=True)
-class ToeplitzRoot(Stream):
+class ToeplitzRoot(NoiseStream):
     """B = C = √A, the lower triangular Toeplitz matrix of c_k = a^k·C(2k, k)/4^k.
 
     Its generating function is (1 − ax)^{−½}. Column and row are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is
@@ -167,13 +167,13 @@ class ToeplitzRoot(Stream):
         return table
 
 
-def stream(name: str, n_steps: int, decay: float) -> Stream:
+def stream(name: str, n_steps: int, decay: float) -> NoiseStream:
     """Return "toeplitz", "tree", "independent" or "uniform" for `n_steps` sums that decay by the factor `decay`."""
     one_of(NOISES, noise=name)
     whole(minimum=1, n_steps=n_steps)
     if name in ("independent", "uniform"):
         return Independent(n_steps, decay, name == "uniform")
-    return ToeplitzRoot(n_steps, decay) if name == "toeplitz" else Tree(n_steps, decay)
+    return ToeplitzRoot(n_steps, decay) if name == "toeplitz" else DyadicTree(n_steps, decay)
 
 
 def _lengths(column: np.ndarray) -> tuple[float, float]:

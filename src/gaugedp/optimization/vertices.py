@@ -12,7 +12,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from gaugedp.optimization.spectraplex import Region, unit
-from gaugedp.optimization.streams import NOISES, Independent, Stream, stream
+from gaugedp.optimization.streams import NOISES, Independent, NoiseStream, stream
 from gaugedp.samplers.bingham import Bingham
 from gaugedp.samplers.continuous import normals
 
@@ -55,7 +55,7 @@ class NoisyGradients:
     """
 
     running: Running
-    stream: Stream
+    stream: NoiseStream
     guarantee: GaussianDP
 
     @cached_property

@@ -12,7 +12,7 @@ from gaugedp.report.layout import MARKS, Layout, arrange
 from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, join, table, tag, titled
 from gaugedp.report.term_charts import draw
-from gaugedp.report.terms import MOST_DRAWN, Term, labels, read_terms
+from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels, read_terms
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -55,7 +55,7 @@ _PROCESSED = (
 )
 
 
-def finding(term: Term) -> str:
+def finding(term: ReportTerm) -> str:
     """Return which cells have the largest and the smallest estimate, with their intervals, in a sentence or two."""
     numbers = zip(term.estimate, term.lower, term.upper, strict=True)
     texts = [tuple(f"{text}{term.sign}" for text in figures.answer(*three)) for three in numbers]
@@ -80,7 +80,7 @@ def finding(term: Term) -> str:
     )
 
 
-def _medians(term: Term, texts: list[Numbers]) -> str:
+def _medians(term: ReportTerm, texts: list[Numbers]) -> str:
     """Return the median of each group, where medians are among the quantiles of a few groups."""
     *groups, shares = term.levels or ((),)
     named = list(product(*groups))
@@ -94,14 +94,14 @@ def _medians(term: Term, texts: list[Numbers]) -> str:
     return f"Median: {'; '.join(said)}."
 
 
-def is_wide(term: Term) -> bool:
+def is_wide(term: ReportTerm) -> bool:
     """Return whether the term is of several attributes, and few cells of the last."""
     is_of_cells = len(term.axes) > 1 and all(axis.form == CELLS for axis in term.axes)
     few = len(term.cells) <= _MOST_LINES * len(term.levels[-1]) if term.levels else False
     return is_of_cells and few and 1 < len(term.levels[-1]) <= _MOST_COLUMNS
 
 
-def wide_table(term: Term) -> Html:
+def wide_table(term: ReportTerm) -> Html:
     """Return the estimates with their intervals, a line for each combination of all attributes but the last."""
     if not is_wide(term):
         return Html("")
@@ -135,7 +135,7 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
     )
 
 
-def _explained(release: "Release", terms: list[Term]) -> list[str]:
+def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
     meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
@@ -146,7 +146,7 @@ def _explained(release: "Release", terms: list[Term]) -> list[str]:
     return [processed, *([undone] if undone else []), meaning, _DIGITS]
 
 
-def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
+def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
     rows_left = _MOST_ROWS
     for index, term in enumerate(terms[:_MOST_CARDS]):
         n_rows = len(term.cells)
@@ -155,7 +155,7 @@ def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
         yield _card(term, f"c{index + 1}", compact, n_rows if whole else min(n_rows, _FIRST_ROWS))
 
 
-def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
+def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     is_single = len(term.cells) == 1
     layout = None if is_single else arrange(term, compact)
     wide = layout is not None and layout.form != "dots" and not compact
@@ -168,19 +168,19 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
     return tag("article", *body, class_="card wide" if wide else "card", id=name)
 
 
-def _said(term: Term) -> Html:
+def _said(term: ReportTerm) -> Html:
     said = finding(term)
     return tag("p", said) if said else Html("")
 
 
-def _pictures(term: Term, layout: Layout | None, name: str, compact: bool) -> Html:
+def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
     """Return the chart, and where the areas of the cells are known, a map."""
     if layout is None:
         return tag("p", f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all.")
     return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
 
 
-def chart(term: Term, layout: Layout, name: str, compact: bool = False) -> Html:
+def chart(term: ReportTerm, layout: Layout, name: str, compact: bool = False) -> Html:
     """Return the chart, and what the heading does not say of it; a wide one scrolls by itself on a narrow screen."""
     box = {"class_": "paper"}
     if layout.form != "dots" and not compact:
@@ -199,7 +199,7 @@ def _key(layout: Layout) -> Html:
     return tag("p", f"{layout.series_title}: ", *items, class_="key")
 
 
-def _single(term: Term) -> Html:
+def _single(term: ReportTerm) -> Html:
     """Return one large number, what it is where a title stands above, and its interval."""
     middle, lower, upper = next(_shown(term))
     what = f"{term.meaning}. " if term.title else ""
@@ -207,7 +207,7 @@ def _single(term: Term) -> Html:
     return tag("p", tag("strong", middle), said, class_="single")
 
 
-def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
+def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
     rows = ((cell, *numbers) for cell, numbers in zip(labels(term), islice(_shown(term), n_rows), strict=False))
@@ -218,5 +218,5 @@ def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     return tag("details", tag("summary", f"Table: {of_all}"), written)
 
 
-def _shown(term: Term) -> Iterator[tuple[str, str, str]]:
+def _shown(term: ReportTerm) -> Iterator[tuple[str, str, str]]:
     return figures.answers(term.estimate, term.lower, term.upper)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp.attributes import OTHER
 from gaugedp.queries.outline import CELLS
-from gaugedp.report.terms import MOST_DRAWN, Term, labels
+from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
 
 MARKS = "●■▲◆▼✚"  # one for each series, beside its colour
 _MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
@@ -33,7 +33,7 @@ class Dots:
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseLayout:
     """Answers side by side in their order, with a few `ticks` (position, label), and lines between groups."""
 
     form: ClassVar[str] = "wide"
@@ -46,7 +46,7 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LineLayout:
     """Answers along time, a line for each series: `at` says where each answer stands, `ticks` name places.
 
     `joined` tells the answers that the lines run through: a cell of other values is no time.
@@ -83,10 +83,10 @@ class Histogram:
     remark: str = ""
 
 
-Layout = Dots | Dense | Line | Histogram
+Layout = Dots | DenseLayout | LineLayout | Histogram
 
 
-def arrange(term: Term, compact: bool) -> Layout | None:
+def arrange(term: ReportTerm, compact: bool) -> Layout | None:
     """Return the form of a term's chart; None where it has too many cells for one."""
     n_cells = len(term.cells)
     if n_cells > MOST_DRAWN:
@@ -100,13 +100,13 @@ def arrange(term: Term, compact: bool) -> Layout | None:
     return _dots(term) if n_cells <= limit else _dense(term, compact)
 
 
-def _series_axis(term: Term) -> int | None:
+def _series_axis(term: ReportTerm) -> int | None:
     """Return the attribute told by colours and marks: the first with at most six levels, of the first and the last."""
     ends = (0, len(term.names) - 1) if len(term.names) > 1 else ()
     return next((axis for axis in ends if 1 < len(term.levels[axis]) <= len(MARKS)), None)
 
 
-def _line(term: Term, compact: bool) -> Line | None:
+def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
     """Return answers along time, where one attribute is a date and another, if any, has few cells."""
     times = [place for place, axis in enumerate(term.axes) if axis.form == CELLS and axis.values == "dates"]
     others = [place for place in range(len(term.names)) if place not in times]
@@ -119,12 +119,16 @@ def _line(term: Term, compact: bool) -> Line | None:
     ticks = _thinned([(float(place), label) for place, label in enumerate(term.levels[time])], _MOST_TICKS[compact])
     joined = np.array(term.axes[time].texts)[places[time]] != OTHER
     if not others:
-        return Line(ticks, term.names[time], places[time], ("",), "", np.zeros(len(term.cells), dtype=int), joined)
+        return LineLayout(
+            ticks, term.names[time], places[time], ("",), "", np.zeros(len(term.cells), dtype=int), joined
+        )
     other = others[0]
-    return Line(ticks, term.names[time], places[time], term.levels[other], term.names[other], places[other], joined)
+    return LineLayout(
+        ticks, term.names[time], places[time], term.levels[other], term.names[other], places[other], joined
+    )
 
 
-def _histogram(term: Term) -> Histogram | None:
+def _histogram(term: ReportTerm) -> Histogram | None:
     """Return counts over cells on a line, where each cell has a width."""
     borders = np.array(term.axes[0].borders if len(term.axes) == 1 else ())
     n_cells = len(borders) - 1
@@ -144,13 +148,13 @@ def _histogram(term: Term) -> Histogram | None:
     return Histogram(shown[:-1], shown[1:], unit / widths, title, unit, cut, remark=beside)
 
 
-def _dots(term: Term) -> Dots:
+def _dots(term: ReportTerm) -> Dots:
     n_cells = len(term.cells)
     title = " · ".join(term.names)
     return Dots(list(labels(term)), title, np.arange(n_cells), ("",), "", np.zeros(n_cells, dtype=int))
 
 
-def _dots_in_series(term: Term, axis: int) -> Dots:
+def _dots_in_series(term: ReportTerm, axis: int) -> Dots:
     shape = tuple(len(levels) for levels in term.levels)
     places = np.indices(shape).reshape(len(shape), -1)
     others = [index for index in range(len(shape)) if index != axis]
@@ -160,7 +164,7 @@ def _dots_in_series(term: Term, axis: int) -> Dots:
     return Dots(rows, title, row, term.levels[axis], term.names[axis], places[axis])
 
 
-def _dense(term: Term, compact: bool) -> Dense:
+def _dense(term: ReportTerm, compact: bool) -> DenseLayout:
     n_cells, limit = len(term.cells), _MOST_TICKS[compact]
     depth = _group_depth(term)
     if depth:
@@ -169,12 +173,12 @@ def _dense(term: Term, compact: bool) -> Dense:
         middles = [((index + 0.5) * size - 0.5, group) for index, group in enumerate(groups)]
         outer, inner = (" · ".join(names) for names in (term.names[:depth], term.names[depth:]))
         borders = [index * size - 0.5 for index in range(1, len(groups))]
-        return Dense(_thinned(middles, limit), f"{outer}, and within it {inner}", borders)
+        return DenseLayout(_thinned(middles, limit), f"{outer}, and within it {inner}", borders)
     places = [(float(index), label) for index, label in enumerate(labels(term))]
-    return Dense(_thinned(places, limit), " · ".join(term.names), [])
+    return DenseLayout(_thinned(places, limit), " · ".join(term.names), [])
 
 
-def _group_depth(term: Term) -> int:
+def _group_depth(term: ReportTerm) -> int:
     """Return by how many of the first attributes the cells are grouped: as many as leave at most 60 groups."""
     sizes = np.cumprod([len(levels) for levels in term.levels[:-1]]) if len(term.names) > 1 else np.array([])
     return int((sizes <= _MOST_GROUPS).sum())

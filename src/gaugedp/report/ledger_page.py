@@ -19,8 +19,8 @@ from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed, draw_months
 from gaugedp.report.spending import (
     Amounts,
-    Payment,
     Spending,
+    SpendingStep,
     bar_of_a_count,
     grouped,
     median,
@@ -53,8 +53,8 @@ class _Year:
 
     number: str
     spending: Spending
-    payments: Sequence[Payment]
-    before: Sequence[Payment]
+    payments: Sequence[SpendingStep]
+    before: Sequence[SpendingStep]
     table: str
     unit: PrivacyUnit | None
     report: Report
@@ -159,7 +159,7 @@ def _by_name(summary: _Year) -> Html:
     )
 
 
-def _groups(summary: _Year, kind: str, groups: dict[str, list[Payment]]) -> Html:
+def _groups(summary: _Year, kind: str, groups: dict[str, list[SpendingStep]]) -> Html:
     """Return a table of groups, what spent most first."""
     sums = {name: [*summary.spending.sum(payments).values()] for name, payments in groups.items()}
     names = sorted(groups, key=lambda name: sums[name], reverse=True)
@@ -202,7 +202,7 @@ def _listed(summary: _Year) -> Html:
     return titled("Payments", *parts)
 
 
-def _line(spending: Spending, payment: Payment) -> list[str]:
+def _line(spending: Spending, payment: SpendingStep) -> list[str]:
     entry = payment.entry
     said = [str(entry.number), entry.time[:16].replace("T", " "), entry.question, entry.purpose or "", entry.by or ""]
     return [*said, *_numbers(payment.amounts), percent_up(spending.share(payment.amounts)), payment.state]
@@ -234,7 +234,7 @@ def _of_budget(spending: Spending) -> str:
     return "share of ε" if "δ" in spending.total else "share of budget"
 
 
-def _cells(spending: Spending, payments: Sequence[Payment]) -> list[str]:
+def _cells(spending: Spending, payments: Sequence[SpendingStep]) -> list[str]:
     amounts = spending.sum(payments)
     count = plain(sum(payment.is_paid for payment in payments))
     return [count, *_numbers(amounts), percent_up(spending.share(amounts))]

@@ -7,7 +7,7 @@ import numpy as np
 from gaugedp.report import figures
 from gaugedp.report.markup import Html, join, tag
 from gaugedp.report.term_charts import describe
-from gaugedp.report.terms import Term
+from gaugedp.report.terms import ReportTerm
 
 _NUMBERS = re.compile(r"-?\d+")
 _SHADES = 5
@@ -15,7 +15,7 @@ _MOST_NAMED = 30  # areas with their names and numbers on the map
 _LARGEST = 70  # radius of the circle of the largest number, in the thousand units of a map
 
 
-def area_map(term: Term) -> Html:
+def area_map(term: ReportTerm) -> Html:
     """Return the map with its caption; the table beside it holds every number."""
     cells = [(at, text) for at, text in enumerate(term.axes[0].texts) if text in term.areas]
     places = np.array([_box(term.areas[text]) for _, text in cells])
@@ -55,7 +55,7 @@ def _shades(values: np.ndarray) -> np.ndarray:
     return np.minimum((values - values.min()) / spread * _SHADES, _SHADES - 1).astype(int)
 
 
-def _steps(term: Term, shades: np.ndarray, indices: list[int]) -> str:
+def _steps(term: ReportTerm, shades: np.ndarray, indices: list[int]) -> str:
     """Return in words what the palest and the darkest shade stand for."""
     values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
@@ -71,7 +71,7 @@ def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
     ]
 
 
-def _names(term: Term, indices: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
+def _names(term: ReportTerm, indices: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
     """Return the name and the number of each area, where they are few; below the circles of amounts."""
     if len(indices) > _MOST_NAMED:
         return []
@@ -86,6 +86,6 @@ def _names(term: Term, indices: list[int], middles: np.ndarray, is_below: bool) 
     ]
 
 
-def _description(term: Term, at: int) -> str:
+def _description(term: ReportTerm, at: int) -> str:
     middle, low, high = figures.answer(term.estimate[at], term.lower[at], term.upper[at])
     return f"{term.levels[0][at]}: {middle}, between {low} and {high}"

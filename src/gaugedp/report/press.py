@@ -10,7 +10,7 @@ from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, escape, heading, join, listing, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
-from gaugedp.report.terms import Term, read_terms
+from gaugedp.report.terms import ReportTerm, read_terms
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -38,7 +38,7 @@ def press(release: "Release") -> str:
     return document(title, body, "Made from a release; no row was read for it.")
 
 
-def _said(term: Term) -> Html:
+def _said(term: ReportTerm) -> Html:
     """Return what a term says, after its title; nothing where it has no short sentence."""
     if len(term.cells) == 1:
         middle, low, high = figures.answer(term.estimate[0], term.lower[0], term.upper[0])
@@ -48,7 +48,7 @@ def _said(term: Term) -> Html:
     return join([tag("strong", f"{term.title or term.meaning}."), f" {said}"]) if said else Html("")
 
 
-def _picture(terms: list[Term]) -> Html:
+def _picture(terms: list[ReportTerm]) -> Html:
     """Return one picture: of the first term with a map, or else of the first that has a chart."""
     charts = [(term, layout) for term in terms if len(term.cells) > 1 and (layout := arrange(term, compact=False))]
     if not charts:
@@ -58,7 +58,7 @@ def _picture(terms: list[Term]) -> Html:
     return titled(term.title or term.meaning, tag("div", picture, class_="card"))
 
 
-def _noise(release: "Release", term: Term) -> Html:
+def _noise(release: "Release", term: ReportTerm) -> Html:
     captions = release.captions
     source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
     intervals = (_SIMULTANEOUS if term.simultaneous else _INDIVIDUAL).format(level=term.level)

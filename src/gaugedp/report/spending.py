@@ -21,7 +21,7 @@ _LEFT_OVER = Fraction(1, 10**6)  # of a budget: what is less is left over by rou
 
 
 @dataclass(frozen=True)
-class Payment:
+class SpendingStep:
     """An `entry` that reserved, by what `amounts` the composed spending grew with it, and what became of it."""
 
     entry: Entry
@@ -39,7 +39,7 @@ class Spending:
     """The payments of a ledger within its budget. `spent` is the sum of the charges of all `payments`."""
 
     budget: Budget
-    payments: Sequence[Payment]
+    payments: Sequence[SpendingStep]
     spent: Units
 
     @classmethod
@@ -53,7 +53,7 @@ class Spending:
         for entry, state in zip(entries, states(entries), strict=True):
             before, spent = spent, add(spent, entry.charge) if entry.charge else spent
             if entry.kind == "reserve":
-                payments.append(Payment(entry, _difference(budget.amounts(before), budget.amounts(spent)), state))
+                payments.append(SpendingStep(entry, _difference(budget.amounts(before), budget.amounts(spent)), state))
         return cls(budget, payments, spent)
 
     @property
@@ -71,33 +71,33 @@ class Spending:
         name = next(iter(self.total))
         return float(amounts[name] / self.total[name])
 
-    def sum(self, payments: Sequence[Payment]) -> Amounts:
+    def sum(self, payments: Sequence[SpendingStep]) -> Amounts:
         """Return what the payments amount to together."""
         zero = Fraction(0)
         return {name: sum((payment.amounts[name] for payment in payments), zero) for name in self.total}
 
-    def in_year(self, year: str) -> list[Payment]:
+    def in_year(self, year: str) -> list[SpendingStep]:
         """Return the payments whose time, in UTC, is in the year, such as "2026"."""
         return [payment for payment in self.payments if payment.entry.time[:4] == year]
 
-    def before(self, year: str) -> list[Payment]:
+    def before(self, year: str) -> list[SpendingStep]:
         """Return the payments of earlier years."""
         return [payment for payment in self.payments if payment.entry.time[:4] < year]
 
-    def times(self, payment: Payment) -> int:
+    def times(self, payment: SpendingStep) -> int:
         """Return how often what a payment cost would fit into what is left."""
         return self.budget.times(self.spent, payment.entry.charge)
 
 
-def grouped(payments: Sequence[Payment], name: Callable[[Payment], str]) -> dict[str, list[Payment]]:
+def grouped(payments: Sequence[SpendingStep], name: Callable[[SpendingStep], str]) -> dict[str, list[SpendingStep]]:
     """Return the payments by their names, in the order in which these first occur."""
-    groups: dict[str, list[Payment]] = {}
+    groups: dict[str, list[SpendingStep]] = {}
     for payment in payments:
         groups.setdefault(name(payment), []).append(payment)
     return groups
 
 
-def months(year: str, payments: Sequence[Payment]) -> Iterator[tuple[str, list[Payment]]]:
+def months(year: str, payments: Sequence[SpendingStep]) -> Iterator[tuple[str, list[SpendingStep]]]:
     """Yield the twelve months of the year, such as "2026-01", each with its payments."""
     groups = grouped(payments, lambda payment: payment.entry.time[:7])
     for month in range(1, 13):
@@ -105,7 +105,7 @@ def months(year: str, payments: Sequence[Payment]) -> Iterator[tuple[str, list[P
         yield name, groups.get(name, [])
 
 
-def median(payments: Sequence[Payment]) -> Payment | None:
+def median(payments: Sequence[SpendingStep]) -> SpendingStep | None:
     """Return the payment in the middle of those that cost something, by what they cost; the lower of two."""
     by_cost = sorted(
         (payment for payment in payments if payment.is_paid), key=lambda payment: [*payment.amounts.values()]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp.report.figures import answers, plain
-from gaugedp.report.layout import Dense, Dots, Histogram, Layout, Line
+from gaugedp.report.layout import DenseLayout, Dots, Histogram, Layout, LineLayout
 from gaugedp.report.markup import Html, visible
 from gaugedp.report.palette import COLOURS, FAINT, INK, PALE
 from gaugedp.report.plots import (
@@ -27,12 +27,12 @@ from gaugedp.report.plots import (
     written,
 )
 from gaugedp.report.svg import inline
-from gaugedp.report.terms import Term, labels
+from gaugedp.report.terms import ReportTerm, labels
 
 _SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, ""))
 
 
-def draw(term: Term, layout: Layout, name: str, compact: bool) -> Html:
+def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
     """Return the chart of a term for the inside of a page; `name` tells its ids from those of other charts."""
     check_installed()
     with settings(name):
@@ -42,7 +42,7 @@ def draw(term: Term, layout: Layout, name: str, compact: bool) -> Html:
     return inline(drawing, name, describe(term), f"chart {kind}")
 
 
-def describe(term: Term) -> str:
+def describe(term: ReportTerm) -> str:
     """Return what the chart shows, in words."""
     low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
     texts = [estimate for estimate, _, _ in answers(term.estimate, term.lower, term.upper)]
@@ -55,7 +55,7 @@ def describe(term: Term) -> str:
     return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
 
 
-def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
+def _dots(term: ReportTerm, layout: Dots, sizes: Sizes) -> str:
     texts = [shortened(row, 30) for row in layout.rows]
     n_series = len(layout.series)
     height_of_row = max(sizes.row, sizes.row * 0.55 * n_series + 3)
@@ -76,7 +76,7 @@ def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
     return written(figure)
 
 
-def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
+def _dense(term: ReportTerm, layout: DenseLayout, sizes: Sizes) -> str:
     axes, margin = _upright_axes(term, sizes)
     everything = np.ones(len(term.cells), dtype=bool)
     for border in layout.borders:
@@ -86,7 +86,7 @@ def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
     return _finished(axes, term, sizes, margin, (layout.ticks, layout.title))
 
 
-def _line(term: Term, layout: Line, sizes: Sizes) -> str:
+def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
     """Draw a line through the answers of each series; their bars stand beside one another."""
     axes, margin = _upright_axes(term, sizes)
     n_series = len(layout.series)
@@ -100,7 +100,7 @@ def _line(term: Term, layout: Line, sizes: Sizes) -> str:
     return _finished(axes, term, sizes, margin, (layout.ticks, layout.title))
 
 
-def _histogram(term: Term, layout: Histogram, sizes: Sizes) -> str:
+def _histogram(term: ReportTerm, layout: Histogram, sizes: Sizes) -> str:
     """Draw each count as an area; bars of intervals stand in the middle of cells."""
     unit = f" per {plain(layout.unit)}" if np.ptp(layout.per_count) else ""
     heights = replace(_scaled(term, layout.per_count), measure=term.measure + unit)
@@ -116,7 +116,7 @@ def _histogram(term: Term, layout: Histogram, sizes: Sizes) -> str:
     return _finished(axes, heights, sizes, margin, (_apart(ends, sizes), layout.title))
 
 
-def _scaled(term: Term, factors: np.ndarray) -> Term:
+def _scaled(term: ReportTerm, factors: np.ndarray) -> ReportTerm:
     """Return the first answers and their intervals, each times a factor."""
     first = slice(0, len(factors))
     return replace(
@@ -139,14 +139,16 @@ def _apart(ticks: list[tuple[float, str]], sizes: Sizes) -> list[tuple[float, st
     return [*spaced, ticks[-1]]
 
 
-def _upright_axes(term: Term, sizes: Sizes, right: float = 14.0) -> tuple[Any, float]:
+def _upright_axes(term: ReportTerm, sizes: Sizes, right: float = 14.0) -> tuple[Any, float]:
     """Return axes for answers side by side, and how far from the left they begin."""
     margin = max(text_length(text) for text in _ticks(term)[1]) * sizes.font + 12
     _, axes = new_figure(sizes, sizes.height, (margin, right, 2 * sizes.font + 18, sizes.font + 14))
     return axes, margin
 
 
-def _finished(axes: Any, term: Term, sizes: Sizes, margin: float, along: tuple[list[tuple[float, str]], str]) -> str:
+def _finished(
+    axes: Any, term: ReportTerm, sizes: Sizes, margin: float, along: tuple[list[tuple[float, str]], str]
+) -> str:
     """Write the ticks and the title below, and the axis of values, and return the drawing."""
     ticks, title = along
     positions, labels = zip(*ticks, strict=True)
@@ -158,7 +160,9 @@ def _finished(axes: Any, term: Term, sizes: Sizes, margin: float, along: tuple[l
     return written(figure)
 
 
-def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarray, int], *, upright: bool) -> None:
+def _marks(
+    axes: Any, term: ReportTerm, places: np.ndarray, selection: tuple[np.ndarray, int], *, upright: bool
+) -> None:
     """Draw the bars and the points of one series."""
     mask, series = selection
     at, n_cells = places[mask], len(places)
@@ -176,7 +180,7 @@ def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarra
     axes.plot(x, y, linestyle="none", markeredgecolor="white", markeredgewidth=0.5, zorder=4, **look)
 
 
-def _range(term: Term) -> tuple[float, float]:
+def _range(term: ReportTerm) -> tuple[float, float]:
     """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
     shown = np.concatenate([term.lower, term.upper, term.estimate])
     shown = shown[np.isfinite(shown)]
@@ -189,7 +193,7 @@ def _range(term: Term) -> tuple[float, float]:
     return (low if low == 0 else low - pad), (high if high == 0 > low else high + pad)
 
 
-def _ticks(term: Term) -> tuple[np.ndarray, list[str], str]:
+def _ticks(term: ReportTerm) -> tuple[np.ndarray, list[str], str]:
     """Return the places and texts of the ticks, and their unit."""
     low, high = _range(term)
     places = round_places(low, high)
@@ -199,7 +203,7 @@ def _ticks(term: Term) -> tuple[np.ndarray, list[str], str]:
     return places, [plain(float(value), decimals) for value in shown], unit
 
 
-def _value_axis(axes: Any, term: Term, sizes: Sizes, *, upright: bool) -> None:
+def _value_axis(axes: Any, term: ReportTerm, sizes: Sizes, *, upright: bool) -> None:
     places, texts, unit = _ticks(term)
     limits = _range(term)
     (axes.set_ylim if upright else axes.set_xlim)(*limits)

@@ -75,7 +75,7 @@ _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbourin
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class ReportTerm:
     """One question: its cells, estimates and 95 % intervals, each of which holds alone.
 
     Where the estimates are `processed`, the intervals are still those of the raw answers. With `ends`, a level, the
@@ -131,7 +131,7 @@ class Term:
         return f"{self.measure} by {_and(self.names)}"
 
 
-def read_terms(release: "Release") -> list[Term]:
+def read_terms(release: "Release") -> list[ReportTerm]:
     """Return the terms in the order of the question."""
     columns = [release.values, *release.interval(LEVEL)]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
@@ -148,11 +148,11 @@ def read_terms(release: "Release") -> list[Term]:
     ]
 
 
-def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
+def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> ReportTerm:
     scale = 100 if outline.measure in _SHARES_OF_ALL else 1
     estimate, lower, upper = (scale * part for part in parts)
     axes = outline.axes if len(cells) <= MOST_DRAWN else ()
-    return Term(
+    return ReportTerm(
         outline.text,
         cells,
         estimate,
@@ -202,6 +202,6 @@ def _and(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def labels(term: Term) -> Iterator[str]:
+def labels(term: ReportTerm) -> Iterator[str]:
     """Yield a short text for each cell: the levels without the attributes' names."""
     return (" · ".join(levels) for levels in product(*term.levels)) if term.levels else iter(term.cells)

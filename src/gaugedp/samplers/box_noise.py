@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
-from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
 
 _LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
 _MULTIPLIED = 16  # integers
@@ -21,7 +21,7 @@ _ROOT_BITS = np.array(0.7071067811865476).view(np.int64)[()]
 
 
 @dataclass(frozen=True)
-class BoxNoise(Law):
+class BoxNoise(RealFunction):
     """R·U from 2d + 1 numbers: R = −log(V_1·…·V_{d+1}), and U_i is a number whose first bit is its sign.
 
     That is the law of density ∝ e^{−max|z_i|} on ℝ^d (docs/theory/reals.md, theorem 2).

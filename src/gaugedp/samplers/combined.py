@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.reals import UNIT, Ends, Law, Reals
-from gaugedp.samplers.variables import Laplace, Variables
+from gaugedp.samplers.reals import UNIT, Ends, RealFunction, Reals
+from gaugedp.samplers.variables import LaplaceVariables, Variables
 
 _LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
 _MOST = 2.0**500
@@ -17,7 +17,7 @@ _UNLIKE = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class Combined(Law):
+class Combined(RealFunction):
     """F·H·x for floats F (d, n) and H (n, k), n + k ≤ 2^20, taken as the rational numbers that they are.
 
     x are the variables of a `kind` (docs/theory/reals.md, theorem 4). Row i is divided by `divisors`[i], whole numbers,
@@ -26,7 +26,7 @@ class Combined(Law):
 
     left: np.ndarray
     right: np.ndarray
-    kind: type[Variables] = Laplace
+    kind: type[Variables] = LaplaceVariables
     divisors: np.ndarray | None = None
 
     @property
@@ -112,7 +112,7 @@ class Combined(Law):
 
 
 @dataclass(frozen=True)
-class Alone(Law):
+class Alone(RealFunction):
     """The variables themselves."""
 
     variables: Variables

@@ -10,7 +10,7 @@ import numpy as np
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket
 from gaugedp.samplers.combined import combined_ends, whole_numbers
-from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.swept_noise import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
@@ -129,7 +129,7 @@ def _largest(sets: set[int]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class ConeNoise(Law):
+class ConeNoise(RealFunction):
     """M·B·s, M (d, r) whole numbers, B one of `cones` with a probability ∝ |det B|, s independent exponentials.
 
     That is the law of density ∝ e^{−‖z‖_K} (docs/theory/reals.md, theorem 9). A first number picks B.

@@ -16,7 +16,7 @@ from gaugedp.bodies.digest import digest
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared
+from gaugedp.bodies.prepare import PreparedGenerators
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
@@ -29,10 +29,10 @@ from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
 from gaugedp.samplers.known_laws import known_law
 from gaugedp.samplers.near_inverse import cross_gauge
-from gaugedp.samplers.reals import Law
+from gaugedp.samplers.reals import RealFunction
 from gaugedp.samplers.second_moments import mean_square, second_moment
 from gaugedp.samplers.swept_noise import swept_noise
-from gaugedp.samplers.variables import Laplace
+from gaugedp.samplers.variables import LaplaceVariables
 
 GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
@@ -59,7 +59,9 @@ class GaugeNoise(ABC):
     price = ""  # of a draw, in words, after a comma
     _refusal: InvalidRequest | None = None
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
-    law: Law | None = None  # where draws can be rounded exactly: the noise is the law's, each coordinate times a side
+    law: RealFunction | None = (
+        None  # where draws can be rounded exactly: the noise is the law's, each coordinate times a side
+    )
     sides = np.ones(1)  # (1,) or (d,)
     cube_gauge: Fraction | None = None  # at least Σ‖e_i‖_K over the unit vectors, where it is proved
 
@@ -161,7 +163,7 @@ class ByCoordinates(GaugeNoise):
     def __init__(self, columns: np.ndarray, unit: np.ndarray | None = None, factor: float = 1.0) -> None:
         self.columns, self.rank = columns, columns.shape[1]
         if unit is not None:
-            self.law, self.sides = Combined(np.eye(len(unit)), unit, Laplace), np.array([factor])
+            self.law, self.sides = Combined(np.eye(len(unit)), unit, LaplaceVariables), np.array([factor])
             self.cube_gauge = cross_gauge(unit, factor)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -186,7 +188,7 @@ class ByAxes(ByCoordinates):
 
     def __init__(self, d: int, size: float) -> None:
         self.size, self.rank = size, d
-        self.law, self.sides = Alone(Laplace(d)), np.array([size])
+        self.law, self.sides = Alone(LaplaceVariables(d)), np.array([size])
         self.cube_gauge = d / Fraction(size)
 
     def _signed(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
@@ -208,7 +210,7 @@ class ByFacets(GaugeNoise):
 
     law: ConeNoise | None
 
-    def __init__(self, prepared_body: Prepared, factor: float) -> None:
+    def __init__(self, prepared_body: PreparedGenerators, factor: float) -> None:
         self.rank, self.facets = prepared_body.rank, ListedFacets(prepared_body.coordinates)
         self.law = cone_noise(prepared_body.columns, self.facets.basis, self.facets.signs)
         self.sides = np.array([factor])
@@ -246,7 +248,7 @@ class ByWalk(GaugeNoise):
 
     walks = True
 
-    def __init__(self, prepared_body: Prepared, factor: float) -> None:
+    def __init__(self, prepared_body: PreparedGenerators, factor: float) -> None:
         self.rank = prepared_body.rank
         self.frame = factor * prepared_body.frame.columns
         shape = prepared_body.coordinates.shape
@@ -322,7 +324,7 @@ class ByWalk(GaugeNoise):
         if len(visits) * every < 4 * self._measured:
             raise InvalidRequest(
                 f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
-                "Use Cube, Laplace or Matrix, or fewer generators.",
+                "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
             )
         size = max(50, min(1000, _MOST_TRIALS // (GROUPS * len(self.frame))))
         noise = np.empty((GROUPS, size, len(self.frame)))
@@ -383,7 +385,7 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
     if basis.rank**2 * count > _MOST_WORK:
         raise InvalidRequest(
             f"The body has rank {basis.rank} and {count:,} generators: a walk over its facets would take too long.",
-            "Use Cube, Laplace or Matrix, or fewer generators.",
+            "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
         )
     return ByWalk(basis, body.factor)
 

@@ -20,8 +20,8 @@ from gaugedp.samplers.integer_exp import Bracket, exp_negative
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.near_inverse import cross_gauge, round_gauge
-from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
-from gaugedp.samplers.variables import Laplace, Spherical, first_bits
+from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.variables import LaplaceVariables, Spherical, first_bits
 
 MOST_P = 64.0
 _NUMBERS = 3  # of a trial
@@ -52,7 +52,7 @@ class Off(NamedTuple):
     size: float
 
 
-class Point(NamedTuple):
+class TrialPoint(NamedTuple):
     """The sign of x, and brackets of log |x|, t and |x|^p; the last one is (0, 0) where a trial is not taken."""
 
     sign: int
@@ -65,7 +65,7 @@ _UNKNOWN = Off(math.inf, math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class LpNoise(Law):
+class LpNoise(RealFunction):
     """(T − N)·x/N^{1/p} for 1 < p ≤ 64, x the points of d trials that are taken, N = Σ|x_i|^p and T the sum of their t.
 
     A trial is made of three numbers: t = −log(U·min(1, p·Q)), and x = ±W·(p − 1 + t)/p, the first bit of a number the
@@ -170,7 +170,7 @@ class LpNoise(Law):
             points.append((Fraction(signed[0], 4**n_bits), Fraction(signed[1], 4**n_bits)))
         return points
 
-    def _points(self, reals: Reals, draw: int, n_bits: int) -> list[Point] | None:
+    def _points(self, reals: Reals, draw: int, n_bits: int) -> list[TrialPoint] | None:
         """Return the trials of the coordinates, or None where more bits decide."""
         points, further = [], count(self.d)
         for place in range(self.d):
@@ -182,7 +182,7 @@ class LpNoise(Law):
             points.append(point)
         return points
 
-    def _trial(self, reals: Reals, draw: int, place: int, n_bits: int) -> Point | None:
+    def _trial(self, reals: Reals, draw: int, place: int, n_bits: int) -> TrialPoint | None:
         """Return one trial; None where more bits decide."""
         first, second, third = (reals.bits(draw, _NUMBERS * place + i, n_bits) for i in range(_NUMBERS))
         part, is_negative = third & (1 << n_bits - 1) - 1, third >> n_bits - 1
@@ -205,7 +205,7 @@ class LpNoise(Law):
             return None
         share = (0, 0) if gap[0] < 0 else _minus_exp((Fraction(gap[0]), Fraction(gap[1])), n_bits)
         power = size[0] * share[0] >> n_bits, -(-size[1] * share[1] >> n_bits)
-        return Point(-1 if is_negative else 1, logarithm, size, power)
+        return TrialPoint(-1 if is_negative else 1, logarithm, size, power)
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
@@ -248,7 +248,7 @@ def _sum(brackets: Iterable[Bracket]) -> Bracket:
 class Known(NamedTuple):
     """A law, what each coordinate is times, and at least Σ‖e_i‖_K over the unit vectors, where that is proved."""
 
-    law: Law | None = None
+    law: RealFunction | None = None
     sides: np.ndarray = np.ones(1)
     cube_gauge: Fraction | None = None
 
@@ -274,14 +274,14 @@ def known_law(body: Body) -> Known:
     return Known()
 
 
-def _of_ball(d: int, p: float) -> Law | None:
+def _of_ball(d: int, p: float) -> RealFunction | None:
     """Return the law of density ∝ e^{−‖z‖_p} on ℝ^d."""
     if p in (1, 2):
-        return Alone(Laplace(d) if p == 1 else Spherical(d))
+        return Alone(LaplaceVariables(d) if p == 1 else Spherical(d))
     if math.isinf(p):
         return BoxNoise(d)
     if d == 1:
-        return Alone(Laplace(1))
+        return Alone(LaplaceVariables(1))
     return LpNoise(d, p) if p <= MOST_P else None
 
 

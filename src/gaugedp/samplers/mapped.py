@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.samplers.reals import UNIT, Ends, Law, Reals
+from gaugedp.samplers.reals import UNIT, Ends, RealFunction, Reals
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped(Law):
+class Mapped(RealFunction):
     """M·x for floats M (d, k), taken as the rational numbers that they are, and x of a law on ℝ^k, k ≤ 2^20.
 
     Where x has the density ∝ e^{−‖x‖_K} and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M
@@ -19,7 +19,7 @@ class Mapped(Law):
     """
 
     matrix: np.ndarray
-    law: Law
+    law: RealFunction
 
     @property
     def d(self) -> int:  # type: ignore[override]
@@ -69,7 +69,7 @@ class Mapped(Law):
 
 
 @dataclass(frozen=True, eq=False)
-class Summed(Law):
+class SummedVariables(RealFunction):
     """The sum of independent M·x, each made of numbers of its own."""
 
     parts: tuple[Mapped, ...]

@@ -69,7 +69,7 @@ class Reals:
         return self._rng.integer(WORD)
 
 
-class Law(ABC):
+class RealFunction(ABC):
     """A function f of `n_reals` real numbers with values in ℝ^d, known to any precision."""
 
     d: int
@@ -95,7 +95,7 @@ class Law(ABC):
         """Return ends of an interval that holds f at each place of a draw, whatever bits follow the first `n_bits`."""
 
 
-def rounded_draws(law: Law, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
+def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
     """Return `size` independent draws of lattice·f, rounded as in `rounded`: shape (size, d), dtype int64."""
     result = np.empty((size, law.d), dtype=np.int64)
     batch = max(1, _BATCH // law.n_reals)
@@ -105,7 +105,7 @@ def rounded_draws(law: Law, size: int, lattice: np.ndarray, rng: Entropy) -> np.
     return result
 
 
-def rounded(law: Law, reals: Reals, lattice: np.ndarray, first_bits: int = WORD) -> np.ndarray:
+def rounded(law: RealFunction, reals: Reals, lattice: np.ndarray, first_bits: int = WORD) -> np.ndarray:
     """Return lattice·f(reals), rounded to the nearest integers, modulo 2^64: shape (m, d), dtype int64, exactly.
 
     `lattice` (1,) or (d,) are positive floats, taken as the rational numbers that they are. The integers are a function
@@ -127,7 +127,7 @@ def rounded(law: Law, reals: Reals, lattice: np.ndarray, first_bits: int = WORD)
     return result
 
 
-def _decided(law: Law, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
+def _decided(law: RealFunction, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
     """Return the whole numbers at some places of a draw, with as many bits as they take."""
     decided: dict[int, int] = {}
     while len(decided) < len(steps):

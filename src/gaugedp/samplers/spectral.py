@@ -60,7 +60,7 @@ class SpectralOracle:
         cuts = -((slopes * normals).sum(axis=1) / precision + rooms) * math.sqrt(precision)
         heights = self.value(sizes) + ((sizes - values) ** 2).sum(axis=1) / (2 * step)
         heights -= (slopes**2).sum(axis=1) / (2 * precision)
-        half = HalfGaussian(precision, sizes - slopes / precision, normals, cuts, heights, (left, sizes, right))
+        half = HalfSpaceNormals(precision, sizes - slopes / precision, normals, cuts, heights, (left, sizes, right))
         return SpectralLaw(self, places, values, step, half)
 
     def value(self, values: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ class SpectralOracle:
 
 
 @dataclass(frozen=True, eq=False)
-class HalfGaussian:
+class HalfSpaceNormals:
     """Normal laws of precision A about `means` (k, m·n), cut off to where ⟨x − mean, `walls`⟩·√A ≤ −`cuts` (k,).
 
     The negative log of the k-th envelope is `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres;
@@ -152,7 +152,7 @@ class SpectralLaw:
     places: np.ndarray
     values: np.ndarray
     step: float
-    half: HalfGaussian
+    half: HalfSpaceNormals
 
     @property
     def centre(self) -> np.ndarray:

@@ -24,7 +24,7 @@ class Smooth(Potential, Protocol):
         """Return a bound on the largest eigenvalue of f″ anywhere; ∞ where none is known."""
 
 
-class Law(Protocol):
+class SplitLaws(Protocol):
     """Laws ∝ e^{−r(x) − ‖x − y‖²/(2η)} on a set, one for each of some y."""
 
     @property
@@ -38,7 +38,7 @@ class Law(Protocol):
 class Oracle(Protocol):
     """The restricted Gaussian oracle of a regulariser r on a set."""
 
-    def around(self, places: np.ndarray, step: float) -> Law:
+    def around(self, places: np.ndarray, step: float) -> SplitLaws:
         """Return the laws for the rows y and η = `step`."""
 
 

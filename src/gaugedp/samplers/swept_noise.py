@@ -13,7 +13,7 @@ import numpy as np
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.variables import first_bits, unknown
 
 _MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors
@@ -22,7 +22,7 @@ _PICKS = 2  # numbers that pick a part and a moment
 
 
 @dataclass(frozen=True, eq=False)
-class SweptNoise(Law):
+class SweptNoise(RealFunction):
     """Noise of density ∝ e^{−‖z‖_K}, K = {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}, c = `middle`, H = Π[−h_i, h_i].
 
     (α, β) = `shrinking` is (1, 0), (2, 1), or (2, 0) with c = 0. A draw is ±Q·c + (α·R − β·Q)·y, R the sum of r + 1

@@ -24,7 +24,7 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class UniformMoments:
     """E‖Z‖₂ and E ZZᵀ, shape (d, d), for Z uniform on a body of rank r in its span.
 
     `standard_error` is that of `mean_norm`, which comes from draws with a public seed. `kind` says of the second
@@ -40,7 +40,7 @@ class Moments:
     autocorrelation_time: float = 0.0
 
 
-def moments(body: Body) -> Moments:
+def moments(body: Body) -> UniformMoments:
     """Return the moments of a body for which there is noise; kept by its digest with that.
 
     Noise N with density ∝ e^{−‖z‖_K} is R·Z, R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010): so E‖N‖₂ =
@@ -51,7 +51,7 @@ def moments(body: Body) -> Moments:
     exact = noise.second_moment
     flat = noise.trials.reshape(-1, body.ambient_dim)
     estimated = flat.T @ flat / len(flat) / ((noise.rank + 1) * (noise.rank + 2))
-    return Moments(
+    return UniformMoments(
         noise.rank,
         float(lengths.mean()),
         float(lengths.std(ddof=1)) / math.sqrt(len(lengths)),

@@ -48,7 +48,7 @@ class Variables(ABC):
         """Return brackets of 2^p·x_j for these j, whatever follows the first `n_bits`, and p; more bits if need be."""
 
 
-class Laplace(Variables):
+class LaplaceVariables(Variables):
     """Independent Laplace variables: the first bit of a number is the sign, −log of the rest the size."""
 
     @property

@@ -25,8 +25,8 @@ from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload
 from gaugedp.release_facts import check_fits, public_facts
 from gaugedp.releasing import Held, check_kinds
-from gaugedp.synthesis.released import Variables, levels_of
-from gaugedp.synthesis.rounds import Candidate, Measured, Rounds, candidates_of
+from gaugedp.synthesis.released import ModelVariables, levels_of
+from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candidates_of
 from gaugedp.tables.aggregate import Rows
 from gaugedp.trees import nesting
 
@@ -97,7 +97,7 @@ class AdaptivePlan:
     asked: Guarantee
     rho: ZCDP
     everything: Workload
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateMarginal, ...]
 
     @classmethod
     def of(cls, query: Query, unit: PrivacyUnit, asked: Guarantee) -> "AdaptivePlan":
@@ -110,11 +110,11 @@ class AdaptivePlan:
         return chargeable(self.rho, self.asked)
 
     @property
-    def variables(self) -> Variables:
+    def variables(self) -> ModelVariables:
         """The variables of rows."""
         attributes = {name: self.query.domain.attribute(name) for name in self.everything.attributes}
         impossible = (each.cells for each in self.query.domain.impossible)
-        return Variables.of(levels_of(self.everything.outlines, nesting(attributes)), impossible)
+        return ModelVariables.of(levels_of(self.everything.outlines, nesting(attributes)), impossible)
 
     def rounds(self, rng: Entropy) -> Rounds:
         """Return the rounds, with randomness from `rng`."""

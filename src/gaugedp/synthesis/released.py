@@ -20,7 +20,7 @@ MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
 
 
 @dataclass(frozen=True)
-class Level:
+class SourceLevel:
     """An attribute of the rows: its axis, and where its cells begin among those of the `source`, a column's own."""
 
     axis: Axis
@@ -28,7 +28,7 @@ class Level:
     starts: tuple[int, ...]
 
     @classmethod
-    def of(cls, axis: Axis, nested: Mapping[str, Mapping[str, object]]) -> "Level":
+    def of(cls, axis: Axis, nested: Mapping[str, Mapping[str, object]]) -> "SourceLevel":
         """Return the attribute on an axis; `nested` says of levels of trees what they are read from, and how."""
         if axis.name not in nested:
             return cls(axis, axis.name, tuple(range(len(axis.texts))))
@@ -36,7 +36,7 @@ class Level:
         ends = np.cumsum(unfold(facts["sizes"]).astype(int)).tolist()
         return cls(axis, str(facts["column"]), (0, *ends[:-1]))
 
-    def starts_in(self, finest: "Level") -> tuple[int, ...]:
+    def starts_in(self, finest: "SourceLevel") -> tuple[int, ...]:
         """Return where its cells begin among those of the finest level, the cell of other values last."""
         places = {start: place for place, start in enumerate(finest.starts)}
         if not set(self.starts) <= places.keys():
@@ -49,20 +49,22 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Variables:
+class ModelVariables:
     """The attributes of tables of counts, by name, and the finest of each source, in order: what rows are cells of."""
 
-    levels: Mapping[str, Level]
+    levels: Mapping[str, SourceLevel]
     finest: tuple[str, ...]
     impossible: tuple[Mapping[str, Sequence[str]], ...] = ()
 
     @classmethod
-    def of(cls, levels: Iterable[Level], impossible: Iterable[Mapping[str, Sequence[str]]] = ()) -> "Variables":
+    def of(
+        cls, levels: Iterable[SourceLevel], impossible: Iterable[Mapping[str, Sequence[str]]] = ()
+    ) -> "ModelVariables":
         """Return those of levels, which may be named more than once, and what is impossible of their combinations.
 
         Refused: a level that has other cells than before.
         """
-        by_name = dict[str, Level]()
+        by_name = dict[str, SourceLevel]()
         for level in levels:
             _check_same(by_name.setdefault(level.axis.name, level), level)
         ordered = sorted(by_name, key=lambda name: len(by_name[name].axis.texts))
@@ -137,7 +139,7 @@ class Variables:
 class Released:
     """The input of synthetic rows: the variables of releases, and their tables of counts."""
 
-    variables: Variables
+    variables: ModelVariables
     tables: tuple[CountTable, ...]
 
     @classmethod
@@ -145,7 +147,9 @@ class Released:
         """Return that of releases. Refused: releases without counts of cells, or that do not fit."""
         _check_alike(releases)
         impossible = {repr(each): each for release in releases for each in release.facts.get("impossible", [])}
-        variables = Variables.of((level for release in releases for level in _levels(release)), impossible.values())
+        variables = ModelVariables.of(
+            (level for release in releases for level in _levels(release)), impossible.values()
+        )
         tables = [variables.table(term.names, *counts) for release in releases for term, counts in _counts(release)]
         return cls(variables, tuple(tables))
 
@@ -159,12 +163,12 @@ def check_size(n_cells: int) -> None:
         )
 
 
-def levels_of(terms: Iterable[Outline], nested: Mapping[str, Mapping[str, object]]) -> list[Level]:
+def levels_of(terms: Iterable[Outline], nested: Mapping[str, Mapping[str, object]]) -> list[SourceLevel]:
     """Return the attributes along the axes of terms; `nested` says of levels of trees what they are read from."""
-    return [Level.of(axis, nested) for term in terms for axis in term.axes]
+    return [SourceLevel.of(axis, nested) for term in terms for axis in term.axes]
 
 
-def _levels(release: Release) -> list[Level]:
+def _levels(release: Release) -> list[SourceLevel]:
     levels = levels_of((term for term, _ in count_terms(release)), release.facts.get("nested", {}))
     if not levels:
         raise InvalidRequest(
@@ -201,7 +205,7 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
             yield term, (counts.reshape(term.shape), deviation.reshape(term.shape) ** 2)
 
 
-def _check_same(first: Level, second: Level) -> None:
+def _check_same(first: SourceLevel, second: SourceLevel) -> None:
     if (list(first.axis.texts), first.starts) != (list(second.axis.texts), second.starts):
         raise InvalidRequest(
             f"{first.axis.name} has other cells in one release than in another.", "Use releases of one domain."

@@ -24,7 +24,7 @@ from gaugedp.releasing import Guess, Held
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope
 from gaugedp.synthesis.most_entropy import refitted, total
-from gaugedp.synthesis.released import Variables, counts_cells
+from gaugedp.synthesis.released import ModelVariables, counts_cells
 
 _SIXTEENTHS = 16
 _MOST = 2.0**40  # of a count that is guessed: noise may be louder
@@ -36,7 +36,7 @@ _STEPS = 30  # of a fit: it starts where the last one ended, and the rows are fi
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateMarginal:
     """A table of counts of `names`: where its answers lie among those of all, and how often it is asked for.
 
     `weight` counts the attributes that it shares with each table that was asked for. One unit moves its counts by at
@@ -65,7 +65,7 @@ class Candidate:
         return Guess(self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _MOST)), self.weight)
 
 
-def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Candidate, ...]]:
+def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[CandidateMarginal, ...]]:
     """Return the question for all candidates, those of one attribute first, and these.
 
     Refused: a question with terms that are no tables of counts, and one without attributes.
@@ -76,12 +76,12 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
         for names in (part for term in scopes for part in combinations(term, size)):
             sets.setdefault(frozenset(names), names)
     everything = marginals(query.domain, *sets.values())
-    candidates, start = list[Candidate](), 0
+    candidates, start = list[CandidateMarginal](), 0
     for names, outline in zip(sets.values(), everything.outlines, strict=True):
         body = marginals(query.domain, names).sensitivity(unit)
         weight = sum(len(set(names) & set(term)) for term in scopes)
         place = slice(start, start + outline.size)
-        candidates.append(Candidate(names, outline.shape, place, weight, body.radius(1), body.radius(2)))
+        candidates.append(CandidateMarginal(names, outline.shape, place, weight, body.radius(1), body.radius(2)))
         start += outline.size
     return everything, tuple(candidates)
 
@@ -99,7 +99,7 @@ def _wanted(query: Query) -> list[tuple[str, ...]]:
     return scopes
 
 
-def most_moved(candidates: Sequence[Candidate]) -> float:
+def most_moved(candidates: Sequence[CandidateMarginal]) -> float:
     """Return by how much one unit moves any score of `Held.worst`, at most."""
     return max(_SIXTEENTHS * candidate.weight * candidate.reach for candidate in candidates)
 
@@ -108,7 +108,7 @@ def most_moved(candidates: Sequence[Candidate]) -> float:
 class Model:
     """The law on `tree` near the `tables` of counts: `laws` are those of the cliques, for `n` rows."""
 
-    variables: Variables
+    variables: ModelVariables
     tables: tuple[CountTable, ...]
     multipliers: Sequence[np.ndarray]
     tree: JunctionTree
@@ -116,7 +116,7 @@ class Model:
     n: float
 
     @classmethod
-    def of(cls, variables: Variables, tables: Sequence[CountTable], starts: Sequence[np.ndarray] = ()) -> "Model":
+    def of(cls, variables: ModelVariables, tables: Sequence[CountTable], starts: Sequence[np.ndarray] = ()) -> "Model":
         """Return the law after a few steps from the multipliers of the first tables, and from 0 of the others."""
         tree = variables.tree(table.scope for table in tables)
         n = max(total(tables), 1.0)
@@ -148,12 +148,12 @@ class Model:
 class Measured:
     """A table of counts under its noise, and the share of the whole price that it took."""
 
-    candidate: Candidate
+    candidate: CandidateMarginal
     share: Fraction
     mechanism: Gaussian
     counts: np.ndarray = field(repr=False)
 
-    def over(self, variables: Variables) -> CountTable:
+    def over(self, variables: ModelVariables) -> CountTable:
         """Return the table as counts over variables."""
         counts, variances = (part.reshape(self.candidate.shape) for part in (self.counts, self.mechanism.variances))
         return variables.table(self.candidate.names, counts.astype(float), variances)
@@ -163,14 +163,14 @@ class Measured:
 class Rounds:
     """The rounds for a unit and a total of ρ-zCDP, with randomness from `rng`."""
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[CandidateMarginal]
     domain: Domain
     unit: PrivacyUnit
     rho: ZCDP
     rng: Entropy
 
     @cached_property
-    def singles(self) -> list[Candidate]:
+    def singles(self) -> list[CandidateMarginal]:
         """The tables of one attribute, which are measured first."""
         return [candidate for candidate in self.candidates if len(candidate.names) == 1]
 
@@ -181,7 +181,7 @@ class Rounds:
             return 1 / (len(self.singles) * (1 - _CHOICE))
         return Fraction(1, _ROUNDS * len(self.singles))
 
-    def run(self, held: Held, variables: Variables, done: Callable[[float], object]) -> list[Measured]:
+    def run(self, held: Held, variables: ModelVariables, done: Callable[[float], object]) -> list[Measured]:
         """Return what was measured; `done` is told the share of ρ that was used."""
         measured = [self._measured(held, single, self.first_share, is_chosen=False) for single in self.singles]
         model = Model.of(variables, [table.over(variables) for table in measured])
@@ -197,20 +197,22 @@ class Rounds:
             share *= _FASTER if self._is_little(newest, before, model) else 1
         return measured
 
-    def _unmeasured(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[Candidate]:
+    def _unmeasured(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[CandidateMarginal]:
         """Return the candidates that were not measured and whose model is not too large, by paid results alone."""
         names, limit = {table.candidate.names for table in measured}, MOST_CELLS * used
         new = (candidate for candidate in self.candidates if candidate.names not in names)
         return [candidate for candidate in new if model.n_cells_with(candidate.names) <= limit]
 
-    def _chosen(self, held: Held, model: Model, candidates: Sequence[Candidate], share: Fraction) -> Candidate:
+    def _chosen(
+        self, held: Held, model: Model, candidates: Sequence[CandidateMarginal], share: Fraction
+    ) -> CandidateMarginal:
         body = LpBall(len(candidates), math.inf, most_moved(candidates))
         choice = Exponential.calibrate(body, share_of(self.rho, share * _CHOICE)).prepare(self.rng)
         rho = self._noise(share).rho
         guesses = [candidate.guess(model.counts(candidate.names), rho) for candidate in candidates]
         return candidates[held.worst(guesses, choice)]
 
-    def _measured(self, held: Held, candidate: Candidate, share: Fraction, is_chosen: bool = True) -> Measured:
+    def _measured(self, held: Held, candidate: CandidateMarginal, share: Fraction, is_chosen: bool = True) -> Measured:
         """Measure a table; one that was not chosen takes no more than its noise."""
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
         mechanism = Gaussian.calibrate(body, self._noise(share))

@@ -19,7 +19,7 @@ from gaugedp.queries.outline import Axis
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.synthesis.junction_tree import JunctionTree, summed
 from gaugedp.synthesis.most_entropy import fitted, total
-from gaugedp.synthesis.released import Released, Variables, check_size, count_terms
+from gaugedp.synthesis.released import ModelVariables, Released, check_size, count_terms
 from gaugedp.tables.frames import make_frame
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -70,7 +70,7 @@ class SyntheticRows:
     """
 
     releases: tuple[Release, ...]
-    variables: Variables
+    variables: ModelVariables
     n_estimated: float
     cells: np.ndarray
     columns: dict[str, np.ndarray]

@@ -120,7 +120,7 @@ class Buckets:
     def totals(self, aggregation: "Aggregation", read: Read, row_key: bytes) -> list[np.ndarray]:
         """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any."""
         checkpoint = self._checkpoint(aggregation)
-        sums = Sums(row_key, self.count)
+        sums = BucketSums(row_key, self.count)
         sums = sums if checkpoint is None else checkpoint.load(sums)
         for index, part in enumerate(self.parts(aggregation)):
             if index < sums.done:
@@ -164,7 +164,7 @@ def _machine_memory() -> int:
 
 
 @dataclass(frozen=True)
-class Sums:
+class BucketSums:
     """The sums over the first `done` of `count` buckets, under `row_key`; `arrays` is empty where none is done."""
 
     row_key: bytes
@@ -172,10 +172,10 @@ class Sums:
     done: int = 0
     arrays: tuple[np.ndarray, ...] = ()
 
-    def plus(self, arrays: list[np.ndarray]) -> "Sums":
+    def plus(self, arrays: list[np.ndarray]) -> "BucketSums":
         """Return the sums with those of the next bucket."""
         total = tuple(a + b for a, b in zip(self.arrays, arrays, strict=True)) if self.done else tuple(arrays)
-        return Sums(self.row_key, self.count, self.done + 1, total)
+        return BucketSums(self.row_key, self.count, self.done + 1, total)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums for JSON, whose whole numbers have no limit."""
@@ -183,7 +183,7 @@ class Sums:
         return {"row_key": self.row_key.hex(), "count": self.count, "done": self.done, "arrays": arrays}
 
     @classmethod
-    def of(cls, facts: dict[str, Any]) -> "Sums":
+    def of(cls, facts: dict[str, Any]) -> "BucketSums":
         """Return the sums that `to_dict` wrote."""
         arrays = tuple(np.array(values, dtype=kind) for kind, values in facts["arrays"])
         return cls(bytes.fromhex(facts["row_key"]), facts["count"], facts["done"], arrays)
@@ -208,18 +208,18 @@ class Checkpoint:
         named = hashlib.sha256("\0".join([__version__, source_files.name, question]).encode()).hexdigest()
         return cls(folder / f"{named[:32]}{ENDING}", source_files, source_files.state())
 
-    def load(self, fresh: Sums) -> Sums:
+    def load(self, fresh: BucketSums) -> BucketSums:
         """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
         for stale in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
             _remove(stale)
         try:
             facts = json.loads(self.path.read_bytes())
-            sums = Sums.of(facts["sums"]) if facts["source"] == self.source else fresh
+            sums = BucketSums.of(facts["sums"]) if facts["source"] == self.source else fresh
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return fresh
         return sums if sums.count == fresh.count else fresh
 
-    def keep(self, sums: Sums) -> None:
+    def keep(self, sums: BucketSums) -> None:
         """Write the sums, durably and in one step, where that is possible."""
         text = json.dumps({"source": self.source, "sums": sums.to_dict()})
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")

@@ -7,7 +7,7 @@ import numpy as np
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.combined import Combined
-from gaugedp.samplers.reals import Law
+from gaugedp.samplers.reals import RealFunction
 
 UP = 1 + 2.0**-40  # covers the rounding of the sums that radii are computed by
 
@@ -20,7 +20,7 @@ class Strategy(ABC):
 
     radius: float
     least: float = 0.0
-    law: Law | None = None  # of L·g, where it is proved that L and the radius are as stated
+    law: RealFunction | None = None  # of L·g, where it is proved that L and the radius are as stated
     is_cube_proved: bool = False  # whether `cube_radius` is proved, too
 
     @property

@@ -22,7 +22,7 @@ from gaugedp.mechanisms.strategies.nested import nested
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
 from gaugedp.mechanisms.strategies.proved import proved
-from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
+from gaugedp.mechanisms.strategies.ranges import RangeStrategy, optimal_ranges
 from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.segment import segment_and_box
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
@@ -134,7 +134,7 @@ def _kinds(structure: Structure | None) -> set[str]:
 
 
 def _answers(prefixes: PrefixStrategy, kinds: set[str], n_cells: int) -> Strategy:
-    return prefixes if kinds == {"prefix"} else Ranges(prefixes, n_cells)
+    return prefixes if kinds == {"prefix"} else RangeStrategy(prefixes, n_cells)
 
 
 def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
@@ -168,7 +168,7 @@ def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Strategy):
+class CellStrategy(Strategy):
     """L = F, never written out: F·e_j = L·e_j, and e_i − e_j has the length √2."""
 
     body: Polytope
@@ -193,9 +193,9 @@ class Cells(Strategy):
         return f"the {self.n_noise:,} cells"
 
 
-def cells(body: Polytope) -> Cells:
+def cells(body: Polytope) -> CellStrategy:
     """Return the strategy of a counting question with at most 10^6 cells; refused: others."""
     if not body.generators.counting or body.generators.n_generators > _MOST_CELLS:
         raise InvalidRequest("Noise on cells needs a question that counts rows of few cells.", "Use Gaussian.")
     apart = body.differences and body.generators.n_generators > 1
-    return Cells(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)
+    return CellStrategy(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)

@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.factorisation import Factorisation, factorise
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies.base import PrefixStrategy
-from gaugedp.samplers.reals import Law
+from gaugedp.samplers.reals import RealFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Dense(PrefixStrategy):
     words: str
     least: float = 0.0
     cube: float | None = None
-    law: Law | None = None
+    law: RealFunction | None = None
     is_cube_proved: bool = False
 
     @property

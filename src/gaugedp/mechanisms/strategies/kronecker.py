@@ -11,7 +11,7 @@ from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
-from gaugedp.mechanisms.strategies.ranges import Ranges
+from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 from gaugedp.mechanisms.strategies.toeplitz import rooted
 from gaugedp.mechanisms.strategies.trees import best_tree
 
@@ -115,7 +115,7 @@ def _factor(kind: str, n: int, p: int) -> Strategy:
     if p == 2:
         return best_ordered(n, kind == "ranges") if n <= MOST_CELLS else rooted(n, kind == "ranges")
     tree = best_tree(n, kind == "ranges")
-    return Ranges(tree, n) if kind == "ranges" else tree
+    return RangeStrategy(tree, n) if kind == "ranges" else tree
 
 
 def _outer(vectors: list[np.ndarray]) -> np.ndarray:

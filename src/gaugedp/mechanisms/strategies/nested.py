@@ -13,7 +13,7 @@ _FAINTEST = -9.0  # log of the least share of a level to the largest: fainter on
 
 
 @dataclass(frozen=True, eq=False)
-class Nested(Strategy):
+class NestedStrategy(Strategy):
     """L = F·A⁺, A = the counts of level l times c_l: of noise g/c_l on each level, the least squares.
 
     A row is in one area of each level, so that ‖A·e_j‖_p = ‖c‖_p (docs/theory/nesting.md, theorem 4).
@@ -74,14 +74,14 @@ class Nested(Strategy):
         )
 
 
-def nested(body: Polytope, nesting: Nesting, p: int, weights: np.ndarray | None) -> Nested:
+def nested(body: Polytope, nesting: Nesting, p: int, weights: np.ndarray | None) -> NestedStrategy:
     """Return the levels with the shares for which Δ·‖W⁻¹L‖_F is least, W the weights."""
     demand = _demand(nesting, weights)
     shares = min((_searched(nesting, demand, p, start) for start in _starts(len(demand), p)), key=lambda pair: pair[0])[
         1
     ]
     apart = (2.0 ** (1 / p)) if body.differences and body.generators.n_generators > 1 else 1.0
-    return Nested(nesting, shares, body.factor * apart * float(np.linalg.norm(shares, p)) * UP)
+    return NestedStrategy(nesting, shares, body.factor * apart * float(np.linalg.norm(shares, p)) * UP)
 
 
 def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tuple[float, np.ndarray]:

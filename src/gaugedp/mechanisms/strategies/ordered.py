@@ -9,7 +9,7 @@ import numpy as np
 from gaugedp.mechanisms.factorisation import GAP
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
 from gaugedp.mechanisms.strategies.chains import Chain, Poles, negative_power
-from gaugedp.mechanisms.strategies.ranges import Ranges
+from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 
 MOST_CELLS = 2**20  # half a minute
 _MOST_ROUNDS, _LEAST_ROUNDS = 60, 4
@@ -21,7 +21,7 @@ _MOST_EIGENVALUES = 2048
 
 
 @dataclass(frozen=True)
-class Weighted:
+class WeightedPrefixes:
     """F·diag(p)·Fᵀ, F the prefix sums of n cells, or for ranges these and 0, less their mean over all n + 1.
 
     Its inverse S, on the span of F, is the chain of conductances 1/p_j, one a cell, from node to node.
@@ -65,7 +65,7 @@ class Weighted:
 class Ordered(PrefixStrategy):
     """L = S^(−¼), as a sum of poles; for ranges what it adds to a node less what it adds to the first."""
 
-    weighted: Weighted
+    weighted: WeightedPrefixes
     radius: float
     gap: float
     least: float
@@ -128,16 +128,16 @@ def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
     gap = math.sqrt(trace * (1 + error) * largest) / least - 1
     scale = math.sqrt(n + 1) if ranges else 1.0  # all differences of n + 1 nodes have the square n + 1 times theirs
     prefixes = Ordered(weighted, factor * math.sqrt(largest), gap, factor * scale * least)
-    return Ranges(prefixes, n, prefixes.least) if ranges else prefixes
+    return RangeStrategy(prefixes, n, prefixes.least) if ranges else prefixes
 
 
-def best_probability(n: int, ranges: bool, gap: float) -> Weighted:
+def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
     """Return the p of the least gap that was met."""
     logs, search = _start(n, ranges), _Accelerated()
-    best, lower, upper = Weighted(np.full(n, 1 / n), ranges), 0.0, math.inf
+    best, lower, upper = WeightedPrefixes(np.full(n, 1 / n), ranges), 0.0, math.inf
     for _ in range(min(_MOST_ROUNDS, max(_LEAST_ROUNDS, _MOST_WORK // n))):
         probability = np.exp(logs - logs.max())
-        weighted = Weighted(probability / probability.sum(), ranges)
+        weighted = WeightedPrefixes(probability / probability.sum(), ranges)
         squares, _ = weighted.squares()
         trace = float(weighted.probability @ squares)
         lower = max(lower, trace)

@@ -11,7 +11,7 @@ from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.reals import UNIT
-from gaugedp.samplers.variables import Laplace, Normal
+from gaugedp.samplers.variables import LaplaceVariables, Normal
 
 _MOST = 2**10  # generators, answers and variables
 _ENTRIES = 2**21
@@ -90,7 +90,7 @@ def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
     radius = body.factor * _longest(body, *reach, p) * UP
     if not radius <= strategy.radius * _LOOSE:
         return strategy
-    law = Combined(left, right, Normal if p == 2 else Laplace)
+    law = Combined(left, right, Normal if p == 2 else LaplaceVariables)
     return Proved(strategy, radius, law, inverse.cube if len(rows) == len(columns) else None)
 
 

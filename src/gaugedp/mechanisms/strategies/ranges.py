@@ -12,7 +12,7 @@ from gaugedp.mechanisms.strategies.dense import Dense, words_for
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges(Strategy):
+class RangeStrategy(Strategy):
     """D·L with a strategy (L, radius) of prefix sums, D the differences that make ranges i … j, lexicographically."""
 
     inner: PrefixStrategy
@@ -59,7 +59,7 @@ class Ranges(Strategy):
         return f"{self.inner.describe()}, differences"
 
 
-def optimal_ranges(body: Polytope) -> Ranges:
+def optimal_ranges(body: Polytope) -> RangeStrategy:
     """Return the best Gaussian strategy for all ranges, in the n coordinates of the cells."""
     n = body.generators.n_generators
     place = np.arange(n)
@@ -70,7 +70,7 @@ def optimal_ranges(body: Polytope) -> Ranges:
     inverse = factorisation.inverse @ coordinates @ (np.eye(n) - np.eye(n, k=-1))
     prefixes = _like(body, np.tril(np.ones((n, n))))
     radius = radius_of(matrix, inverse, prefixes.symmetric_columns() * body.factor)
-    return Ranges(Dense(matrix, radius, words_for(factorisation)), n, factorisation.lower)
+    return RangeStrategy(Dense(matrix, radius, words_for(factorisation)), n, factorisation.lower)
 
 
 def _like(body: Polytope, columns: np.ndarray) -> Polytope:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
-from gaugedp.mechanisms.strategies.ranges import Ranges
+from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 
 _UP = 1 + 2.0**-28  # the rounding of a product of up to 10^7 factors, and of the transform
 
@@ -89,7 +89,7 @@ def rooted(n_cells: int, ranges: bool) -> Strategy:
     """Return the strategy for rows added or removed, one a person; for ranges without a bound."""
     radius = float(np.linalg.norm(square_root(n_cells))) * _UP
     prefixes = Toeplitz(n_cells, radius, _least(n_cells))
-    return Ranges(prefixes, n_cells) if ranges else prefixes
+    return RangeStrategy(prefixes, n_cells) if ranges else prefixes
 
 
 def _least(n_cells: int) -> float:

@@ -12,7 +12,7 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 
 
 @dataclass(frozen=True, eq=False)
-class Tree(PrefixStrategy):
+class TreeStrategy(PrefixStrategy):
     """L = F·A⁺, A = the block counts of levels 0 … h times c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n.
 
     Let Q_l average over the blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l
@@ -106,11 +106,11 @@ def block_sizes(branching: int, height: int) -> list[int]:
     return [branching**level for level in range(height, -1, -1)]
 
 
-def best_tree(n: int, ranges: bool, coefficient_radius: float = 1.0) -> Tree:
+def best_tree(n: int, ranges: bool, coefficient_radius: float = 1.0) -> TreeStrategy:
     """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges) of n cells."""
     trees = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
     (_, weights), sizes = min(trees, key=lambda tree: tree[0][0])
-    return Tree(n, sizes[-2] if len(sizes) > 1 else 2, weights, coefficient_radius * float(weights.sum()) * UP)
+    return TreeStrategy(n, sizes[-2] if len(sizes) > 1 else 2, weights, coefficient_radius * float(weights.sum()) * UP)
 
 
 def shapes(n_cells: int) -> list[list[int]]:

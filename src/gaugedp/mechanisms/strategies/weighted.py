@@ -13,13 +13,13 @@ from gaugedp.mechanisms.strategies.contrasts import contrasts, is_small, spread
 from gaugedp.mechanisms.strategies.marginals import Interactions, MarginalNoise
 from gaugedp.mechanisms.strategies.weights import best_weights
 from gaugedp.samplers.combined import Combined
-from gaugedp.samplers.variables import Laplace
+from gaugedp.samplers.variables import LaplaceVariables
 
 _MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written out
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(MarginalNoise):
+class WeightedMarginals(MarginalNoise):
     """L = F·A⁺, A = the marginals over every set S inside a block, times c_S.
 
     AᵀA has on E_T the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T (docs/theory/matrix.md, section 5;
@@ -75,18 +75,18 @@ class Weighted(MarginalNoise):
                 return None
             missed += 2 ** len(axes) * off / (1 - off)
         left, divisors = contrasts(interactions)
-        law = Combined(left, spread(interactions, factors), Laplace, divisors)
+        law = Combined(left, spread(interactions, factors), LaplaceVariables, divisors)
         return body.coefficient_radius * float(total * (1 + missed)) * UP, law, None
 
     def _scales(self) -> np.ndarray:
         return self.weights * self.interactions.repeats
 
 
-def weighted(body: Polytope, structure: Structure) -> Weighted:
+def weighted(body: Polytope, structure: Structure) -> WeightedMarginals:
     """Return the weighted marginals that suit a counting body of marginals."""
     interactions = Interactions(structure)
     parts = interactions.is_inside.multiply(interactions.repeats).tocsr()
     parts = parts.toarray() if len(interactions.sets) <= _MOST_DENSE else parts
     weights = best_weights(parts / parts.max(), interactions.demand / interactions.demand.max())
     radius = body.coefficient_radius * float(weights.sum()) * UP
-    return Weighted(interactions, 1 / (parts @ weights**2), radius, weights)
+    return WeightedMarginals(interactions, 1 / (parts @ weights**2), radius, weights)
