@@ -47,18 +47,26 @@ def test_the_reference_of_a_pure_strategy_is_reached() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 17])
-@pytest.mark.parametrize(("guarantee", "noise"), [(PURE, gd.Laplace), (NORMAL, gd.Gaussian)], ids=["pure", "normal"])
-def test_for_one_histogram_no_strategy_errs_less_than_noise_on_each_count(size: int, guarantee, noise) -> None:
+def test_for_one_histogram_no_strategy_errs_less_than_laplace_noise_on_each_count(size: int) -> None:
     query = gd.marginals(line(size), ["x"])
     body = query.sensitivity(ROW)
     for weights in (None, np.full(size, 0.3)):
-        alone = noise.calibrate(body, guarantee, weights).error(2, weights)
-        assert Matrix.calibrate(body, guarantee, weights).error(2, weights) > alone * (1 - 1e-3)
-        assert not list(Matrix.candidates(body, guarantee, weights))
-    assert Matrix.why_not(body, guarantee) == "here noise on each count errs least"
-    assert list(Matrix.candidates(body, guarantee, np.arange(1.0, size + 1)))
-    assert list(Matrix.candidates(query.sensitivity(gd.PrivacyUnit(neighbours="replace")), guarantee))
-    assert list(Matrix.candidates(gd.prefix_sums(line(size), "x").sensitivity(ROW), guarantee))
+        alone = gd.Laplace.calibrate(body, PURE, weights).error(2, weights)
+        assert Matrix.calibrate(body, PURE, weights).error(2, weights) > alone * (1 - 1e-3)
+        assert not list(Matrix.candidates(body, PURE, weights))
+    assert Matrix.why_not(body, PURE) == "here no strategy has a smaller mean square"
+    assert list(Matrix.candidates(body, PURE, np.arange(1.0, size + 1)))
+    assert list(Matrix.candidates(query.sensitivity(gd.PrivacyUnit(neighbours="replace")), PURE))
+    assert list(Matrix.candidates(gd.prefix_sums(line(size), "x").sensitivity(ROW), PURE))
+
+
+@pytest.mark.parametrize("asked", [{"rho": 0.1}, {"mu": 1.0}, {"epsilon": 0.1, "delta": 1e-2}], ids=str)
+def test_a_plan_of_one_histogram_states_the_bound_of_normal_noise(asked: dict[str, float]) -> None:
+    plan = gd.plan(gd.marginals(line(3), ["x"]), ROW, **asked)
+    assert plan.mechanism.name == "Gaussian"
+    bound = plan.bound_facts()
+    assert bound is not None
+    assert (bound["kind"], 1 - 1e-9 < bound["ratio"] < 1.05) == ("gaussian", True)
 
 
 LARGE = [

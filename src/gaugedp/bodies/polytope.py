@@ -13,7 +13,7 @@ from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
 
 MOST_DENSE = 10**7
-_AT_ONCE = 256  # generators that are written out at a time
+_FEW = 512  # generators up to which a product with unit vectors is faster than one column after another
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ class Polytope(Body):
         """Return the generators as a matrix (d, n), without the factor."""
         size = self.generators.n_generators
         self._check_size(size)
-        starts = range(0, size, _AT_ONCE)
-        parts = [self.generators.apply(np.eye(min(_AT_ONCE, size - start), size, start)) for start in starts]
-        return np.concatenate(parts).T.astype(float)
+        if size <= _FEW:
+            return np.ascontiguousarray(self.generators.apply(np.eye(size)).T.astype(float))
+        return np.stack([self.generators.column(i) for i in range(size)], axis=1).astype(float)
 
     def symmetric_columns(self) -> np.ndarray:
         """Return points (d, k), as columns, with the body as factor times their symmetric hull conv{±column}."""

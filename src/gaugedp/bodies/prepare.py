@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 
 _GROWTH = 1 + 1e-6  # an exchange must enlarge the determinant by this factor
 _MOST_ROUNDS = 5
-_KEPT = 2**17  # numbers up to which what was made of a matrix is kept for the next that is equal
+KEPT = 2**17  # numbers up to which what was made of a matrix is kept for the next that is equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def prepared(generators: np.ndarray) -> PreparedGenerators:
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InvalidRequest("The generators are not a matrix of finite numbers.", "Give finite numbers, shape (d, n).")
-    return _known(matrix.tobytes(), matrix.shape) if matrix.size <= _KEPT else _prepared(matrix)
+    return _known(matrix.tobytes(), matrix.shape) if matrix.size <= KEPT else _prepared(matrix)
 
 
 @lru_cache(maxsize=16)

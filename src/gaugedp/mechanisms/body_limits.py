@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import PreparedGenerators
+from gaugedp.bodies.prepare import KEPT, PreparedGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -80,7 +80,8 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
     rank, count = size(body)
     if rank < 2 or not isinstance(body, Polytope) or (rank == count and weights is None and is_histogram(body)):
         return False
-    return _is_long(body.distinct, None if weights is None else np.asarray(weights, dtype=float).tobytes())
+    points, key = body.distinct, None if weights is None else np.asarray(weights, dtype=float).tobytes()
+    return _is_long(points, key) if points.columns.size <= KEPT else _is_long.__wrapped__(points, key)
 
 
 @lru_cache(maxsize=16)
@@ -117,9 +118,9 @@ def size(body: Body) -> tuple[int, int]:
     if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
         return 0, 0
     count = body.generators.n_generators
-    if not body.differences and is_histogram(body):
-        return count, count
     count = count * (count - 1) // 2 if body.differences else count
     if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
         return 0, 0
+    if not body.differences and is_histogram(body):
+        return count, count
     return body.distinct.rank, body.distinct.coordinates.shape[1]

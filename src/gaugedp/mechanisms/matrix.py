@@ -91,7 +91,7 @@ class Matrix(AdditiveNoise):
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
         """Yield the better of the pure and the Gaussian one, where strategies are found in seconds."""
         mechanisms: list[Matrix] = []
-        if _is_beaten(body, weights):
+        if _is_beaten(body, guarantee, weights):
             return
         for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
             with contextlib.suppress(InvalidRequest):
@@ -99,9 +99,10 @@ class Matrix(AdditiveNoise):
         yield from mechanisms if len(mechanisms) < 2 else [min(mechanisms, key=lambda noise: noise.error(2, weights))]
 
     @classmethod
-    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
         """Return why it is no candidate, in words."""
-        return "here noise on each count errs least" if _is_beaten(body, weights) else "no strategy is found in seconds"
+        beaten = _is_beaten(body, guarantee, weights)
+        return "here no strategy has a smaller mean square" if beaten else "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
         """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""
@@ -285,14 +286,20 @@ class Matrix(AdditiveNoise):
         return ratios, sizes * self.scale
 
 
-def _is_beaten(body: Body, weights: np.ndarray | None) -> bool:
-    """Return whether independent noise errs least: one histogram, whose counts weigh alike, and a unit in one cell.
+def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> bool:
+    """Return whether no Laplace noise has a smaller mean square than that on each count: a unit is in one cell of one.
 
-    The columns of a strategy A have ℓ₁ or ℓ₂ norms of at most 1, so (AᵀA)_ii ≤ 1, and (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1 is
-    what A⁺ makes of the variance of each count.
+    The columns of a strategy A have ℓ₁ norms of at most 1, so (AᵀA)_ii ≤ 1, and (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1 is what A⁺
+    makes of the variance of each count. With a δ, a bound of all normal noise comes with the best strategy.
     """
     alike = weights is None or float(np.ptp(weights)) == 0
-    return alike and isinstance(body, Polytope) and not body.differences and is_histogram(body)
+    return (
+        isinstance(guarantee, PureDP)
+        and alike
+        and isinstance(body, Polytope)
+        and not body.differences
+        and is_histogram(body)
+    )
 
 
 def _agree(norms: list[np.ndarray]) -> bool:
