@@ -159,9 +159,11 @@ def test_how_rows_are_read_is_told_where_details_are_asked_for_alone(desk: Desk)
 
 
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
+    """Noise alone may look like rows, perhaps once in 100 times: three scores do not."""
     files = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
     requested = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
-    assert "This carries no information: few or no rows" in fit(acs, "acs.csv", **requested, score="1e-5").out
+    words = "This carries no information: few or no rows"
+    assert any(words in fit(acs, "acs.csv", **requested, score="1e-5").out for _ in range(3))
     assert "no information" not in fit(acs, "acs.csv", **requested, score="0.5").out
 
 
