@@ -22,7 +22,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         if module == package:
             return importlib.import_module(f"{package}.{name}")
         found = getattr(importlib.import_module(module), name)
-        vars(sys.modules[package])[name] = found  # asked for once
+        vars(sys.modules[package])[name] = found  # so that the next access does not come here
         return found
 
     return get, lambda: sorted(modules), sorted(modules)

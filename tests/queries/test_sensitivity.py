@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gaugedp as gd
+from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.queries.maps import Prefix, Ranges
 from tests.queries.brute import differences, longest
 from tests.queries.strategies import domains, exact_stacks, examples, measure_terms, stacks
@@ -33,6 +34,19 @@ def check_holds(query, unit) -> None:
 @given(stacks(), st.sampled_from(UNITS))
 def test_no_neighbours_differ_by_more_than_the_body(query, unit) -> None:
     check_holds(query, unit)
+
+
+@QUICK
+@given(stacks(), st.sampled_from(UNITS))
+def test_columns_are_written_out_as_they_are_and_a_histogram_is_known_by_them(query, unit) -> None:
+    body = query.sensitivity(unit)
+    one_by_one = np.stack([body.generators.column(i) for i in range(body.generators.n_generators)], axis=1)
+    columns = body.columns()
+    assert columns.tobytes() == one_by_one.astype(float).tobytes()
+    is_permutation = len(set(columns.shape)) == 1 and sorted(columns.T.tolist()) == sorted(
+        np.eye(len(columns)).tolist()
+    )
+    assert is_histogram(body) == (is_permutation and body.generators.counting)
 
 
 @examples(20)

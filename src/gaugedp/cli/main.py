@@ -31,7 +31,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code.
 
-    After each product of matrices numpy's threads wait for the next, at full load: here less than a millisecond.
+    After each product of matrices numpy's threads wait for the next, at full load: here for a millisecond.
     """
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SPIN)
     sys.exit(run(arguments))

@@ -1,4 +1,4 @@
-"""What a guarantee says of membership inference, and its words."""
+"""Bounds on membership inference under a guarantee, and their table."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""The drawings of all values, by the names under which values ask for them, each imported then."""
+"""Drawings by name; each is imported when a value asks for it."""
 
 import importlib
 from typing import Any

@@ -47,7 +47,8 @@ def with_types(statement: Sql, connection: "duckdb.DuckDBPyConnection") -> str:
         connection.execute(f"CREATE TEMP TYPE {name} AS {kind}")
     named = statement.copy() if names else statement
     for node in named.find_all(exp.DataType) if names else ():
-        node.set("kind", names.get(node.args.get("kind"), node.args.get("kind")))
+        kind = node.args.get("kind")
+        node.set("kind", names.get(kind, kind))
     return named.sql(dialect="duckdb")
 
 
