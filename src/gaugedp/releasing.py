@@ -21,6 +21,7 @@ from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.release_facts import check_fits, release_facts
 from gaugedp.tables.aggregate import Rows
+from gaugedp.verification.check import verify
 
 __all__ = ["LEVELS", "Release", "release"]
 
@@ -70,7 +71,8 @@ def release(
     stream = system_rng() if rng is None else rng
     prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
-    facts = release_facts(chosen_plan, table, seed)
+    verdict = verify(query, chosen_plan.mechanism, table.unit)
+    facts = release_facts(chosen_plan, table, seed).including(**verdict.facts())
     check_fits(facts, query)
     on_stage("pay")
     reservation = _paid(chosen_plan, table, ledger, key, seed)
