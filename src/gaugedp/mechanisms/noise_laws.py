@@ -148,14 +148,14 @@ class LinearLaw(NoiseLaw):
         return found if is_close else None
 
     def _shortest(self, rows: np.ndarray) -> np.ndarray:
-        """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a faint τ, whose error two more rounds take away."""
+        """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a small τ, whose error three more rounds take away."""
         left, targets = self.apply(np.eye(self.n_noise)), rows.astype(float)
         wide = left.shape[0] >= left.shape[1]
         gram = left.T @ left if wide else left @ left.T
-        gram += np.eye(len(gram)) * (1e-11 * float(np.trace(gram)) / len(gram))
+        gram += np.eye(len(gram)) * (1e-8 * float(np.trace(gram)) / len(gram))
         inverse = np.linalg.inv(gram)
         found, missed = np.zeros((len(rows), self.n_noise)), targets
-        for _ in range(3):
+        for _ in range(4):
             found += missed @ inverse @ left.T if wide else missed @ left.T @ inverse
             missed = targets - found @ left
         return found
