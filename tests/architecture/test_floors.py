@@ -10,10 +10,11 @@ from tests.architecture.floors import climb
 def test_a_release_goes_up_to_the_columns_of_its_question_alone(text: str) -> None:
     """The body of a question holds the question's own columns: `Generators`, which bodies and mechanisms ask.
 
-    A search (`_bisection`) asks the condition that it was handed, of whoever called it.
+    The one path (`executing`) asks the measurement that it was handed. A search (`_bisection`) asks the condition that
+    it was handed, of whoever called it.
     """
     upward = [edge for edge in climb(text).upward if edge[0] != "_bisection.py"]
     rooms = {(floor(caller), floor(file)) for caller, file, _ in upward}
     assert rooms
-    assert rooms <= {("bodies", "queries"), ("mechanisms", "queries")}
-    assert {file for _, file, _ in upward} == {"queries/columns.py"}
+    assert rooms <= {("bodies", "queries"), ("mechanisms", "queries"), ("executing", "releasing")}
+    assert {file for _, file, _ in upward} == {"queries/columns.py", "releasing.py"}
