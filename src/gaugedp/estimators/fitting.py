@@ -22,7 +22,7 @@ def fit(
     ledger: Ledger,
     *,
     target: str,
-    features: Sequence[str],
+    features: Sequence[str] | str,
     epsilon: float,
     delta: float | None = None,
     score: float | None = None,
@@ -48,7 +48,7 @@ def fit(
     target
         An attribute for "logistic" and "svc", else a bounded column.
     features
-        Attributes and bounded columns; for "ratings" the attributes of users and items.
+        Attributes and bounded columns, or one of them; for "ratings" the attributes of users and items.
     epsilon, delta
         The guarantee of the fit; without delta it is ε-DP.
     score
@@ -92,8 +92,9 @@ def fit(
     on_stage("plan")
     check_kinds(table, ledger, kind=Table)
     requested = guarantee_asked(epsilon, delta, None, None)
+    names = model, target, [features] if isinstance(features, str) else list(features)
     options = {"score": score, "radius": radius, "norm": norm, "reference": reference}
-    planned = plan_fit(table.domain, table.unit, (model, target, features), requested, options)
+    planned = plan_fit(table.domain, table.unit, names, requested, options)
     return execute(planned, ledger, table, key, None, on_stage)
 
 
