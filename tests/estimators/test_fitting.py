@@ -1,5 +1,6 @@
 """`gd.fit`: what `gaugedp fit` does, from Python."""
 
+import doctest
 import json
 from pathlib import Path
 
@@ -51,6 +52,12 @@ def test_a_model_is_fitted_charged_stored_and_restored(case: str, ledger: gd.Led
     again = gd.fit(model, table(), ledger=ledger, **given)
     assert json.dumps(again) == json.dumps(first) == ledger.stored("k").decode()
     assert ledger.spent.epsilon(1e-6) == pytest.approx(4.0)
+
+
+def test_its_example_runs() -> None:
+    (example,) = doctest.DocTestFinder().find(gd.fit, "fit", globs={})
+    assert doctest.DocTestRunner().run(example) == doctest.TestResults(0, len(example.examples))
+    assert len(example.examples) > 3
 
 
 def test_a_fit_is_read_back_as_a_model(ledger: gd.Ledger, tmp_path: Path) -> None:

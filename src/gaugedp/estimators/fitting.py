@@ -1,4 +1,4 @@
-"""Models of a table: planned by name, then fitted on the one path that charges and reads."""
+"""Private models of a table by name: planned, then executed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -32,10 +32,10 @@ def fit(
     key: str | None = None,
     on_stage: Callable[[str], object] = str,
 ) -> dict[str, Any]:
-    """Fit a private model to a table, and charge the ledger before the rows are read.
+    """Fit a private model to a table.
 
-    The guarantee holds for the privacy unit of the table. The order of acts is that of `gaugedp.release`: draw the
-    noise of the score, charge, read, store. Needs the extra `learn`.
+    The guarantee holds for the privacy unit of the table. The ledger is charged before any row is read, and stores the
+    model before it is returned. Needs the extra `learn`.
 
     Parameters
     ----------
