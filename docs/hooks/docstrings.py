@@ -7,6 +7,7 @@ import griffe
 
 PARAMETER = re.compile(r"^(?P<names>`?[a-z]\w*`?(?:(?:, | and )`?[a-z]\w*`?)*) : ", re.MULTILINE)
 PROOF = re.compile(r"\bdocs/(?P<page>(?:theory|how-to|sharp-edges|benchmarks)/[\w-]+)\.md(?P<anchor>(?:#[\w-]+)?)")
+SECTION = re.compile(r"^(Parameters|Returns|Raises|Examples)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class Docstrings(griffe.Extension):
@@ -20,8 +21,16 @@ class Docstrings(griffe.Extension):
 
 def as_markdown(text: str) -> str:
     """Return a docstring as Markdown for a page of docs/reference."""
+    text = SECTION.sub(_section, text)
     blocks = [_listed(block) if PARAMETER.search(block) else block for block in text.split("\n\n")]
     return PROOF.sub(r"[\g<page>](../\g<page>.md\g<anchor>)", "\n\n".join(blocks))
+
+
+def _section(found: re.Match[str]) -> str:
+    """Return a section of numpydoc: its name in bold, and an entry for each name, or code."""
+    name, body = found[1], found[2].strip()
+    shown = f"```python\n{body}\n```" if name == "Examples" else re.sub(r"(?m)^(\S.*)\n    ", r"- **\1**: ", body)
+    return f"**{name}**\n\n{shown}\n\n"
 
 
 def _listed(block: str) -> str:

@@ -11,6 +11,7 @@ FLOORS = (  # from the top; a room imports only what stands below it
     ("releasing", "audit", "estimators"),
     ("answer", "comparison", "planning"),
     ("processing", "bounds", "optimization"),
+    ("executing",),
     ("queries", "mechanisms", "ledger"),
     ("tables", "samplers", "guarantees"),
     ("domain", "bodies", "entropy"),

@@ -33,6 +33,7 @@ from gaugedp.errors import LedgerRefused as LedgerRefused
 from gaugedp.errors import MissingExtra as MissingExtra
 from gaugedp.errors import UnknownName as UnknownName
 from gaugedp.errors import UnreadableTable as UnreadableTable
+from gaugedp.estimators.fitting import fit as fit
 from gaugedp.guarantees import ZCDP as ZCDP
 from gaugedp.guarantees import ApproxDP as ApproxDP
 from gaugedp.guarantees import GaussianDP as GaussianDP

@@ -16,13 +16,14 @@ from gaugedp._version import __version__
 from gaugedp.attributes import OTHER, UnknownKeys, categories
 from gaugedp.domain import Domain
 from gaugedp.domain_file import with_keys
-from gaugedp.entropy import Entropy, system_rng
+from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.unknown_keys import KeySelection
-from gaugedp.tables.keys import LONGEST, check_source, count_keys
+from gaugedp.tables.aggregate import Rows
+from gaugedp.tables.keys import LONGEST, check_source
 from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-keys-1"
@@ -133,25 +134,32 @@ def release_keys(  # noqa: PLR0913 - a door that people use
     Refused, with nothing read or spent: a δ of 0, an attribute with categories, what the ledger does not allow.
     """
     on_stage("plan")
-    _check_kinds(table, ledger)
-    most = unknown(table.domain, attribute).most
-    mechanism = selection(table, attribute, guarantee)
-    stream = system_rng() if rng is None else rng
-    row_key = stream.bytes(16)
-    facts = _facts(mechanism, table, attribute, stream.seed)
-    on_stage("pay")
-    request = {"keys": attribute, "most": most, "asked": mechanism.guarantee.to_dict(), "research_seed": stream.seed}
-    reservation = ledger.reserve([mechanism.guarantee], table=table.name, unit=table.unit, request=request, key=key)
-    if isinstance(reservation, Stored):
-        return KeyRelease.from_json(reservation.released.decode())
-    on_stage("look")
-    facts["account"] = ledger.account(reservation) | {"key": reservation.key}
-    keys, counts = count_keys(table.reporting(on_progress), attribute, row_key)
-    noisy = mechanism.draw(counts, 1, stream)[0]
-    on_stage("store")
-    shown = _shown(attribute, keys, noisy, mechanism, facts)
-    ledger.settle(reservation, shown.to_json().encode())
-    return shown
+    check_kinds(table, ledger, kind=Table)
+    measurement = KeyMeasurement(attribute, selection(table, attribute, guarantee))
+    return execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
+
+
+@dataclass(frozen=True)
+class KeyMeasurement:
+    """The keys of an attribute that a mechanism selects."""
+
+    attribute: str
+    mechanism: KeySelection
+
+    encode, decode = staticmethod(KeyRelease.to_json), staticmethod(KeyRelease.from_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], KeyRelease]]:
+        """Return the charge; the noise is drawn for the keys that there are. See `Measurement`."""
+        row_key, facts = rng.bytes(16), _facts(self.mechanism, table, self.attribute, rng.seed)
+        guarantee = self.mechanism.guarantee
+        request = {"keys": self.attribute, "most": facts["most"], "asked": guarantee.to_dict()}
+
+        def evaluate(rows: PaidRows) -> KeyRelease:
+            keys, counts = rows.key_counts(self.attribute, row_key)
+            noisy = self.mechanism.draw(counts, 1, rng)[0]
+            return _shown(self.attribute, keys, noisy, self.mechanism, facts | {"account": rows.account})
+
+        return Charge([guarantee], table.name, table.unit, {**request, "research_seed": rng.seed}), evaluate
 
 
 def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelection:
@@ -186,13 +194,6 @@ def unknown(domain: Domain, attribute: str) -> UnknownKeys:
     return described
 
 
-def _check_kinds(table: object, ledger: object) -> None:
-    if not isinstance(table, Table):
-        raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
-    if not isinstance(ledger, Ledger):
-        raise InvalidRequest(f"The ledger is of type {type(ledger).__name__}.", "Give gd.Ledger.open(…).")
-
-
 def _shown(
     attribute: str, keys: list[str], noisy: np.ndarray, mechanism: KeySelection, facts: dict[str, Any]
 ) -> KeyRelease:
@@ -207,7 +208,7 @@ def _shown(
     )
 
 
-def _facts(mechanism: KeySelection, table: Table, attribute: str, seed: int | None) -> dict[str, Any]:
+def _facts(mechanism: KeySelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
     """Return all that is public before anything is paid."""
     return {
         "version": __version__,
@@ -222,7 +223,7 @@ def _facts(mechanism: KeySelection, table: Table, attribute: str, seed: int | No
     }
 
 
-def _of_unit(table: Table) -> list[str]:
+def _of_unit(table: Rows) -> list[str]:
     unit = table.unit
     if unit.column is None:
         return []

@@ -1,19 +1,20 @@
-"""The one door: the only place that looks at data."""
+"""Releases: a query planned, and the measurement of its answers."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from gaugedp._progress import silent
+from gaugedp._progress import Progress, silent
 from gaugedp.answer import EXACTNESS, Release
 from gaugedp.described import LEVELS
-from gaugedp.entropy import Entropy, system_rng
+from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
+from gaugedp.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.planning import Plan, fits, misfit, plan
@@ -62,37 +63,62 @@ def release(
     hold this question's, what the ledger does not allow.
     """
     on_stage("plan")
-    check_kinds(query, table, ledger)
+    check_kinds(table, ledger, query)
     steps = check(processing, query)
     if not isinstance(noise, Prepared | None):
         raise InvalidRequest("noise was not prepared by a mechanism.", "Give what mechanism.pool(1) returns, or None.")
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
-    chosen_plan = _planned(query, table, planned_by, (epsilon, delta, rho, mu))
-    stream = system_rng() if rng is None else rng
-    prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
-    seed = stream.seed if prepared.seed is None else prepared.seed
-    verdict = verify(query, chosen_plan.mechanism, table.unit)
-    facts = release_facts(chosen_plan, table, seed).including(**verdict.facts())
-    check_fits(facts, query)
-    on_stage("pay")
-    reservation = _paid(chosen_plan, table, ledger, key, seed)
-    if isinstance(reservation, Stored):
-        return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
-    on_stage("look")
-    facts = facts.including(account=ledger.account(reservation) | {"key": reservation.key})
-    rows = table.reporting(on_progress)
-    numbers = prepared(np.concatenate([part.evaluate(rows, row_key) for part in query.parts]))
-    on_stage("store")
-    answer = Release(numbers, query.labels, query.estimates, chosen_plan.mechanism.guarantee, facts)
-    ledger.settle(reservation, answer.to_store().encode())
+    measurement = PlannedRelease(_planned(query, table, planned_by, (epsilon, delta, rho, mu)), noise, on_progress)
+    answer = execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
     return answer.processed(*steps, query=query) if steps else answer
 
 
-def look(
-    query: Query, table: Rows, noise: np.ndarray, rng: Entropy, on_progress: Callable[[float], object] = silent
-) -> np.ndarray:
-    """Return the exact integers plus `noise` (d,), which was drawn and paid for before, as that of a stream is."""
-    return np.asarray(query.evaluate(table.reporting(on_progress), rng.bytes(16)) + noise)
+@dataclass(frozen=True)
+class PlannedRelease:
+    """The answers to the query of a plan, with `noise` that was drawn ahead, or with noise of their own."""
+
+    plan: Plan
+    noise: Prepared | None
+    on_progress: Progress
+
+    encode, decode = staticmethod(Release.to_store), staticmethod(Release.from_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], Release]]:
+        """Draw the noise; see `Measurement`."""
+        query, mechanism = self.plan.query, self.plan.mechanism
+        prepared, row_key = self._drawn(rng), rng.bytes(16)
+        seed = rng.seed if prepared.seed is None else prepared.seed
+        verdict = verify(query, mechanism, table.unit)
+        facts = release_facts(self.plan, table, seed).including(**verdict.facts())
+        check_fits(facts, query)
+
+        def evaluate(rows: PaidRows) -> Release:
+            numbers = prepared(rows.answers(query, row_key))
+            known = facts.including(account=rows.account)
+            return Release(numbers, query.labels, query.estimates, mechanism.guarantee, known)
+
+        guarantees = chargeable(mechanism.guarantee, self.plan.asked)  # of a plan by hand they may not fit
+        return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate
+
+    def _drawn(self, rng: Entropy) -> Prepared:
+        if self.noise is None:
+            return self.plan.mechanism.prepare(rng, self.on_progress)
+        if self.noise.mechanism is not self.plan.mechanism:
+            raise InvalidRequest(
+                "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
+            )
+        if self.noise.is_used:
+            raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
+        return self.noise
+
+    def _request(self, seed: int | None) -> dict[str, Any]:
+        return {
+            "query": self.plan.query.text,
+            "digest": self.plan.query.digest(),
+            "asked": self.plan.asked.to_dict(),
+            "mechanism": self.plan.mechanism.name,
+            "research_seed": seed,
+        }
 
 
 class Guess(NamedTuple):
@@ -111,10 +137,8 @@ class Guess(NamedTuple):
 class Held:
     """The exact answers to a question, looked at once. Nothing comes out of them but what drawn randomness makes."""
 
-    def __init__(
-        self, query: Query, table: Rows, rng: Entropy, on_progress: Callable[[float], object] = silent
-    ) -> None:
-        self._exact = query.evaluate(table.reporting(on_progress), rng.bytes(16)).astype(np.int64)
+    def __init__(self, query: Query, rows: PaidRows, rng: Entropy) -> None:
+        self._exact = rows.answers(query, rng.bytes(16)).astype(np.int64)
 
     def noisy(self, place: slice, noise: Prepared) -> np.ndarray:
         """Return the answers at a place under noise, which was drawn and paid for before."""
@@ -138,34 +162,6 @@ class Held:
         return f"Held({len(self._exact)} answers)"
 
 
-def check_kinds(query: object, table: object, ledger: object) -> None:
-    """Refuse what is no question, table or ledger, such as its name."""
-    for name, value, fits_in, how in (
-        ("query", query, isinstance(query, Query), "gd.query(domain, text)"),
-        (
-            "table",
-            table,
-            isinstance(table, Rows),
-            "gd.Table.scan(file or data frame, domain=domain)",
-        ),
-        ("ledger", ledger, isinstance(ledger, Ledger), "gd.Ledger.open(file, budget=...)"),
-    ):
-        if not fits_in:
-            raise InvalidRequest(f"{name} is of type {type(value).__name__}.", f"Give {how}.")
-
-
-def _noise(chosen_plan: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:
-    if noise is None:
-        return chosen_plan.mechanism.prepare(stream, progress)
-    if noise.mechanism is not chosen_plan.mechanism:
-        raise InvalidRequest(
-            "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
-        )
-    if noise.is_used:
-        raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
-    return noise
-
-
 def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
         raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
@@ -185,19 +181,6 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
     if not source.is_from_planner:
         _check_facts(mechanism)
     return source
-
-
-def _paid(chosen_plan: Plan, table: Rows, ledger: Ledger, key: str | None, seed: int | None) -> Reservation | Stored:
-    """Pay, durably, or return what was paid for before; of a plan put together by hand guarantees may not fit."""
-    request = {
-        "query": chosen_plan.query.text,
-        "digest": chosen_plan.query.digest(),
-        "asked": chosen_plan.asked.to_dict(),
-        "mechanism": chosen_plan.mechanism.name,
-        "research_seed": seed,
-    }
-    guarantees, resume = chargeable(chosen_plan.mechanism.guarantee, chosen_plan.asked), table.can_resume
-    return ledger.reserve(guarantees, table=table.name, unit=table.unit, request=request, key=key, resume=resume)
 
 
 def _check_facts(mechanism: Mechanism) -> None:

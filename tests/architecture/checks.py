@@ -17,8 +17,8 @@ ORDER = (
     "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "verification", "described",
-    "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "releasing", "key_release", "deriving",
-    "streams", "synthesis", "publication", "estimators", "audit", "report",
+    "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "executing", "releasing", "key_release",
+    "deriving", "streams", "synthesis", "publication", "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {
@@ -40,9 +40,18 @@ HOMES = {  # the only place that may import a part
     "sklearn": "estimators/",
     "cryptography": "entropy.py",
 }
-EVALUATORS = ("releasing.py", "verification/check.py")  # of queries: on tables, and on single rows
 SYSTEM_RANDOMNESS = ("entropy.py", "ledger/")  # the ledger names accounts and reservations with it; no noise
 DESCRIPTIONS = ("_trial_stream.py",)  # of noise, by draws that are never released
+_EXECUTED = ("tables/", "executing.py")
+CALLERS = {  # who may charge a ledger, and read the rows of a table
+    "reserve": ("ledger/", "executing.py"),
+    # Estimators read arrays, a stream that is opened reads nothing, and the doctor has a ledger and no table.
+    "reserved": ("executing.py", "estimators/base.py", "streams/stream.py", "cli/doctor.py"),
+    "PaidRows": ("executing.py",),
+    "evaluate": ("executing.py", "verification/check.py"),  # the check, on rows that it makes up
+    "totals": ("tables/", "queries/"),  # in `evaluate`
+    **dict.fromkeys(("rows", "vector_sum", "moments", "count_keys"), _EXECUTED),
+}
 EXACT_SAMPLERS = ("discrete", "half_gaussian", "integer_exp", "inverse")  # files in samplers/ without floats
 FLOAT_FUNCTIONS = {
     "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "pow", "power", "erf", "erfc", "gamma",
@@ -145,13 +154,30 @@ def _lives_in(place: str, home: str) -> bool:
 # -- what a file does ------------------------------------------------------------------------------
 
 
-def one_door(place: str, source: str) -> list[str]:
-    """Only releasing.py evaluates a query on a table; verification/ does so on rows that it makes up."""
-    return [
-        f"{place}:{node.lineno}: calls .evaluate(); Only releasing.py may."
-        for node in ast.walk(_tree(source))
-        if place not in EVALUATORS and isinstance(node, ast.Call) and _attribute(node.func) == "evaluate"
+def one_path(place: str, source: str) -> list[str]:
+    """A ledger is charged and rows are read in executing.py alone, and by who implements it: see CALLERS."""
+    tree = _tree(source)
+    calls = [(name, node) for node in ast.walk(tree) if isinstance(node, ast.Call) for name in [_called(node)]]
+    results = [
+        f"{place}:{node.lineno}: calls {name}(); only {' and '.join(CALLERS[name])} may."
+        for name, node in calls
+        if name in CALLERS and not any(_lives_in(place, home) for home in CALLERS[name])
     ]
+    private = {node.attr: node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return results + [
+        f"{place}:{line}: {name} is where tables keep their rows."
+        for name, line in private.items()
+        if name in ("_engine", "_buckets") and not _lives_in(place, "tables/")
+    ]
+
+
+def _called(node: ast.Call) -> str:
+    """Return the name of what is called; `rows` of a table alone has attributes, columns and a key."""
+    if isinstance(node.func, ast.Name):
+        return node.func.id if node.func.id in ("PaidRows", "count_keys") else ""
+    name = _attribute(node.func) or ""
+    is_listing = len(node.args) > 2 or any(isinstance(argument, ast.Starred) for argument in node.args)
+    return "" if name == "rows" and not is_listing else name
 
 
 def one_source_of_randomness(place: str, source: str) -> list[str]:

@@ -435,8 +435,8 @@ def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> N
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        ({"score": "1"}, "take no --score"),
-        ({"radius": "1"}, "take no --score"),
+        ({"score": "1"}, "take no score"),
+        ({"radius": "1"}, "take no score"),
         ({"target": "SEX"}, "needs the kind bounded column"),
         ({"features": "SEX"}, "the users, then the items"),
     ],

@@ -99,6 +99,11 @@ def test_parameters_become_a_list_and_proof_pages_links() -> None:
     as_markdown = hook("docstrings").as_markdown
     assert as_markdown("x : low,\n    high.\na, b : two.") == "- **x**: low,\n    high.\n- **a, b**: two."
     assert as_markdown("Words.\nx : low.") == "Words.\n\n- **x**: low."
+    sections = "Words.\n\nParameters\n----------\nx\n    Low,\n    high.\n\nExamples\n--------\n>>> 1\n1\n"
+    assert as_markdown(sections).split("\n\n")[1:] == [
+        *("**Parameters**", "- **x**: Low,\n    high."),
+        *("**Examples**", "```python\n>>> 1\n1\n```", ""),
+    ]
     assert as_markdown("See docs/theory/means.md#sums.") == "See [theory/means](../theory/means.md#sums)."
 
 

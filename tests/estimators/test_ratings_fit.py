@@ -12,6 +12,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
 from gaugedp.estimators.stored_model import load_model
+from gaugedp.executing import PaidRows, execute
 
 DOMAIN = gd.Domain.of(
     who=[f"u{i}" for i in range(30)], what=["a", "b", "c", "d"], stars=gd.bounded(1, 5, 0.5), sex=["1", "2"]
@@ -36,7 +37,7 @@ def planned(unit: gd.PrivacyUnit, asked: gd.guarantees.Guarantee = ASKED) -> Rat
 
 def model_of(unit: gd.PrivacyUnit, asked: gd.guarantees.Guarantee = ASKED) -> dict:
     table = gd.Table.scan(frame(), domain=DOMAIN, unit=unit)
-    return planned(unit, asked).prepare(research_rng(3))(table)
+    return execute(planned(unit, asked), None, table, rng=research_rng(3))
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
@@ -80,7 +81,7 @@ def test_rows_without_a_cell_or_a_rating_are_left_out() -> None:
     rows.loc[0, "stars"] = np.nan
     rows.loc[1, "what"] = "z"
     table = gd.Table.scan(rows, domain=DOMAIN, unit=gd.PrivacyUnit())
-    cells, ratings = RatingsDesign.of(DOMAIN, ["who", "what"], "stars").read(table, bytes(16))
+    cells, ratings = RatingsDesign.of(DOMAIN, ["who", "what"], "stars").read(PaidRows(table, None, {}), bytes(16))
     assert sorted(ratings) == sorted(rows["stars"][2:])
     assert cells.max(axis=0).tolist() <= [29, 3]
 

@@ -20,6 +20,7 @@ from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.table_fit import TableFit, row_share
 from gaugedp.estimators.table_models import MODELS, ModelKind
 from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.executing import PaidRows, execute
 from gaugedp.tables.table import Table
 from tests.tables.test_table import DOMAIN as ODD_DOMAIN
 from tests.tables.test_table import TYPES, make, random_rows
@@ -50,12 +51,16 @@ def design(features: str = "sex pay age debt", target: str = "ill", by_class: bo
 # -- features --------------------------------------------------------------------------------------
 
 
+def paid(rows: pa.Table) -> PaidRows:
+    return PaidRows(Table.scan(rows, domain=DOMAIN), None, {})
+
+
 def test_features_of_rows_by_hand():
     made = design()
     assert made.names == ["sex=1", "sex=2", "age=[0,50)", "age=[50,100]", "age=other", "pay", "debt"]
     assert made.row_norm == 2
     assert made.classes == ("yes", "no")
-    rows, target = made.read(Table.scan(ROWS, domain=DOMAIN), b"key")
+    rows, target = made.read(paid(ROWS), b"key")
     actual = sorted(zip(rows.tolist(), target.tolist(), strict=True))
     assert actual == sorted(
         [
@@ -68,9 +73,9 @@ def test_features_of_rows_by_hand():
 
 
 def test_a_row_without_a_number_as_target_is_left_out():
-    rows, target = design("sex", "pay", by_class=False).read(Table.scan(ROWS, domain=DOMAIN), b"key")
+    rows, target = design("sex", "pay", by_class=False).read(paid(ROWS), b"key")
     assert sorted(zip(rows.tolist(), target.tolist(), strict=True)) == [([0, 1], 7.5), ([1, 0], 0.0), ([1, 0], 10.0)]
-    _, debts = design("age", "debt", by_class=False).read(Table.scan(ROWS, domain=DOMAIN), b"key")
+    _, debts = design("age", "debt", by_class=False).read(paid(ROWS), b"key")
     assert sorted(debts) == [-10, 0, 10, 20, 30], "its number stands for a missing one"
 
 
@@ -78,7 +83,7 @@ def test_no_row_is_longer_than_the_norm(tmp_path):
     table = Table.scan(make("arrow", random_rows(3, 2000), TYPES, tmp_path), domain=ODD_DOMAIN)
     for features in (["age", "income", "code", "debt"], ["loss"], ["region"]):
         made = TableDesign.of(ODD_DOMAIN, features, "sex", True)
-        rows, _ = made.read(table, b"key")
+        rows, _ = made.read(PaidRows(table, None, {}), b"key")
         lengths = np.linalg.norm(np.vstack([rows, made.public_row()[0]]), axis=1)
         assert lengths.max() <= made.row_norm * (1 + 1e-12)
         assert lengths.max() > 0.99 * made.row_norm, "the bound is met"
@@ -342,7 +347,7 @@ def clear_table(n: int = 2000) -> Table:
 
 def test_without_noise_the_rule_comes_back_in_the_units_of_the_table():
     planned = TableFit.plan(design("debt sex", "pay", False), "linear", ROW, gd.PureDP(1e7), 1e7)
-    actual = planned.prepare(gd.research_rng(1))(clear_table())
+    actual = execute(planned, None, clear_table(), rng=gd.research_rng(1))
     weights = actual["coefficients"]
     assert weights["debt"] == pytest.approx(0.1, abs=2e-3)
     assert weights["sex=2"] - weights["sex=1"] == pytest.approx(0.5, abs=0.05)
@@ -353,7 +358,7 @@ def test_without_noise_the_rule_comes_back_in_the_units_of_the_table():
 @pytest.mark.parametrize("model", ["logistic", "svc"])
 def test_without_noise_the_classes_are_told_apart_in_the_units_of_the_table(model):
     planned = TableFit.plan(design("debt"), model, ROW, gd.PureDP(1e4), 1e4)
-    actual = planned.prepare(gd.research_rng(1))(clear_table())
+    actual = execute(planned, None, clear_table(), rng=gd.research_rng(1))
     assert actual["classes"] == ["yes", "no"]
     assert actual["score"]["value"] > 0.99
     assert actual["intercept"] + 10 * actual["coefficients"]["debt"] > 0, "no, the second class"
@@ -385,8 +390,8 @@ def test_a_row_is_fitted_or_scored_and_never_both(monkeypatch):
     made, table = design("sex age debt", "pay", by_class=False), big_table()
     planned = TableFit.plan(made, "linear", ROW, gd.PureDP(1), 1.0)
     assert [len(rows) for rows, _ in Kept.seen] == [1], "planning sees the public row alone"
-    found = planned.prepare(gd.research_rng(1))(table)
-    _, everyone = made.read(table, b"any")
+    found = execute(planned, None, table, rng=gd.research_rng(1))
+    _, everyone = made.read(PaidRows(table, None, {}), b"any")
     rows, fitted = Kept.seen[1]
     assert rows[-1].tolist() == made.public_row()[0][0].tolist()
     assert sorted([*fitted[:-1], *scored[0]]) == sorted(everyone)
@@ -400,8 +405,8 @@ def test_without_a_score_every_row_is_fitted_and_none_is_scored(monkeypatch):
     for name in ("losses", "scores", "held_out"):
         monkeypatch.setattr(table_fit, name, lambda *_: pytest.fail("a score was computed"))
     made, table = design("sex", "pay", by_class=False), big_table()
-    actual = TableFit.plan(made, "linear", ROW, gd.PureDP(1), None).prepare(gd.research_rng(1))(table)
-    assert len(Kept.seen[1][0]) == len(made.read(table, b"any")[0]) + 1
+    actual = execute(TableFit.plan(made, "linear", ROW, gd.PureDP(1), None), None, table, rng=gd.research_rng(1))
+    assert len(Kept.seen[1][0]) == len(made.read(PaidRows(table, None, {}), b"any")[0]) + 1
     assert actual["score"] is None
 
 
@@ -410,10 +415,10 @@ def test_trouble_after_paying_is_told_without_its_words(monkeypatch, trouble):
     def fail(*_):
         raise trouble
 
-    look = TableFit.plan(design("sex", "pay", False), "linear", ROW, gd.PureDP(1), None).prepare(gd.research_rng(1))
+    planned = TableFit.plan(design("sex", "pay", False), "linear", ROW, gd.PureDP(1), None)
     monkeypatch.setattr(LinearRegression, "fit", fail)
     with pytest.raises(GaugedpError) as raised:
-        look(big_table(10))
+        execute(planned, None, big_table(10))
     assert str(raised.value).endswith(STAYS_SPENT)
     assert "SECRET" not in str(raised.value)
     assert raised.value.__context__ is None

@@ -8,6 +8,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
+from gaugedp.executing import execute
 from gaugedp.guarantees import Guarantee
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
@@ -51,7 +52,7 @@ def test_a_fit_is_that_of_the_estimator_under_the_same_key(model: str, monkeypat
     """To the rows of the table with a public one, told public facts alone, in the units of the table."""
     monkeypatch.setattr(PrivateEstimator, "_generator", lambda _: gd.research_rng(7))
     made, kind, table = of(model), MODELS[model], clear_table()
-    actual = TableFit.plan(made, model, ROW, FINE, None).prepare(gd.research_rng(1))(table)
+    actual = execute(TableFit.plan(made, model, ROW, FINE, None), None, table, rng=gd.research_rng(1))
     rows, target = made.read(table, gd.research_rng(1).bytes(16))
     more, middle = made.public_row()
     facts = {"classes": [0, 1]} if kind.by_class else {"target_bounds": (0.0, 10.0)}
@@ -69,15 +70,17 @@ def test_a_fit_is_that_of_the_estimator_under_the_same_key(model: str, monkeypat
 
 @pytest.mark.parametrize("model", [name for name in NUMBERS if name not in ("poisson", "elastic-net")])
 def test_without_noise_the_slope_comes_back_in_the_units_of_the_table(model: str) -> None:
-    actual = TableFit.plan(of(model), model, ROW, gd.PureDP(1e6), 1e6).prepare(gd.research_rng(1))(clear_table())
+    actual = execute(
+        TableFit.plan(of(model), model, ROW, gd.PureDP(1e6), 1e6), None, clear_table(), rng=gd.research_rng(1)
+    )
     assert actual["coefficients"]["debt"] == pytest.approx(0.1, abs=2e-3)
     assert actual["score"]["value"] < 0.05
 
 
 def test_the_score_of_counts_goes_through_the_link() -> None:
     """Pay is 1 to 5.5; its sums are logarithms, between 0 and 2, and would be off by more than 1."""
-    actual = TableFit.plan(of("poisson"), "poisson", ROW, gd.PureDP(1e6), 1e6).prepare(gd.research_rng(1))(
-        clear_table()
+    actual = execute(
+        TableFit.plan(of("poisson"), "poisson", ROW, gd.PureDP(1e6), 1e6), None, clear_table(), rng=gd.research_rng(1)
     )
     assert 0 < actual["intercept"] + actual["coefficients"]["sex=1"] < 2
     assert actual["score"]["value"] < 0.5
@@ -87,7 +90,7 @@ def test_the_score_of_counts_goes_through_the_link() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_no_rows_are_fitted_like_any_others(model: str) -> None:
     table = clear_table(0)
-    actual = TableFit.plan(of(model), model, ROW, FINE, 0.5).prepare(gd.research_rng(1))(table)
+    actual = execute(TableFit.plan(of(model), model, ROW, FINE, 0.5), None, table, rng=gd.research_rng(1))
     assert np.isfinite(list(actual["coefficients"].values())).all()
     assert actual["score"]["lower"] <= actual["score"]["value"] <= actual["score"]["upper"]
 

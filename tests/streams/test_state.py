@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.streams import stream as stream_file
+from gaugedp.executing import PaidRows
 from gaugedp.streams.state import State, StateFile
 from tests.streams.kit import BUDGET, opened, table
 
@@ -90,7 +90,7 @@ def test_copies_of_a_begun_period_are_answered_once(tmp_path: Path, monkeypatch:
     stream = opened(tmp_path, gd.Ledger.in_memory(BUDGET))
     path = tmp_path / "a.stream"
     with monkeypatch.context() as patch:
-        patch.setattr(stream_file, "look", interrupted)
+        patch.setattr(PaidRows, "answers", interrupted)
         with pytest.raises(KeyboardInterrupt):
             stream.next(table(3))
     shutil.copy(path, tmp_path / "copy")

@@ -22,7 +22,7 @@ from gaugedp.synthesis import rounds as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan
 from gaugedp.synthesis.rounds import Measured, candidates_of, most_moved
 from tests.estimators.replay import both, leaves, shares_moved, too_far
-from tests.synthesis.kit import DELTA, DOMAIN, Counted, people
+from tests.synthesis.kit import DELTA, DOMAIN, Counted, paid, people
 
 THREES = "; ".join("*".join(names) for names in itertools.combinations("ABCD", 3))
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
@@ -40,7 +40,7 @@ def released(table: Counted, text: str = THREES, seed: int = 5, rho: float = 0.1
 def measured(cells: np.ndarray, rho: float, text: str = THREES, seed: int = 1) -> list[Measured]:
     planned = AdaptivePlan.of(gd.query(DOMAIN, text), ROW, gd.ZCDP(rho))
     rng = gd.research_rng(seed)
-    return planned.measured(Counted(cells), rng)
+    return planned.measured(paid(Counted(cells)), rng)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_tables_of_one_attribute_alone_take_the_whole_price(text: str) -> None:
 
 def scores(rows: np.ndarray, unit: gd.PrivacyUnit, guesses: list[Guess]) -> np.ndarray:
     everything, _ = candidates_of(gd.query(DOMAIN, "A*B*C; B*D"), unit)
-    held = Held(everything, Counted(rows, unit), gd.research_rng(1))
+    held = Held(everything, paid(Counted(rows, unit)), gd.research_rng(1))
     return np.array([held._off(guess) for guess in guesses])
 
 
@@ -115,7 +115,7 @@ def test_weights_say_how_much_of_what_is_asked_a_table_shares() -> None:
 def test_the_choice_keeps_its_guarantee_and_one_for_scores_that_move_less_does_not() -> None:
     """The black-box audit of 4,000 choices at ε = 3, between tables that one row tells apart; the control alarms."""
     everything, candidates = candidates_of(gd.query(DOMAIN, "A*B; C"), ROW)
-    held = [Held(everything, Counted(np.zeros((n, 4), dtype=int)), gd.research_rng(1)) for n in (6, 7)]
+    held = [Held(everything, paid(Counted(np.zeros((n, 4), dtype=int))), gd.research_rng(1)) for n in (6, 7)]
     near, far = ([np.eye(1, one.size).reshape(one.shape) * n for one in candidates] for n in (6, 7))
     guesses = [one.guess(part, 1e9) for one, part in zip(candidates, [*near[:-1], far[-1]], strict=True)]
     body, rng = LpBall(len(candidates), np.inf, most_moved(candidates)), gd.research_rng(2)
@@ -239,7 +239,7 @@ def test_counts_have_the_noise_that_is_said() -> None:
 
 
 def test_exact_answers_are_not_shown_or_copied() -> None:
-    held = Held(gd.query(DOMAIN, "A"), Counted(people(9)), gd.research_rng(1))
+    held = Held(gd.query(DOMAIN, "A"), paid(Counted(people(9))), gd.research_rng(1))
     assert repr(held) == "Held(3 answers)"
     with pytest.raises(TypeError):
         pickle.dumps(held)
@@ -250,7 +250,7 @@ def test_widths_that_hold_at_once_share_the_misses_as_the_price() -> None:
     planned = AdaptivePlan.of(gd.query(DOMAIN, "A*B; C*D"), ROW, gd.ZCDP(0.1))
     rng = gd.research_rng(3)
     table = Counted(people())
-    parts = planned.measured(table, rng)
+    parts = planned.measured(paid(table), rng)
     answer = planned.answer(parts, table, {}, 3)
     widths = (np.subtract(*answer.interval(0.95, simultaneous=True)[::-1])) / 2
     start = 0
@@ -289,7 +289,7 @@ def test_neighbours_are_told_apart_by_rounds_that_cost_what_was_paid(name: str) 
     def run(table: np.ndarray) -> list[Measured]:
         planned = AdaptivePlan.of(gd.query(DOMAIN, THREES), unit, gd.ZCDP(0.5))
         gd.Ledger.in_memory(HUGE).reserve([gd.ZCDP(0.5)], table="people", unit=unit, request={})
-        return planned.measured(Counted(table, unit), gd.research_rng(1))
+        return planned.measured(paid(Counted(table, unit)), gd.research_rng(1))
 
     (seen, first), (beside, second) = both(run, (cells, other[name]))
     assert not too_far(first, second)

@@ -18,6 +18,7 @@ from gaugedp.cli.shared import show_table
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.errors import GaugedpError, InvalidRequest, NotDurable
+from gaugedp.executing import Charge
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.queries import count
@@ -118,7 +119,7 @@ def _ledger(folder: Path) -> Line:
             ledger = Ledger.open(Path(place) / "try.ledger", PureDP(100.0))
             start = time.perf_counter()
             for number in range(_RESERVATIONS):
-                ledger.reserve([PureDP(1.0)], table="try", unit=PrivacyUnit(), request={"try": number})
+                Charge([PureDP(1.0)], "try", PrivacyUnit(), {"try": number}).reserved(ledger)
             seconds, is_fit = (time.perf_counter() - start) / _RESERVATIONS, ledger.durable
         return f"{'fit' if is_fit else _TRIALS}; a reservation takes {1e3 * seconds:.1f} ms"
 

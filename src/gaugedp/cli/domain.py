@@ -11,7 +11,6 @@ import click
 
 from gaugedp._names import in_quotes, written
 from gaugedp._validate import decimal
-from gaugedp.cli.fit import paid
 from gaugedp.cli.output import checked_key, hand_over, is_kept, save, show_account, stored_before
 from gaugedp.cli.shared import (
     Payment,
@@ -28,6 +27,7 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain_file import read_toml
 from gaugedp.entropy import system_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.executing import execute
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.tables.headers import doubts
 from gaugedp.tables.sources import file_columns
@@ -155,10 +155,10 @@ def learn_bounds(
     planned = TableBounds(column, step, unit, guarantee)
     source = Table.scan(table, domain=planned.domain, unit=unit, name=name)
     stage.begin("plan")
-    look = planned.prepare(system_rng())
+    planned.prepare(source, system_rng())  # refuses before a ledger is made
     payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
-    account = payment.open(name, unit)
-    result = paid(planned, look, source, account, f"Reading the rows and searching for bounds of {column}")
+    account, follow = payment.open(name, unit), stage.reading(f"Reading the rows and searching for bounds of {column}")
+    result = execute(planned, account, source, stage.key, on_stage=follow)
     stored = account if stage.was_stored else None
     stage.show("write")
     entry, ends = result["facts"]["account"]["entry"], (result["low"], result["high"])

@@ -12,18 +12,16 @@ from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_opti
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
-from gaugedp.errors import InvalidRequest
+from gaugedp.executing import execute
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.entries import Stored
 from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:
     from gaugedp.estimators.ratings_fit import RatingsFit
-    from gaugedp.estimators.table_bounds import TableBounds
-    from gaugedp.estimators.table_fit import Look, TableFit
+    from gaugedp.estimators.table_fit import TableFit
 
 _SHOWN = 60
 
@@ -89,11 +87,11 @@ def fit(
     check_files(read, out=(out, ".json"))
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
-    planned = _planned(domain, unit, (model, target, features), guarantee, (reference, norm))
-    look = planned.prepare(system_rng())  # refuses before a ledger is made
+    planned = _planned(domain, unit, (model, target, features), guarantee, {"reference": reference, "norm": norm})
+    planned.prepare(source, system_rng())  # refuses before a ledger is made
     payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
-    account = payment.open(source.name, unit)
-    result = paid(planned, look, source, account, "Reading the rows and fitting the model")
+    account, follow = payment.open(source.name, unit), stage.reading("Reading the rows and fitting the model")
+    result = execute(planned, account, source, stage.key, on_stage=follow)
     stored = account if stage.was_stored else None
     stage.show("write")
     _write(result, out, stored, as_json, details)
@@ -193,45 +191,16 @@ def _planned(
     unit: PrivacyUnit,
     names: tuple[str, str, str],
     guarantee: tuple[float | None, ...],
-    options: tuple[str | None, str | None],
+    options: dict[str, Any],
 ) -> "TableFit | RatingsFit":
-    """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
-    from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
-    from gaugedp.estimators.table_fit import TableFit
-    from gaugedp.estimators.table_models import kind_of
-    from gaugedp.estimators.table_rows import TableDesign
+    """Return what will be charged; estimators are loaded here, and asked for where they are not installed."""
+    from gaugedp.estimators.fitting import plan_fit
 
     model, target, features = names
     *budget, score, radius = guarantee
-    reference, norm = options
     columns = [plain(name) for name in parts(features, ",") if name]
-    if model == "ratings":
-        if score is not None or radius is not None or reference is not None or norm is not None:
-            raise InvalidRequest("Ratings take no --score, --radius, --norm or --reference.", "Leave them out.")
-        return RatingsFit.plan(RatingsDesign.of(domain, columns, plain(target)), unit, guarantee_asked(*budget))
-    design = TableDesign.of(domain, columns, plain(target), kind_of(model, norm).by_class)
-    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference, norm=norm)
-
-
-def paid(
-    planned: "TableFit | RatingsFit | TableBounds", look: "Look", source: Table, ledger: Ledger, doing: str
-) -> dict[str, Any]:
-    """Pay, look, store; `doing` says on standard error what the look is for."""
-    stage.show("pay")
-    guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()
-    reservation = ledger.reserve(guarantees, table=source.name, unit=source.unit, request=request, key=stage.key)
-    if isinstance(reservation, Stored):
-        return dict(json.loads(reservation.released))
-    stage.begin("look")
-    click.echo(f"{doing} ...", err=True)
-    account = ledger.account(reservation)
-    result = look(source)
-    result["guarantee"] = reservation.guarantee.to_dict()
-    result["facts"] |= {"table": source.name, "account": account}
-    result["facts"]["rules"] += source.rules
-    stage.show("store")
-    ledger.settle(reservation, json.dumps(result).encode())
-    return result
+    options |= {"score": score, "radius": radius}
+    return plan_fit(domain, unit, (model, plain(target), columns), guarantee_asked(*budget), options)
 
 
 def _write(result: dict[str, Any], out: str | None, stored: Ledger | None, as_json: bool, details: bool) -> None:

@@ -1,6 +1,7 @@
 """Stages of a command, and the consequences of an interruption."""
 
 import shlex
+from collections.abc import Callable
 
 import click
 
@@ -51,6 +52,18 @@ class Stage:
         """Show the stages of a release whose plan is made."""
         if name != "plan":
             self.show(name)
+
+    def reading(self, doing: str) -> Callable[[str], None]:
+        """Return what shows the stages of a fit, which says `doing` when the rows are read."""
+
+        def follow(name: str) -> None:
+            if name != "look":
+                self.show(name)
+                return
+            self.begin(name)
+            click.echo(f"{doing} ...", err=True)
+
+        return follow
 
     @property
     def was_stored(self) -> bool:

@@ -18,6 +18,7 @@ from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
+from gaugedp.executing import Charge
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -156,9 +157,9 @@ class PrivateEstimator(BaseEstimator):
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
-        table = ledger.table or "rows"
+        charge = Charge(chargeable(guarantee, requested), ledger.table or "rows", unit, request)
         try:
-            reservation = ledger.reserve(chargeable(guarantee, requested), table=table, unit=unit, request=request)
+            reservation = charge.reserved(ledger)
         except LedgerRefused as refused:
             raise LedgerRefused(refused.what, f"{refused.do} {_SCORED_NAN}", refused.undone) from None
         assert not isinstance(reservation, Stored)  # no key was given, so nothing can be stored under it

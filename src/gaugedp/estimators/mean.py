@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,32 +14,25 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
 from gaugedp.estimators.table_fit import row_share
+from gaugedp.executing import Charge, PaidRows, execute
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
-from gaugedp.ledger.entries import Reservation, Stored
+from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
 from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.row_blocks import blocks
+from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
 
 NOISES = ("auto", "body", "cube", "gaussian", "laplace")
 _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "Laplace"}
-
-
-@dataclass(frozen=True)
-class RowAccess:
-    """The access of a fit to rows: charging, evaluation (their exact sum and number), reading, and rows per unit."""
-
-    pay: Callable[[Guarantee], Reservation | None]
-    look: Callable[[Entropy], tuple[np.ndarray, int]]
-    reading: Reading
-    size: int = 1
 
 
 @dataclass(eq=False, repr=False)
@@ -74,11 +66,13 @@ class Mean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        requested, rows = self._requested(), self._rows(X)
+        requested, rows, rng = self._requested(), self._rows(X), self._generator()
         reading = self._geometry(rows.shape[1], names_of(X))
-        ball, count = self._ball(reading.width), NoisyRowCount(requested, self.neighbours)
-        pay = partial(self._pay, requested=requested, shape=rows.shape)
-        self._fit(ball, count, RowAccess(pay, partial(self._look, reading, rows), reading))
+        count = NoisyRowCount(requested, self.neighbours)
+        guarantee, finish = self._prepared(self._ball(reading.width), count, 1, rng)
+        reservation = self._pay(guarantee, requested, rows.shape)
+        total: np.ndarray = sum(self._steps(reading, block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
+        finish(total, len(rows), reading, reservation)
         return self
 
     def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
@@ -87,28 +81,30 @@ class Mean(PrivateEstimator):
         The bounds are those of the domain, and a missing number counts as their middle. (ε, δ)-DP for the table's unit:
         neighbours differ by k rows added or removed at most, each of which is guaranteed its share (TableFit).
         """
-        requested = self._requested()
-        reading = self._table_reading(table, columns)
-        size = table.unit.most_changes
-        ball = LpBall(len(columns), math.inf, 1.0)
-        count = NoisyRowCount(row_share(requested, size, float(self.epsilon)), "add_remove")
-        pay = partial(self._pay_for_table, requested=requested, table=table, columns=columns)
-        self._fit(ball, count, RowAccess(pay, partial(self._look_at_table, table, columns), reading, size))
+        self._requested()
+        execute(
+            TableMean(self, columns, self._table_reading(table, columns)), self._account(), table, rng=self._generator()
+        )
         return self
 
-    def _fit(self, ball: LpBall, count: NoisyRowCount, access: RowAccess) -> None:
+    def _prepared(
+        self, ball: LpBall, count: NoisyRowCount, size: int, rng: Entropy
+    ) -> tuple[Guarantee, Callable[..., None]]:
+        """Draw the noise; return the guarantee for `size` rows, and what makes the mean of their exact sum."""
         mechanism, reason = self._chosen(ball, count.remaining)
-        rng = self._generator()
         noise = mechanism.prepare(rng)
-        guarantee = count.with_remaining(mechanism.guarantee).group(access.size)
-        reservation = access.pay(guarantee)
-        exact, n_rows = access.look(rng)
-        total = with_noise(exact, mechanism, noise)
-        self._read_by(access.reading)
-        self._show(total, count.draw(n_rows, rng), mechanism, count)
-        facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
-        values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
-        self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts, reservation)
+        guarantee = count.with_remaining(mechanism.guarantee).group(size)
+
+        def finish(exact: np.ndarray, n_rows: int, reading: Reading, reservation: Reservation | None = None) -> None:
+            total = with_noise(exact, mechanism, noise)
+            self._read_by(reading)
+            self._show(total, count.draw(n_rows, rng), mechanism, count)
+            facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
+            values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
+            exactness = "idealized" if self._is_bent else mechanism.exactness
+            self._publish(values, guarantee, exactness, facts, reservation)
+
+        return guarantee, finish
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
@@ -153,27 +149,6 @@ class Mean(PrivateEstimator):
         box = np.array([float(fact.low) for fact in facts]), np.array([float(fact.high) for fact in facts])
         return Reading(len(columns), box)
 
-    def _pay_for_table(
-        self, guarantee: Guarantee, requested: Guarantee, table: Table, columns: Sequence[str]
-    ) -> Reservation | None:
-        ledger = self._account()
-        if ledger is None:
-            return None
-        request = {"fit": type(self).__name__, "columns": list(columns), "research_seed": self._seed}
-        charge = chargeable(guarantee, requested)
-        reservation = ledger.reserve(charge, table=table.name, unit=table.unit, request=request)
-        assert not isinstance(reservation, Stored)  # no key was given
-        return reservation
-
-    def _look(self, reading: Reading, rows: np.ndarray, rng: Entropy) -> tuple[np.ndarray, int]:
-        del rng
-        total: np.ndarray = sum(self._steps(reading, block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
-        return total, len(rows)
-
-    def _look_at_table(self, table: Table, columns: Sequence[str], rng: Entropy) -> tuple[np.ndarray, int]:
-        moments = table.moments(columns, rng.bytes(16), bits=SUM_BITS, products=False)
-        return moments.first * 2.0**-SUM_BITS, moments.n_rows
-
     def _ball(self, n_columns: int) -> LpBall:
         """The unit body that one clipped and scaled row is in."""
         p = math.inf if self.row_norm is None else float(self.norm)
@@ -212,6 +187,31 @@ class Mean(PrivateEstimator):
         assert self._read_as.box is not None
         low, high = self._read_as.box
         return f"{np.min(low):g} to {np.max(high):g}"
+
+
+@dataclass(frozen=True)
+class TableMean:
+    """The mean of columns of a table, which `model` shows."""
+
+    model: Mean
+    columns: Sequence[str]
+    reading: Reading
+
+    encode, decode = staticmethod(FitRelease.to_json), staticmethod(FitRelease.from_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], FitRelease]]:
+        """Draw the noise; see `Measurement`."""
+        model, size, requested = self.model, table.unit.most_changes, self.model._requested()
+        count = NoisyRowCount(row_share(requested, size, float(model.epsilon)), "add_remove")
+        guarantee, finish = model._prepared(LpBall(len(self.columns), math.inf, 1.0), count, size, rng)
+        request = {"fit": type(model).__name__, "columns": list(self.columns), "research_seed": model._seed}
+
+        def evaluate(rows: PaidRows) -> FitRelease:
+            moments = rows.column_sums(self.columns, rng.bytes(16), SUM_BITS)
+            finish(moments.first * 2.0**-SUM_BITS, moments.n_rows, self.reading)
+            return model.release_
+
+        return Charge(chargeable(guarantee, requested), table.name, table.unit, request), evaluate
 
 
 def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:

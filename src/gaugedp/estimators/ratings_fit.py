@@ -14,11 +14,11 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.matrix_completion import MatrixCompletion
-from gaugedp.estimators.table_fit import Look, guarded, row_share
+from gaugedp.estimators.table_fit import Look, TableMeasurement, guarded, row_share
 from gaugedp.estimators.table_rows import check_known, check_target
+from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
-from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-ratings-1"
 RULES = "A row whose user or item has no cell, or that has no rating, is left out; ratings are clipped to their bounds."
@@ -55,15 +55,15 @@ class RatingsDesign:
         facts = [(name, self.domain.attribute(name)) for name in self.attributes]
         return hashlib.sha256(repr((facts, self.target, self.domain.column(self.target))).encode()).hexdigest()
 
-    def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, rows: PaidRows, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the table once; return the numbers of users and items (n, 2), and ratings (n,)."""
-        cells, steps = table.rows(list(self.attributes), [self.target], row_key)
+        cells, steps = rows.lines((self.attributes, [self.target]), row_key)
         column, has_rating = self.domain.column(self.target), steps[:, 0] >= 0
         return cells[has_rating], (steps[has_rating, 0] + column.low_steps) * float(column.step)
 
 
 @dataclass(frozen=True)
-class RatingsFit:
+class RatingsFit(TableMeasurement):
     """A fit of `MatrixCompletion` to a table at the guarantee `requested` for one unit: a row, or a user's rows.
 
     A unit is at most so many steps of adding or removing one row, or all rows of one cell of users; each keeps its
@@ -108,10 +108,10 @@ class RatingsFit:
             "asked": self.requested.to_dict(),
         }
 
-    def prepare(self, rng: Entropy) -> Look:
-        """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON."""
+    def look(self, rng: Entropy) -> Look:
+        """See `TableMeasurement`."""
         fit = self._estimator().fit
-        return guarded(lambda table: self._result(fit(*self.design.read(table, rng.bytes(16)))))
+        return guarded(lambda rows: self._result(fit(*self.design.read(rows, rng.bytes(16)))))
 
     @property
     def _group(self) -> int:

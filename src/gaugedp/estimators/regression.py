@@ -22,13 +22,13 @@ from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.estimators.weights import check_no_weights, weighed
+from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.entries import Reservation
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.least_squares import BITS, LeastSquares, Of
 from gaugedp.optimization.losses import Absolute, Huber, Loss, Squared
 from gaugedp.optimization.row_blocks import in_threads
-from gaugedp.tables.table import Table
 
 SOLVERS = ("auto", "preconditioned", "gradient", "gibbs")
 LOSSES: dict[str, Loss] = {"squared": Squared(1.0), "huber": Huber(0.5), "absolute": Absolute()}  # target in [−1, 1]
@@ -139,7 +139,7 @@ class RowSums:
 class TableSums:
     """Sums over the kept rows of a table and its public row: a look each, in which no row leaves the engine."""
 
-    table: Table
+    rows: PaidRows
     design: TableDesign
     frame: UnitScaling
     row_key: bytes
@@ -151,7 +151,7 @@ class TableSums:
         """Return Σ of(features, target) over blocks of rows: the numbers that one block of all would give."""
         row, target = self.design.public_row()
         of_public_row = of(self.frame.features(row), self.frame.goal(target))
-        of_table = self.table.vector_sum(
+        of_table = self.rows.line_sum(
             self.design.names_in_table, RowBlockSum(self.design, self.frame, of), self.row_key
         )
         return of_public_row + of_table
@@ -228,7 +228,7 @@ class LinearRegression(Intervals, LinearRegressor):
             self._fit(frame, RowSums(frame, (rows, target, weights)), pay)
         return self
 
-    def fit_table(self, design: TableDesign, table: Table, row_key: bytes) -> "LinearRegression":
+    def fit_table(self, design: TableDesign, rows: PaidRows, row_key: bytes) -> "LinearRegression":
         """Fit to the rows of a table where they are, as `fit` does to those of `design.read` and its public row.
 
         A look for each step, in which sums alone leave the engine. The guarantee is for a kept row, added or removed;
@@ -239,7 +239,7 @@ class LinearRegression(Intervals, LinearRegressor):
         if self.solver == "gibbs":
             raise InvalidRequest("gibbs needs rows in memory.", "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
-        self._fit(frame, TableSums(table, design, frame, row_key), lambda _: None)
+        self._fit(frame, TableSums(rows, design, frame, row_key), lambda _: None)
         self._note_names(None)
         return self
 

@@ -1,7 +1,6 @@
 """Bounds of a column of a table: planned, then paid for, then searched for with noise."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,15 +15,15 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.bound_search import BoundSearch
-from gaugedp.estimators.table_fit import row_share
+from gaugedp.estimators.table_fit import Look, TableMeasurement, row_share
+from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
-from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-bounds-1"
 
 
 @dataclass(frozen=True)
-class TableBounds:
+class TableBounds(TableMeasurement):
     """Find bounds of a numeric column, in multiples of `step`, at the guarantee `requested` for one unit.
 
     Values are looked for within 2^40 steps of 0, and rounded to steps.
@@ -36,7 +35,12 @@ class TableBounds:
     column: str
     step: float
     unit: PrivacyUnit
-    guarantee: Guarantee
+    requested: Guarantee
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return the requested guarantee."""
+        return self.requested
 
     @property
     def domain(self) -> Domain:
@@ -62,12 +66,11 @@ class TableBounds:
         """Return the request that a ledger records."""
         return {"bounds": self.column, "step": self.step, "asked": self.guarantee.to_dict()}
 
-    def prepare(self, rng: Entropy) -> Callable[[Table], dict[str, Any]]:
-        """Return a function of the table, to be called once, after paying: it returns the bounds as a dict for JSON."""
-        _ = self.guarantee_of_parts
+    def look(self, rng: Entropy) -> Look:
+        """See `TableMeasurement`."""
 
-        def look(table: Table) -> dict[str, Any]:
-            _, steps = table.rows([], [self.column], rng.bytes(16))
+        def look(rows: PaidRows) -> dict[str, Any]:
+            _, steps = rows.lines(([], [self.column]), rng.bytes(16))
             values = (steps + self._widest.low_steps) * float(self.step)
             low, high = self._search.find(np.where(steps < 0, math.nan, values), rng)
             return self._facts(*self._on_steps(float(low[0]), float(high[0])))

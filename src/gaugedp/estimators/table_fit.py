@@ -1,6 +1,8 @@
 """A model of a table: planned, then paid for, then fitted; docs/how-to/fit-a-model.md has the proof."""
 
+import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,17 +19,56 @@ from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
 from gaugedp.estimators.table_models import ModelKind, kind_of
 from gaugedp.estimators.table_rows import RULES, TableDesign
+from gaugedp.executing import Charge, PaidRows
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
-from gaugedp.tables.table import Table, is_elsewhere
+from gaugedp.tables.aggregate import Rows
 
-Look = Callable[[Table], dict[str, Any]]
+Look = Callable[[PaidRows], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
 _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
 _BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above what was asked, rounded up
 
 
+class TableMeasurement(ABC):
+    """What is found in a table and shown as a document for JSON: a model, or the bounds of a column."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the document."""
+
+    @property
+    @abstractmethod
+    def guarantee_of_parts(self) -> Guarantee:
+        """The guarantee of the parts one by one, which has a cost in some ledgers where `guarantee` has none."""
+
+    @abstractmethod
+    def request(self) -> dict[str, Any]:
+        """Return the request that a ledger records."""
+
+    @abstractmethod
+    def look(self, rng: Entropy) -> Look:
+        """Draw the noise of before; return the function that makes the document of the rows, once."""
+
+    encode, decode = staticmethod(json.dumps), staticmethod(json.loads)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Look]:
+        """Return the charge, and what makes the document; see `Measurement`."""
+        guarantees, look = [self.guarantee, self.guarantee_of_parts], self.look(rng)
+
+        def evaluate(rows: PaidRows) -> dict[str, Any]:
+            document = look(rows)
+            charged = self.guarantee if rows.charged is None else rows.charged
+            document["guarantee"] = charged.to_dict()
+            document["facts"] |= {"table": table.name, "account": rows.account}
+            document["facts"]["rules"] += table.rules
+            return document
+
+        return Charge(guarantees, table.name, table.unit, self.request()), evaluate
+
+
 @dataclass(frozen=True)
-class TableFit:
+class TableFit(TableMeasurement):
     """A fit of `model` to a table at the guarantee `requested` for one unit, with a private score if `score` is given.
 
     A unit's rows are at most `group` steps of adding or removing one row. Each step gets ε/group, and the δ that group
@@ -53,7 +94,7 @@ class TableFit:
         model: str,
         unit: PrivacyUnit,
         requested: Guarantee,
-        score: float | None,
+        score: float | None = None,
         radius: float | None = None,
         *,
         reference: str | None = None,
@@ -97,13 +138,13 @@ class TableFit:
             "norm": self.norm,
         }
 
-    def prepare(self, rng: Entropy) -> Look:
-        """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON."""
+    def look(self, rng: Entropy) -> Look:
+        """See `TableMeasurement`."""
         prepared = None if self.score is None else self.score.prepare(rng)
-        return guarded(lambda table: self._look(table, rng, prepared))
+        return guarded(lambda rows: self._look(rows, rng, prepared))
 
-    def _look(self, table: Table, rng: Entropy, prepared: PreparedScore | None) -> dict[str, Any]:
-        if is_elsewhere(table) and prepared is None and self._kind.by_sums:
+    def _look(self, table: PaidRows, rng: Entropy, prepared: PreparedScore | None) -> dict[str, Any]:
+        if table.are_elsewhere and prepared is None and self._kind.by_sums:
             return self._results(self._estimator().fit_table(self.design, table, rng.bytes(16)))
         rows, target = self.design.read(table, rng.bytes(16))
         apart = np.zeros(len(rows), dtype=bool) if prepared is None else held_out(len(rows), rng)
@@ -201,9 +242,9 @@ class TableFit:
 def guarded(fit: Look) -> Look:
     """Return the same, whose errors are told without their words, which may quote rows."""
 
-    def look(table: Table) -> dict[str, Any]:
+    def look(rows: PaidRows) -> dict[str, Any]:
         try:
-            return fit(table)
+            return fit(rows)
         except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
             failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
         raise failure

@@ -11,7 +11,7 @@ from gaugedp._names import written_in_list
 from gaugedp.attributes import NO_NUMBER
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
-from gaugedp.tables.table import Table
+from gaugedp.executing import PaidRows
 
 MOST_FEATURES = 10_000
 RULES = (
@@ -96,9 +96,9 @@ class TableDesign:
         facts = [(name, self.domain.attributes.get(name), self.domain.columns.get(name)) for name in names]
         return hashlib.sha256(repr((facts, self.by_class, *self.domain.recipe(names))).encode()).hexdigest()
 
-    def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, rows: PaidRows, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the table once; return features (n, d) and target (n,), classes as their numbers."""
-        return self.features_and_target(*table.rows(*self.names_in_table, row_key))
+        return self.features_and_target(*rows.lines(self.names_in_table, row_key))
 
     @property
     def names_in_table(self) -> tuple[list[str], list[str]]:

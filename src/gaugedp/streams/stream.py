@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -14,12 +14,12 @@ from gaugedp._validate import whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.guarantees import Guarantee, PureDP, from_dict
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.ledger import Ledger, Reservation, Stored
 from gaugedp.ledger.chain import canonical
 from gaugedp.queries.base import Query
-from gaugedp.releasing import check_kinds, look
 from gaugedp.streams.answer import StreamAnswer, answer_facts
 from gaugedp.streams.noise import StreamNoise
 from gaugedp.streams.state import Draw, State, StateFile
@@ -170,17 +170,17 @@ class Stream:
         return state
 
     def _answer(self, state: State, table: Rows, rng: Entropy, on_progress: Callable[[float], object]) -> StreamAnswer:
-        reservation = self._begin(state, state.answered + 1)
-        if isinstance(reservation, Stored):  # killed between storing the answer and moving on
-            answer = self._read(state, reservation, state.answered + 1)
-        else:
-            state = state.begun(self._draw(state, rng))
-            self._file.save(state)
-            numbers = look(self._query, table, np.array(state.draws[-1].noise, dtype=np.int64), rng, on_progress)
-            answer = self._released(state, numbers)
-            self._ledger.settle(reservation, answer.to_json().encode())
-        self._file.save(state.after(answer.totals))
+        period = StreamPeriod(self, state, state.answered + 1)
+        answer = execute(period, self._ledger, table.reporting(on_progress), period.key, rng)
+        self._file.save(self._state().after(answer.totals))
         return answer
+
+    def _evaluated(self, state: State, rows: PaidRows, rng: Entropy) -> StreamAnswer:
+        """Draw the noise of the next period, store it in the state, and then read the rows."""
+        state = state.begun(self._draw(state, rng))
+        self._file.save(state)
+        numbers = rows.answers(self._query, rng.bytes(16)) + np.array(state.draws[-1].noise, dtype=np.int64)
+        return self._released(state, numbers)
 
     def _draw(self, state: State, rng: Entropy) -> Draw:
         question = self._noise.draw(rng)
@@ -189,21 +189,13 @@ class Stream:
         name = system_rng().bytes(16).hex()
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
-    def _begin(self, state: State, period: int) -> Reservation | Stored:
-        """Note in the ledger that the period is begun: it can be settled once, whoever asks."""
-        request = {
-            "query": f"{self._query.text}, period {period} of {self.periods}",
-            "stream": state.key,
-            "period": period,
-        }
-        key = f"{state.key}/{period}"
-        return self._ledger.reserve(
-            [_FREE], table=self._table_name, unit=self._unit, request=request, key=key, resume=True
-        )
+    def _charge(self, request: Mapping[str, Any], *guarantees: Guarantee) -> Charge:
+        """Return a charge that is found again under its key, whoever asks."""
+        return Charge(guarantees, self._table_name, self._unit, request, resume=True)
 
-    def _read(self, state: State, stored: Stored, period: int) -> StreamAnswer:
+    def _read(self, state: State, stored: str, period: int) -> StreamAnswer:
         """Return a stored answer; refuse a state that lacks its draw, whose later noise would not belong to it."""
-        answer = StreamAnswer.from_json(stored.released.decode())
+        answer = StreamAnswer.from_json(stored)
         if answer.facts["draw"] not in [draw.name for draw in state.draws[period - 1 : period]]:
             raise LedgerRefused(
                 f"Period {period} was answered with another copy of the stream {str(self._file.path)!r}.",
@@ -211,11 +203,12 @@ class Stream:
             )
         return answer
 
-    def _stored(self, state: State, period: int) -> StreamAnswer:
-        stored = self._begin(state, period)
+    def _stored(self, state: State, number: int) -> StreamAnswer:
+        period = StreamPeriod(self, state, number)
+        stored = period.charge.reserved(self._ledger, period.key)
         if not isinstance(stored, Stored):
-            raise LedgerRefused(f"The ledger has no answer for period {period}.", "Use the ledger of this stream.")
-        return self._read(state, stored, period)
+            raise LedgerRefused(f"The ledger has no answer for period {number}.", "Use the ledger of this stream.")
+        return period.decode(stored.released.decode())
 
     def _released(self, state: State, numbers: np.ndarray) -> StreamAnswer:
         period = state.answered + 1
@@ -246,14 +239,7 @@ class Stream:
             return
         request = _request(state)
         try:
-            payment = self._ledger.reserve(
-                chargeable(self.guarantee, requested),
-                table=self._table_name,
-                unit=self._unit,
-                request=request,
-                key=state.key,
-                resume=True,
-            )
+            payment = self._charge(request, *chargeable(self.guarantee, requested)).reserved(self._ledger, state.key)
         except LedgerRefused:
             if stored is None:
                 self._file.remove()
@@ -301,7 +287,7 @@ class Stream:
         return self._ledger.table or self._query.domain.name
 
     def _check_table(self, table: Rows) -> None:
-        check_kinds(self._query, table, self._ledger)
+        check_kinds(table, self._ledger, self._query)
         if table.domain != self._query.domain or table.unit != self._unit:
             raise InvalidRequest(
                 "The table has another domain or unit than the stream.",
@@ -329,6 +315,40 @@ class Stream:
     def __repr__(self) -> str:
         per_person = f"at most {self.periods_per_person} a person"
         return f"Stream({self._query.text!r}, {self.periods} periods, {per_person}, {self.guarantee!r})"
+
+
+@dataclass(frozen=True)
+class StreamPeriod:
+    """The answer of one period, which costs nothing: the ledger notes that it is begun, and settles it once."""
+
+    stream: Stream
+    state: State
+    number: int
+
+    @property
+    def key(self) -> str:
+        """The key of the period in the ledger."""
+        return f"{self.state.key}/{self.number}"
+
+    @property
+    def charge(self) -> Charge:
+        """The note in the ledger."""
+        stream = self.stream
+        text = f"{stream._query.text}, period {self.number} of {stream.periods}"
+        return stream._charge({"query": text, "stream": self.state.key, "period": self.number}, _FREE)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], StreamAnswer]]:
+        """Return the charge; the noise is drawn after it, and stored before the rows are read. See `Measurement`."""
+        del table
+        return self.charge, lambda rows: self.stream._evaluated(self.state, rows, rng)
+
+    def encode(self, result: StreamAnswer) -> str:
+        """Return what the ledger stores."""
+        return result.to_json()
+
+    def decode(self, text: str) -> StreamAnswer:
+        """Return the stored answer of a period whose state did not move on, or of an earlier one."""
+        return self.stream._read(self.state, text, self.number)
 
 
 def _request(state: State) -> dict[str, Any]:

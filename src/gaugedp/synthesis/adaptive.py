@@ -1,30 +1,31 @@
 """`release_adaptively`: a release of tables of counts that are chosen as it goes, for one price."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from gaugedp._progress import silent
+from gaugedp._progress import Progress, silent
 from gaugedp._runs import Folded, fold
 from gaugedp.answer import Release
 from gaugedp.described import LEVELS
 from gaugedp.domain import PrivacyUnit
-from gaugedp.entropy import Entropy, system_rng
+from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
+from gaugedp.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.ledger import Ledger, Stored
+from gaugedp.ledger import Ledger
 from gaugedp.planning import bonferroni_level
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload
 from gaugedp.release_facts import check_fits, public_facts
-from gaugedp.releasing import Held, check_kinds
+from gaugedp.releasing import Held
 from gaugedp.synthesis.released import ModelVariables, levels_of
 from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candidates_of
 from gaugedp.tables.aggregate import Rows
@@ -65,24 +66,9 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     refuses.
     """
     on_stage("plan")
-    check_kinds(query, table, ledger)
+    check_kinds(table, ledger, query)
     planned = _plan(query, table, guarantee_asked(epsilon, delta, rho))
-    stream = system_rng() if rng is None else rng
-    check_fits(planned.facts(table, stream.seed), planned.everything)
-    on_stage("pay")
-    request = planned.request(stream.seed)
-    reservation = ledger.reserve(
-        planned.charges, table=table.name, unit=table.unit, request=request, key=key, resume=table.can_resume
-    )
-    if isinstance(reservation, Stored):
-        return Release.from_json(reservation.released.decode())
-    on_stage("look")
-    account = ledger.account(reservation) | {"key": reservation.key}
-    measured = planned.measured(table, stream, on_progress)
-    on_stage("store")
-    answer = planned.answer(measured, table, account, stream.seed)
-    ledger.settle(reservation, answer.to_json().encode())
-    return answer
+    return execute(replace(planned, on_progress=on_progress), ledger, table.reporting(on_progress), key, rng, on_stage)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +84,7 @@ class AdaptivePlan:
     rho: ZCDP
     everything: Workload
     candidates: tuple[CandidateMarginal, ...]
+    on_progress: Progress = silent
 
     @classmethod
     def of(cls, query: Query, unit: PrivacyUnit, asked: Guarantee) -> "AdaptivePlan":
@@ -120,9 +107,20 @@ class AdaptivePlan:
         """Return the rounds, with randomness from `rng`."""
         return Rounds(self.candidates, self.query.domain, self.unit, self.rho, rng)
 
-    def measured(self, table: Rows, rng: Entropy, on_progress: Callable[[float], object] = silent) -> list[Measured]:
-        """Look at the table, once, and return what all rounds measured."""
-        return self.rounds(rng).run(Held(self.everything, table, rng, on_progress), self.variables, on_progress)
+    encode, decode = staticmethod(Release.to_json), staticmethod(Release.from_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], Release]]:
+        """Return the charge of all rounds, which draw after it; see `Measurement`."""
+        check_fits(self.facts(table, rng.seed), self.everything)
+
+        def evaluate(rows: PaidRows) -> Release:
+            return self.answer(self.measured(rows, rng), table, rows.account, rng.seed)
+
+        return Charge(self.charges, table.name, table.unit, self.request(rng.seed), table.can_resume), evaluate
+
+    def measured(self, rows: PaidRows, rng: Entropy) -> list[Measured]:
+        """Evaluate all candidates, once, and return what all rounds measured."""
+        return self.rounds(rng).run(Held(self.everything, rows, rng), self.variables, self.on_progress)
 
     def request(self, seed: int | None) -> dict[str, Any]:
         """Return what a ledger keeps of what is asked."""
@@ -134,7 +132,9 @@ class AdaptivePlan:
         widths = " " * (_WIDTHS * len(self.candidates))
         return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
 
-    def answer(self, measured: Sequence[Measured], table: Rows, account: dict[str, Any], seed: int | None) -> Release:
+    def answer(
+        self, measured: Sequence[Measured], table: Rows, account: Mapping[str, Any], seed: int | None
+    ) -> Release:
         """Return the release of what was measured."""
         query = marginals(self.query.domain, *(table.candidate.names for table in measured))
         facts = public_facts(query, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}

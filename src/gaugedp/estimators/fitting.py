@@ -1,0 +1,118 @@
+"""Private models of a table by name: planned, then executed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
+from gaugedp.estimators.table_fit import TableFit
+from gaugedp.estimators.table_models import kind_of
+from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.executing import check_kinds, execute
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
+from gaugedp.ledger.base import Ledger
+from gaugedp.tables.table import Table
+
+
+def fit(
+    model: str,
+    table: Table,
+    ledger: Ledger,
+    *,
+    target: str,
+    features: Sequence[str] | str,
+    epsilon: float,
+    delta: float | None = None,
+    score: float | None = None,
+    radius: float | None = None,
+    norm: str | None = None,
+    reference: str | None = None,
+    key: str | None = None,
+    on_stage: Callable[[str], object] = str,
+) -> dict[str, Any]:
+    """Fit a private model to a table.
+
+    The guarantee holds for the privacy unit of the table. The ledger is charged before any row is read, and stores the
+    model before it is returned. Needs the extra `learn`.
+
+    Parameters
+    ----------
+    model
+        "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or "ratings".
+    table
+        The rows; their domain describes target and features.
+    ledger
+        The account of this table.
+    target
+        An attribute for "logistic" and "svc", else a bounded column.
+    features
+        Attributes and bounded columns, or one of them; for "ratings" the attributes of users and items.
+    epsilon, delta
+        The guarantee of the fit; without delta it is ε-DP.
+    score
+        ε of a score on held-out rows. A row is fitted or scored: both together cost the larger ε.
+    radius
+        A public bound on the coefficients; see the guide for its units.
+    norm
+        "l2", or "l1" for "linear", which makes it "lasso".
+    reference
+        Levels that coefficients are compared with, such as "SEX=2, EDU=12"; by default the first of each attribute.
+    key
+        The same key with the same request returns the stored model at no cost.
+    on_stage
+        Is called with "plan", "pay", "look" and "store" as these begin.
+
+    Returns
+    -------
+    dict
+        The model as a document for JSON, as `gaugedp fit --out` writes it and `gaugedp predict` reads it: "intercept",
+        "coefficients", "score", "guarantee", "exactness" and "facts"; for "ratings" the parts of users and items.
+
+    Raises
+    ------
+    InvalidRequest
+        A model, target, feature or option that does not fit the domain. Nothing is read or spent.
+    LedgerRefused
+        The budget does not suffice, or the ledger is of another table or unit. Nothing is read or spent.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"age": [20, 30, 40, 50] * 250, "pay": [1, 2, 3, 4] * 250})
+    >>> domain = gd.Domain.of(age=gd.bounded(0, 100), pay=gd.bounded(0, 10))
+    >>> table = gd.Table.scan(rows, domain=domain, unit=gd.PrivacyUnit(), name="people")
+    >>> ledger = gd.Ledger.in_memory(gd.PureDP(1))
+    >>> model = gd.fit("linear", table, ledger, target="pay", features=["age"], epsilon=1.0)
+    >>> sorted(model["coefficients"]), ledger.spent
+    (['age'], PureDP(1))
+    """
+    on_stage("plan")
+    check_kinds(table, ledger, kind=Table)
+    requested = guarantee_asked(epsilon, delta, None, None)
+    names = model, target, [features] if isinstance(features, str) else list(features)
+    options = {"score": score, "radius": radius, "norm": norm, "reference": reference}
+    planned = plan_fit(table.domain, table.unit, names, requested, options)
+    return execute(planned, ledger, table, key, None, on_stage)
+
+
+def plan_fit(
+    domain: Domain,
+    unit: PrivacyUnit,
+    names: tuple[str, str, Sequence[str]],
+    requested: Guarantee,
+    options: Mapping[str, Any],
+) -> TableFit | RatingsFit:
+    """Plan the fit of a model to a table of the domain, by the `names` of model, target and features.
+
+    `options` are `score`, `radius`, `norm` and `reference` of `fit`. What cannot be fitted is refused here.
+    """
+    model, target, features = names
+    if model == "ratings":
+        if any(option is not None for option in options.values()):
+            raise InvalidRequest("Ratings take no score, radius, norm or reference.", "Leave them out.")
+        return RatingsFit.plan(RatingsDesign.of(domain, features, target), unit, requested)
+    design = TableDesign.of(domain, features, target, kind_of(model, options.get("norm")).by_class)
+    return TableFit.plan(design, model, unit, requested, **options)
