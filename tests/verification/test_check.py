@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import PureDP, compose
+from gaugedp.guarantees import Guarantee, PureDP, compose
 from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix, Staircase
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import Together
@@ -92,6 +92,22 @@ def test_noise_too_narrow_is_refused(name: str) -> None:
     assert {noise.verdict(0.45) for noise in checked} == {"refused"}
     nearly = [noise.verdict(0.98) for noise in checked]
     assert nearly.count("refused") > 0.75 * len(nearly)
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_noise_on_a_count_costs_the_whole_guarantee(guarantee: Guarantee) -> None:
+    query, kind = gd.query(TRIED, "count"), Laplace if guarantee == PureDP(1.0) else Gaussian
+    noise = Noise(query, UNITS[0], kind.calibrate(query.sensitivity(UNITS[0]), guarantee))
+    assert noise.verdict() == "exact"
+    assert noise.verdict(1 - 1e-6) == "refused"
+
+
+@pytest.mark.parametrize("name", ["Laplace", "Gaussian", "Identity", "Cube", "Matrix"])
+@pytest.mark.parametrize("larger", UNITS[1:])
+def test_noise_for_a_smaller_unit_is_refused(name: str, larger: gd.PrivacyUnit) -> None:
+    row = [noise for noise in noises() if noise.unit == UNITS[0] and noise.mechanism.name == name]
+    checked = [replace(noise, unit=larger) for noise in row if noise.verdict() != "none"]
+    assert "refused" in {noise.verdict() for noise in checked}
 
 
 def test_a_release_says_what_was_verified_and_stores_it() -> None:
