@@ -105,20 +105,20 @@ def execute(
     rng: Entropy | None = None,
     on_stage: Callable[[str], object] = str,
 ) -> T:
-    """Draw the noise of a measurement, charge the ledger, evaluate the rows, store the result and return it.
+    """Draw noise, charge the ledger, evaluate the rows and store the result.
 
     A crash after the charge costs budget and shows nothing. The same `key` with the same request returns the stored
     result at no cost, and reads nothing. Without a ledger nobody is charged, and the caller accounts for the guarantee.
     """
     charge, evaluate = measurement.prepare(table, system_rng() if rng is None else rng)
+    rows = cast(Table, table)  # rows of one's own have answers alone
+    if ledger is None:
+        return evaluate(PaidRows(rows, None, {}))
     on_stage("pay")
-    reservation = None if ledger is None else charge.reserved(ledger, key)
+    reservation = charge.reserved(ledger, key)
     if isinstance(reservation, Stored):
         return measurement.decode(reservation.released.decode())
     on_stage("look")
-    rows = cast(Table, table)  # rows of one's own have answers alone
-    if ledger is None or reservation is None:
-        return evaluate(PaidRows(rows, None, {}))
     account = ledger.account(reservation) | {"key": reservation.key}
     result = evaluate(PaidRows(rows, reservation.guarantee, account))
     on_stage("store")

@@ -45,19 +45,18 @@ def release(
     on_stage: Callable[[str], object] = str,
     on_progress: Callable[[float], object] = silent,
 ) -> Release:
-    """Answer the question from the table with the guarantee asked for, paid from the ledger.
+    """Answer the query from the table with the guarantee asked for, and charge the ledger.
 
-    The order of acts: plan; draw the noise; pay, durably; look; store the answer in the ledger; show it. A crash
-    after paying costs budget and shows nothing. The same `key` with the same request returns the stored answer at no
-    cost. `planned`, a plan for this question and unit, or a `mechanism` (such as plan.mechanism) may stand for epsilon,
+    The order: plan; draw the noise; charge, durably; evaluate; store the answer in the ledger; return it. A crash after
+    the charge costs budget and shows nothing. The same `key` with the same request returns the stored answer at no
+    cost. `planned`, a plan for this query and unit, or a `mechanism` (such as plan.mechanism) may stand for epsilon,
     delta, rho or mu. `rng` is for research only. `processing` names steps of `Release.processed`, off by default;
     they cost nothing, the ledger keeps the raw answer, and the same key may be asked for with other steps.
-    `noise` is what `mechanism.pool` drew ahead, for this mechanism or the plan's. `on_stage` is told "plan", "pay",
-    "look" and "store" as they begin, `on_progress` the share of the noise that is drawn, and of the look that is done.
+    `noise` is what `mechanism.pool` drew ahead, for this mechanism or the plan's. `on_stage` is called with "plan",
+    "pay", "look" and "store" as they begin, `on_progress` with the completed share of the draws and of the evaluation.
 
-    A table with a folder for unfinished looks (`Table.in_buckets`) finishes a release that was killed after it was
-    paid: the same request with the same `key` is not paid again. Nothing of the killed one was shown, and its
-    reservation can be settled once, so that one answer, with noise of its own, is shown for what was paid.
+    A table with a folder for unfinished evaluations (`Table.in_buckets`) finishes a release that was killed: the same
+    request with the same `key` is not charged again, and is answered once, with noise of its own.
 
     Refused, with nothing read or spent: an unknown step, what the domain does not know, a mechanism whose body does not
     hold this question's, what the ledger does not allow.

@@ -32,7 +32,7 @@ for number in range(10**6):
     table = gd.Table.scan("people.csv", domain=domain, unit=gd.PrivacyUnit(), name="people")
     key = f"{os.getpid()}-{number}"
     answer = gd.release(question, table, ledger=ledger, epsilon=epsilon, key=key)
-    os.write(log, f"{key} {hashlib.sha256(answer.to_json().encode()).hexdigest()}\\n".encode())
+    os.write(log, f"{key} {hashlib.sha256(answer.to_store().encode()).hexdigest()}\\n".encode())
     os.fsync(log)
 """
 
@@ -89,7 +89,7 @@ def check_keys(folder: Path, ledger: Ledger, acknowledged: dict[str, str], unset
     question, spent = gd.query(domain, TEXT), ledger.spent
     for key in list(acknowledged)[-4:]:
         again = gd.release(question, table, ledger=ledger, epsilon=EPSILON, key=key)
-        assert hashlib.sha256(again.to_json().encode()).hexdigest() == acknowledged[key]
+        assert hashlib.sha256(again.to_store().encode()).hexdigest() == acknowledged[key]
     for key in unsettled[:2]:
         with pytest.raises(LedgerRefused, match="has no answer yet"):
             gd.release(question, table, ledger=ledger, epsilon=EPSILON, key=key)

@@ -157,8 +157,8 @@ def learn_bounds(
     stage.begin("plan")
     planned.prepare(source, system_rng())  # refuses before a ledger is made
     payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
-    account, follow = payment.open(name, unit), stage.reading(f"Reading the rows and searching for bounds of {column}")
-    result = execute(planned, account, source, stage.key, on_stage=follow)
+    account, stage.reading = payment.open(name, unit), f"Reading the rows and searching for bounds of {column}"
+    result = execute(planned, account, source, stage.key, on_stage=stage.show)
     stored = account if stage.was_stored else None
     stage.show("write")
     entry, ends = result["facts"]["account"]["entry"], (result["low"], result["high"])

@@ -90,8 +90,8 @@ def fit(
     planned = _planned(domain, unit, (model, target, features), guarantee, {"reference": reference, "norm": norm})
     planned.prepare(source, system_rng())  # refuses before a ledger is made
     payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
-    account, follow = payment.open(source.name, unit), stage.reading("Reading the rows and fitting the model")
-    result = execute(planned, account, source, stage.key, on_stage=follow)
+    account, stage.reading = payment.open(source.name, unit), "Reading the rows and fitting the model"
+    result = execute(planned, account, source, stage.key, on_stage=stage.show)
     stored = account if stage.was_stored else None
     stage.show("write")
     _write(result, out, stored, as_json, details)

@@ -1,7 +1,6 @@
 """Stages of a command, and the consequences of an interruption."""
 
 import shlex
-from collections.abc import Callable
 
 import click
 
@@ -30,6 +29,7 @@ class Stage:
         self.name = "plan"
         self.key = ""
         self.can_resume = False
+        self.reading = _WORDS["look"]
         self._told = 0.0
 
     def begin(self, name: str) -> None:
@@ -40,7 +40,7 @@ class Stage:
         """Note that a stage begins, and say so on standard error."""
         self.begin(name)
         self._told = 0.0
-        click.echo(f"{(_WORDS | _OTHER_WORDS)[name]} ...", err=True)
+        click.echo(f"{(_WORDS | _OTHER_WORDS | {'look': self.reading})[name]} ...", err=True)
 
     def draw(self, share: float) -> None:
         """Say on standard error how much of the noise is drawn, or of a look or an audit is done, at each quarter."""
@@ -52,18 +52,6 @@ class Stage:
         """Show the stages of a release whose plan is made."""
         if name != "plan":
             self.show(name)
-
-    def reading(self, doing: str) -> Callable[[str], None]:
-        """Return what shows the stages of a fit, which says `doing` when the rows are read."""
-
-        def follow(name: str) -> None:
-            if name != "look":
-                self.show(name)
-                return
-            self.begin(name)
-            click.echo(f"{doing} ...", err=True)
-
-        return follow
 
     @property
     def was_stored(self) -> bool:

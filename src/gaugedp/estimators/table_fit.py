@@ -58,8 +58,7 @@ class TableMeasurement(ABC):
 
         def evaluate(rows: PaidRows) -> dict[str, Any]:
             document = look(rows)
-            charged = self.guarantee if rows.charged is None else rows.charged
-            document["guarantee"] = charged.to_dict()
+            document["guarantee"] = (rows.charged or self.guarantee).to_dict()
             document["facts"] |= {"table": table.name, "account": rows.account}
             document["facts"]["rules"] += table.rules
             return document

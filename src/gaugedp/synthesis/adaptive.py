@@ -59,8 +59,8 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     the sum over all rounds (docs/theory/adaptive_tables.md, theorem 1; McKenna, Mullins, Sheldon and Miklau 2022).
     Each interval holds its count with its probability, whichever tables are chosen (theorem 2).
 
-    Order of acts: pay the whole, durably; look, once; in each round draw, and then measure; store; show. The same `key`
-    with the same request returns the stored answer at no cost. `rng` is for research only.
+    The whole is charged first; the rows are evaluated once; each round draws, and then measures. `key` and `rng` are
+    those of `release`.
 
     Refused, with nothing read or spent: terms that are no tables of counts; a guarantee without δ or ρ; what `release`
     refuses.
