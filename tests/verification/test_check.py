@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
+import numpy as np
 import pytest
 
 import gaugedp as gd
@@ -27,6 +28,7 @@ TRIED = gd.Domain.of(
     Y=gd.bounded(-20, 60, 0.5),
     V=gd.bounded(5, 20),
 )
+CELLS, WEIGHTS = gd.Domain.of(G=gd.integers(0, 4)), np.array([[1, 0, 2, 0, 3], [0, 1, 1, 4, 0]])
 UNITS = [
     gd.PrivacyUnit(),
     gd.PrivacyUnit(neighbours="replace"),
@@ -67,8 +69,8 @@ class Noise:
 def noises() -> list[Noise]:
     """Return what a plan would weigh for all texts and units; all kinds of guarantee take turns."""
     found = []
-    for n, (text, unit, kind) in enumerate(product(TEXTS, UNITS, KINDS)):
-        query = gd.query(TRIED, text)
+    queries = [*(gd.query(TRIED, text) for text in TEXTS), gd.workload(WEIGHTS, CELLS)]
+    for n, (query, unit, kind) in enumerate(product(queries, UNITS, KINDS)):
         guarantees = (
             GUARANTEES if kind is Gaussian else [PureDP(1.0), GUARANTEES[n % 4]] if kind is Matrix else GUARANTEES[:1]
         )

@@ -122,8 +122,8 @@ class HullLaw(NoiseLaw):
 class LinearLaw(NoiseLaw):
     """L·g with independent g (k,): L·u costs rate·Σ|u_j|^power for every u.
 
-    `apply` is L on rows (n, k). What a row adds is looked up among L·u of the rows u of `preimages()`; without them,
-    for a power of 2, u is the shortest with L·u = z. Either way L itself says whether L·u is z.
+    `apply` is L on rows (n, k). What a row adds is looked up among L·u of the rows u of `preimages()`; without them u
+    is the shortest with L·u = z, for a power of 1 the only one. Either way L itself says whether L·u is z.
     """
 
     accounting: str
@@ -137,9 +137,10 @@ class LinearLaw(NoiseLaw):
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
         """Return u (n, k) with L·u the rows; None where they are not found, or would take too long to find."""
         k, d = self.n_noise, rows.shape[1]
-        if k * max(k, d) > _MOST_NUMBERS or (self.preimages is None and k * d * min(k, d) > _MOST_PRODUCTS):
+        units = None if self.preimages is None or k * max(k, d) > _MOST_NUMBERS else self.preimages()
+        if k * max(k, d) > _MOST_NUMBERS or (units is None and k * d * min(k, d) > _MOST_PRODUCTS):
             return None
-        found = self._shortest(rows) if self.preimages is None else self._looked_up(rows, self.preimages())
+        found = self._shortest(rows) if units is None else self._looked_up(rows, units)
         if found is None:
             return None
         is_close = np.abs(self.apply(found) - rows).max(initial=0.0) <= CLOSE * max(
@@ -147,9 +148,11 @@ class LinearLaw(NoiseLaw):
         )
         return found if is_close else None
 
-    def _shortest(self, rows: np.ndarray) -> np.ndarray:
+    def _shortest(self, rows: np.ndarray) -> np.ndarray | None:
         """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a small τ, whose error three more rounds take away."""
         left, targets = self.apply(np.eye(self.n_noise)), rows.astype(float)
+        if self.power == 1 and np.linalg.matrix_rank(left) < self.n_noise:
+            return None
         wide = left.shape[0] >= left.shape[1]
         gram = left.T @ left if wide else left @ left.T
         gram += np.eye(len(gram)) * (1e-8 * float(np.trace(gram)) / len(gram))
@@ -160,8 +163,8 @@ class LinearLaw(NoiseLaw):
             missed = targets - found @ left
         return found
 
-    def _looked_up(self, rows: np.ndarray, units: np.ndarray | None) -> np.ndarray | None:
-        if units is None or units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
+    def _looked_up(self, rows: np.ndarray, units: np.ndarray) -> np.ndarray | None:
+        if units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
             return None
         images = np.vstack([np.rint(self.apply(units)).astype(np.int64), np.zeros((1, rows.shape[1]), np.int64)])
         places = {image.tobytes(): place for place, image in enumerate(images)}
