@@ -51,9 +51,9 @@ def check_lengths(runs: list[Folded], most: int) -> None:
         raise ValueError
 
 
-def packed(values: np.ndarray) -> Any:
-    """Return whole numbers or floats as JSON can hold them: a list, or, of very many, {"type", "base64"}."""
-    if len(values) <= _WRITTEN_OUT or values.dtype == object:
+def packed(values: np.ndarray, longest_list: int | None = None) -> Any:
+    """Return whole numbers or floats for JSON: a list, of more than `longest_list` or 100,000 {"type", "base64"}."""
+    if len(values) <= (_WRITTEN_OUT if longest_list is None else longest_list) or values.dtype == object:
         return values.tolist()
     kind, values = "<f8", whole_where_all_are(values)
     if values.dtype.kind == "i":

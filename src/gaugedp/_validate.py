@@ -36,6 +36,8 @@ def is_finite(value: object) -> bool:
 def positive(**numbers: Any) -> None:
     """Refuse anything that is not a finite number above 0."""
     for name, value in numbers.items():
+        if type(value) is float and 0 < value < math.inf:  # the usual case, first: very many guarantees are built
+            continue
         if not (is_finite(value) and value > 0):
             finite(**numbers)
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number above 0.")
@@ -54,6 +56,8 @@ def moderate(**numbers: Any) -> None:
 def non_negative(**numbers: Any) -> None:
     """Refuse anything that is not a finite number of at least 0."""
     for name, value in numbers.items():
+        if type(value) is float and 0 <= value < math.inf:
+            continue
         if not (is_finite(value) and value >= 0):
             finite(**numbers)
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number of at least 0.")

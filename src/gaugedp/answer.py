@@ -158,21 +158,22 @@ class Release(Tabular):
 
     def to_json(self) -> str:
         """Return everything as JSON text; `Release.from_json` reads it back."""
-        return self._as_text(self.facts, self.labels.facts())
+        return self._as_text(self.facts, self.labels.facts(), packed(whole(self.numbers)))
 
     def to_store(self) -> str:
         """Return the JSON text that a ledger keeps: what follows from the other facts is left out of it.
 
         `Release.from_json` reads it back, and computes widths, candidates and bounds when they are asked for.
         """
-        return self._as_text(Facts.of(self.facts).stored, self.labels.by_terms())
+        numbers = packed(whole(self.numbers), longest_list=1_000)  # a long list takes longer than the rest together
+        return self._as_text(Facts.of(self.facts).stored, self.labels.by_terms(), numbers)
 
-    def _as_text(self, facts: Mapping[str, Any], labels: list[Any]) -> str:
+    def _as_text(self, facts: Mapping[str, Any], labels: list[Any], numbers: Any) -> str:
         return json.dumps(
             {
                 **facts,
                 "guarantee": self.guarantee.to_dict(),
-                "numbers": packed(whole(self.numbers)),
+                "numbers": numbers,
                 "labels": labels,
                 "estimates": [estimate.to_dict() for estimate in self.estimates],
             }

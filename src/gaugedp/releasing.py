@@ -22,6 +22,7 @@ from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.release_facts import check_fits, release_facts
 from gaugedp.tables.aggregate import Rows
+from gaugedp.verification.check import verify
 
 __all__ = ["LEVELS", "Release", "release"]
 
@@ -86,7 +87,8 @@ class PlannedRelease:
         query, mechanism = self.plan.query, self.plan.mechanism
         prepared, row_key = self._drawn(rng), rng.bytes(16)
         seed = rng.seed if prepared.seed is None else prepared.seed
-        facts = release_facts(self.plan, table, seed)
+        verdict = verify(query, mechanism, table.unit)
+        facts = release_facts(self.plan, table, seed).including(**verdict.facts())
         check_fits(facts, query)
 
         def evaluate(rows: PaidRows) -> Release:

@@ -16,7 +16,7 @@ ORDER = (
     "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
     "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
-    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "described",
+    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "verification", "described",
     "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "executing", "releasing", "key_release",
     "deriving", "streams", "synthesis", "publication", "estimators", "audit", "report",
     "cli", "__init__",
@@ -48,7 +48,7 @@ CALLERS = {  # who may charge a ledger, and read the rows of a table
     # Estimators read arrays, a stream that is opened reads nothing, and the doctor has a ledger and no table.
     "reserved": ("executing.py", "estimators/base.py", "streams/stream.py", "cli/doctor.py"),
     "PaidRows": ("executing.py",),
-    "evaluate": ("executing.py",),
+    "evaluate": ("executing.py", "verification/check.py"),  # the check, on rows that it makes up
     "totals": ("tables/", "queries/"),  # in `evaluate`
     **dict.fromkeys(("rows", "vector_sum", "moments", "count_keys"), _EXECUTED),
 }

@@ -27,6 +27,7 @@ ROOMS = (
     "streams",
     "synthesis",
     "tables",
+    "verification",
 )
 FAULT = Fault("room", "name", "file.py", "one", "two", "Why.", ("tests/test_it.py",))
 

@@ -222,9 +222,14 @@ def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Li
     All are (rows, heights); the sum runs over the rows.
     """
     floor = relative * UNIT  # what is below its own error counts as large as that
-    modulus = np.maximum(np.hypot(1 + real, imaginary), np.maximum(floor, 1e-300))
-    change = 2 * real + real**2 + imaginary**2
-    logs = np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)) / 2, np.log(modulus))
+    change = 2 * real + real * real + imaginary * imaginary
+    near = np.abs(change) < 0.5
+    if near.all():
+        modulus = np.maximum(np.sqrt(1 + change), floor)
+        logs = np.log1p(change) / 2
+    else:
+        modulus = np.maximum(np.hypot(1 + real, imaginary), np.maximum(floor, 1e-300))
+        logs = np.where(near, np.log1p(np.maximum(change, -0.5)) / 2, np.log(modulus))
     angles = np.arctan2(imaginary, 1 + real)
     lost = np.minimum(floor / modulus, 2.0) + 4 * UNIT * np.abs(angles)
     return Line(counts @ logs, counts @ angles, counts @ lost)

@@ -107,8 +107,7 @@ def _count(value: object) -> int:
 
 
 def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
-    numbers = [each if type(each) is float else _sortable(each) for each in _numbers(part[0])]
-    return (type(part[0]).__name__, *numbers)
+    return (type(part[0]).__name__, *[each if type(each) is float else _sortable(each) for each in _numbers(part[0])])
 
 
 def _sortable(number: Any) -> Any:

@@ -50,7 +50,7 @@ class PureDP(Guarantee):
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return randomized response."""
-        return Pair(ResponsePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
+        return response_pair(self.epsilon_value)
 
     def exact_delta(self, epsilon: float) -> float:
         """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
@@ -107,6 +107,11 @@ def _gaussian_square(epsilon: float) -> Fraction:
         slope = math.exp(-mu * mu / 8) / (math.sqrt(math.pi / 2) * (1 - share * share))
         mu -= (2 * math.atanh(share) - epsilon) / slope
     return decimal(up(mu, relative=2.0**-44 if epsilon < 500 else 1e-9)) ** 2
+
+
+def response_pair(epsilon: float) -> Pair | None:
+    """Return the pair of randomized response at `epsilon`."""
+    return Pair(ResponsePrivacyLoss, (epsilon,)) if epsilon <= LARGEST_LOSS else None
 
 
 def _log_sinh(x: float) -> float:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gaugedp._validate import non_negative
+from gaugedp.accountant.loss import Pair
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.pure import PureDP, response_pair
 from gaugedp.guarantees.same_as import SameAs
 
 
@@ -28,3 +29,7 @@ class RandomizedResponseLoss(SameAs, Guarantee):
     def equivalent(self) -> PureDP:
         """ε-DP; to a group too, whether it answers with one bit or with one of each unit."""
         return PureDP(self.epsilon_value)
+
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
+        """Return randomized response, without a detour: compositions may have 100,000 of it."""
+        return response_pair(self.epsilon_value)

@@ -17,6 +17,7 @@ from gaugedp.entropy import Entropy, fork_count, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
+from gaugedp.mechanisms.noise_laws import NoiseLaw, Unchecked
 
 ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
 FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
@@ -113,6 +114,10 @@ class Mechanism(Calibrated):
 
         Each alone, or all at once where `simultaneous`.
         """
+
+    def noise_law(self) -> NoiseLaw:
+        """Return the law of what `draw` adds in lattice steps, by which a release checks it before it is charged."""
+        return Unchecked(f"{self.name}: no law of its noise is stated")
 
     @abstractmethod
     def is_valid_for(self, body: Body) -> bool:

@@ -23,6 +23,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.body_limits import MANY_ANSWERS, MOST_ANSWERS, TOO_WIDE
+from gaugedp.mechanisms.noise_laws import BoxLaw
 from gaugedp.mechanisms.noise_widths import mean_root
 from gaugedp.mechanisms.norm_noise import NormNoise, pure_or_approx
 from gaugedp.mechanisms.pure_within import pure_within
@@ -89,6 +90,13 @@ class Cube(NormNoise):
         d = self.noise.rank
         reach = float(scipy.special.gammaincinv(d, level)) if simultaneous else _reach(d, level)
         return np.ceil(reach * (1 + 1e-12) * self._sides - 0.5).clip(0) * float(self.step)
+
+    def noise_law(self) -> BoxLaw:
+        """Return the box whose sides the draws are made with."""
+        sides = np.broadcast_to(self._lattice, self.noise.rank)
+        starts = np.flatnonzero(np.concatenate([[True], sides[1:] != sides[:-1]]))
+        counts = np.diff(np.append(starts, len(sides))).tolist()
+        return BoxLaw(tuple(zip(counts, (Fraction(float(side)) for side in sides[starts]), strict=True)))
 
     @property
     def _sides(self) -> np.ndarray:

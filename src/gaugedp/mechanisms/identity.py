@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.noise_laws import LinearLaw
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
@@ -107,6 +108,12 @@ class Identity(AdditiveNoise):
         """Return draws of F·η."""
         cells = self.law.draw(size * self._n_cells, rng).reshape(size, self._n_cells)
         return self.body.generators.apply(cells).astype(np.int64)  # large entries make sums of Python's integers
+
+    def noise_law(self) -> LinearLaw:
+        """Return F applied to independent noise on the cells."""
+        n, law = self._n_cells, self.law
+        cells = partial(np.eye, n, dtype=np.int64)
+        return LinearLaw(law.accounting, law.power, law.rate, n, self.body.generators.apply, cells, rounding=0.0)
 
     @property
     def variances(self) -> np.ndarray:

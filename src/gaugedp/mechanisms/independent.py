@@ -16,6 +16,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
+from gaugedp.mechanisms.noise_laws import IndependentLaw
 from gaugedp.mechanisms.noise_widths import mean_root
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.laws import Law
@@ -45,6 +46,11 @@ class IndependentNoise(AdditiveNoise, ABC):
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps."""
         return np.hstack([law.draw(size * count, rng).reshape(size, count) for count, law in self.runs])
+
+    def noise_law(self) -> IndependentLaw:
+        """Return what the laws that are drawn from say."""
+        law = self.runs[0][1]
+        return IndependentLaw(law.accounting, law.power, tuple((count, law.rate) for count, law in self.runs))
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return draws by numpy's generator."""

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, uses_delta, why_no_body_noise, why_no_direct_noise
+from gaugedp.mechanisms.noise_laws import HullLaw, NoiseLaw, Unchecked
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
@@ -64,6 +66,15 @@ class KNorm(NormNoise):
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
         """Return why it is no candidate, in words."""
         return why_no_direct_noise(body) or TOO_WIDE if body.has_closed_form else why_no_body_noise(body, guarantee)
+
+    def noise_law(self) -> NoiseLaw:
+        """Return the body that the noise has the shape of, where its generators are written out."""
+        if self.noise.walks:
+            return Unchecked(f"{self.name}: the law of a finite walk is not known exactly")
+        if not isinstance(self.body, Polytope):
+            return super().noise_law()
+        n, scale = self.body.generators.n_generators, Fraction(self._scale) * Fraction(self.body.factor)
+        return HullLaw(self.body.symmetric_columns, n * (n + 1) // 2 if self.body.differences else n, scale)
 
     @property
     def _is_scale_proved(self) -> bool:

@@ -24,6 +24,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
 from gaugedp.mechanisms.body_limits import is_histogram
+from gaugedp.mechanisms.noise_laws import CLOSE, LinearLaw
 from gaugedp.mechanisms.noise_widths import (
     expected_root,
     laplace_reach,
@@ -131,6 +132,14 @@ class Matrix(AdditiveNoise):
         deviations = self._spread(self._deviations)
         parts = [rounded(self._real(count, rng), deviations, rng) for count in counts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def noise_law(self) -> LinearLaw:
+        """Return L applied to independent noise, rounded, as the strategy draws it."""
+        power = 2 if self._is_normal else 1
+        rate = 1 / Fraction(self.scale) ** power / (2 if isinstance(self.guarantee, ZCDP) else 1)
+        strategy, accounting = self.strategy, str(self.guarantee.accounting)
+        preimages = None if self._is_normal else strategy.preimages
+        return LinearLaw(accounting, power, rate, strategy.n_noise, strategy.apply, preimages, CLOSE)
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return draws by numpy's generator."""

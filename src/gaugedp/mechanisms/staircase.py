@@ -15,6 +15,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
+from gaugedp.mechanisms.noise_laws import StairLaw
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import MAX_SCALE, check_scale, geometric, symmetric, uniform_below
@@ -139,6 +140,10 @@ class Staircase(AdditiveNoise):
     def runs(self) -> tuple[tuple[int, StaircaseLaw]]:
         """One coordinate with its law, as an audit of independent noise asks for it."""
         return ((1, self.law),)
+
+    def noise_law(self) -> StairLaw:
+        """Return what the law that is drawn from says; a stair is within a period."""
+        return StairLaw(self.law.epsilon, self.law.period)
 
     @property
     def lattice_step(self) -> Fraction:

@@ -130,7 +130,12 @@ def _three_facts(release: "Release") -> Html:
             tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
         ),
         spent(facts),
-        fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
+        fact(
+            "How exact",
+            release.exactness,
+            tag("p", words.exactness(release.exactness)),
+            tag("p", words.verified(facts), class_="small"),
+        ),
         class_="facts",
     )
 

@@ -30,6 +30,20 @@ def exactness(kind: str) -> str:
     return _EXACTNESS.get(kind, kind)
 
 
+_VERIFIED = {
+    "exact": "Before the charge, the noise was checked against the guarantee, for every row that a table can have.",
+    "sampled": "Before the charge, the noise was checked against the guarantee, for some of the rows that a table can "
+    "have or in floating point",
+    "none": "The noise was not checked against the guarantee before the charge",
+}
+
+
+def verified(facts: Mapping[str, Any]) -> str:
+    """Return how far the noise was checked before the charge; empty for releases that do not say."""
+    words, reason = _VERIFIED.get(facts.get("verified", ""), ""), facts.get("verified_reason")
+    return f"{words} ({reason})." if reason else words
+
+
 def symbol(guarantee: Guarantee) -> str:
     """Return the guarantee as a formula."""
     match guarantee:

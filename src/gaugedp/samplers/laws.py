@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -55,7 +56,18 @@ class SymmetricLaw(ABC):
 
 
 class Law(SymmetricLaw):
-    """A symmetric law on the integers that can be drawn from, exactly."""
+    """A symmetric law on the integers that can be drawn from, exactly.
+
+    A shift by z costs rate·|z|^power in the numbers of `accounting`: ε ("pure"), μ² ("gaussian") or ρ ("zcdp").
+    """
+
+    accounting: ClassVar[str]
+    power: ClassVar[int] = 2
+
+    @property
+    @abstractmethod
+    def rate(self) -> Fraction:
+        """The cost of a shift by one."""
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -78,9 +90,16 @@ class DiscreteLaplace(Law):
     """P(k) ∝ e^(−|k|/scale)."""
 
     scale: Fraction
+    accounting: ClassVar[str] = "pure"
+    power: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
+
+    @property
+    def rate(self) -> Fraction:
+        """1/scale."""
+        return 1 / self.scale
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Draw exactly; see the sampler."""
@@ -112,9 +131,15 @@ class DiscreteGaussian(Law):
     """P(k) ∝ e^(−k²/(2·parameter))."""
 
     parameter: Fraction
+    accounting: ClassVar[str] = "zcdp"
 
     def __post_init__(self) -> None:
         check_scale(Fraction(math.isqrt(math.ceil(self.parameter))))
+
+    @property
+    def rate(self) -> Fraction:
+        """1/(2·parameter) (Canonne, Kamath and Steinke 2020, theorem 4)."""
+        return 1 / (2 * self.parameter)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Draw exactly; see the sampler."""
@@ -154,9 +179,15 @@ class RoundedGaussian(Law):
     """A normal variable of standard deviation `std`, rounded to the nearest integer."""
 
     std: Fraction
+    accounting: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
         check_scale(self.std)
+
+    @property
+    def rate(self) -> Fraction:
+        """1/std²: rounding is post-processing where shifts are whole."""
+        return 1 / self.std**2
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Draw exactly; see the sampler."""

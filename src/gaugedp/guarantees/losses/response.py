@@ -28,7 +28,9 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
         square = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
         angle = np.arctan2(np.tanh((order + 0.5) * numbers) * sine, np.cos(phase))
         rounding = np.minimum(6 * UNIT * (phase + lost) / square, 2.0)
-        logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(square))
+        logs = np.log1p(-np.minimum(lost, 0.5))
+        if not (lost < 0.5).all():
+            logs = np.where(lost < 0.5, logs, np.log(square))
         return Line(counts @ (logs / 2), counts @ angle, counts @ rounding)
 
     def atoms(self) -> list[tuple[Array, Array, int]]:

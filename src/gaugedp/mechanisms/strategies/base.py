@@ -46,6 +46,11 @@ class Strategy(ABC):
         """
         return None
 
+    def preimages(self) -> np.ndarray | None:
+        """Return rows u (n, k) whose L·u are the distinct generators, short in ℓ₁; None where they are not at hand."""
+        cells = self.cells()
+        return None if cells is None else cells.T
+
     @property
     @abstractmethod
     def squares(self) -> np.ndarray:

@@ -24,6 +24,7 @@ class Dense(PrefixStrategy):
     cube: float | None = None
     law: RealFunction | None = None
     is_cube_proved: bool = False
+    table: np.ndarray | None = None  # A with L·A = F, the distinct generators
 
     @property
     def n_noise(self) -> int:
@@ -33,6 +34,10 @@ class Dense(PrefixStrategy):
     def apply(self, unit: np.ndarray) -> np.ndarray:
         """Return the products."""
         return unit @ self.matrix.T
+
+    def preimages(self) -> np.ndarray | None:
+        """Return the columns of `table`."""
+        return None if self.table is None else self.table.T
 
     @cached_property
     def squares(self) -> np.ndarray:

@@ -44,7 +44,7 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
     radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * (1 + 2 * missed) * UP
     words, law = f"{n} merged cells and {len(strategy) - n} sums", Combined(columns, inverse)
     cube = proved_cube(law)
-    return Dense(law.matrix, radius, words, cube=cube, law=law, is_cube_proved=cube is not None)
+    return Dense(law.matrix, radius, words, cube=cube, law=law, is_cube_proved=cube is not None, table=strategy)
 
 
 def _inverse(strategy: np.ndarray) -> tuple[np.ndarray, float]:

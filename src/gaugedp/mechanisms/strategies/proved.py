@@ -49,6 +49,10 @@ class Proved(Strategy):
         """Return the strategy's products, in floats."""
         return self.inner.apply(unit)
 
+    def preimages(self) -> np.ndarray | None:
+        """Return those of the strategy."""
+        return self.inner.preimages()
+
     @property
     def squares(self) -> np.ndarray:
         """Return the squares of the strategy."""

@@ -1,5 +1,6 @@
 """Laplace noise for marginals: all their sub-marginals, each with its share of the budget."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +16,7 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.variables import LaplaceVariables
 
+_MOST_PREIMAGES = 4 * 10**6  # numbers of their table
 _MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written out
 
 
@@ -56,6 +58,19 @@ class WeightedMarginals(MarginalNoise):
             within[places] = traces[places]
             reach.append(float((scales * (around @ within)).max()) / size)
         return np.repeat(reach, cells)
+
+    def preimages(self) -> np.ndarray | None:
+        """Return, for each cell of the joint table, c_S at its cell of each marginal S."""
+        shape = self.interactions.structure.shape
+        if math.prod(shape) * self.n_noise > _MOST_PREIMAGES:
+            return None
+        places = np.indices(shape).reshape(len(shape), math.prod(shape))
+        parts = []
+        for axes, weight in zip(self.interactions.sets, self.weights, strict=True):
+            sizes = [shape[axis] for axis in axes]
+            at = np.ravel_multi_index(places[list(axes)], sizes) if axes else np.zeros(places.shape[1], dtype=int)
+            parts.append(weight * np.eye(math.prod(sizes))[at])
+        return np.hstack(parts)
 
     def describe(self) -> str:
         """Return how many marginals it asks."""

@@ -1,0 +1,181 @@
+"""Laws of noise, and what a shift of the answers costs under each: the privacy loss from its definition."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+_MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
+_MOST_PRODUCTS = 2 * 10**7  # of numbers, for one matrix by another: some hundredths of a second
+CLOSE = 1e-9  # relative error of products in floating point
+
+
+class NoiseLaw(ABC):
+    """The law of noise that is added to integers: a shift by z costs `costs`, in the numbers of `accounting`.
+
+    Those are ε ("pure"), μ² ("gaussian") or ρ ("zcdp"). `rounding` is the relative error of a cost, 0 where it is
+    rational arithmetic. `unknown` says why nothing is known of the law, empty where something is.
+    """
+
+    accounting: str
+    rounding: float = 0.0
+    unknown: str = ""
+
+    def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return what single rows add to the answers (n, d), in coordinates in which shifts cost; None if unknown."""
+        return rows
+
+    @abstractmethod
+    def costs(self, shifts: np.ndarray) -> Sequence[Fraction] | None:
+        """Return at least the costs of the `shifts` (n, k), in coordinates, in any order; None if one is unknown."""
+
+
+@dataclass(frozen=True)
+class Unchecked(NoiseLaw):
+    """A law of which nothing is known here, and why."""
+
+    unknown: str
+    accounting: str = ""
+
+    def costs(self, shifts: np.ndarray) -> None:  # noqa: ARG002
+        """Return None."""
+        return
+
+
+@dataclass(frozen=True)
+class IndependentLaw(NoiseLaw):
+    """Independent coordinates: z costs Σ rate_i·|z_i|^power; `rates` are (how many, rate), in order."""
+
+    accounting: str
+    power: int
+    rates: tuple[tuple[int, Fraction], ...]
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction]:
+        """Return the sums, in rational numbers."""
+        sizes, starts = np.abs(shifts), np.cumsum([0, *(count for count, _ in self.rates)])
+        if len(sizes) and int(sizes.max()) ** self.power * sizes.shape[1] >= 2**62:
+            sizes = sizes.astype(object)
+        sums = np.add.reduceat(sizes**self.power, starts[:-1], axis=1)
+        rates = [rate for _, rate in self.rates]
+        return [
+            sum((rate * int(total) for rate, total in zip(rates, row, strict=True) if total), Fraction(0))
+            for row in set(map(tuple, sums.tolist()))
+        ]
+
+
+@dataclass(frozen=True)
+class StairLaw(NoiseLaw):
+    """One coordinate whose probabilities fall by e^−rate within every `period`, and never faster."""
+
+    rate: Fraction
+    period: int
+    accounting: str = "pure"
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction]:
+        """Return the rate for each period that has begun."""
+        return [self.rate * -(-abs(int(shift)) // self.period) for shift in shifts[:, 0]]
+
+
+@dataclass(frozen=True)
+class BoxLaw(NoiseLaw):
+    """Density e^−max|z_i|/side_i, or less steep than that; `sides` are (how many, side)."""
+
+    sides: tuple[tuple[int, Fraction], ...]
+    accounting: str = "pure"
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction]:
+        """Return the largest quotient of each shift."""
+        starts = np.cumsum([0, *(count for count, _ in self.sides)])[:-1]
+        largest = set(map(tuple, np.maximum.reduceat(np.abs(shifts), starts, axis=1).tolist()))
+        return [
+            max(Fraction(int(top)) / side for top, (_, side) in zip(row, self.sides, strict=True)) for row in largest
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class HullLaw(NoiseLaw):
+    """Density e^−‖z‖ with the norm whose unit ball is `scale`·conv{±column} of the integer `columns()` (d, n)."""
+
+    columns: Callable[[], np.ndarray]
+    n_columns: int
+    scale: Fraction
+    accounting: str = "pure"
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction] | None:
+        """Return how many times scale·column each shift is; None where one is a multiple of no column."""
+        if self.n_columns * shifts.shape[1] > _MOST_NUMBERS:
+            return None
+        longest: dict[tuple[int, ...], int] = {}
+        for column in np.rint(self.columns()).T.astype(np.int64).tolist():
+            direction, times = _primitive(column)
+            longest[direction] = max(times, longest.get(direction, 0))
+        found = [(longest.get(direction, 0), times) for direction, times in map(_primitive, shifts.tolist())]
+        if any(not own and times for own, times in found):
+            return None
+        return [Fraction(times, own) / self.scale if times else Fraction(0) for own, times in found]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLaw(NoiseLaw):
+    """L·g with independent g (k,): L·u costs rate·Σ|u_j|^power for every u.
+
+    `apply` is L on rows (n, k). What a row adds is looked up among L·u of the rows u of `preimages()`; without them,
+    for a power of 2, u is the shortest with L·u = z. Either way L itself says whether L·u is z.
+    """
+
+    accounting: str
+    power: int
+    rate: Fraction
+    n_noise: int
+    apply: Callable[[np.ndarray], np.ndarray]
+    preimages: Callable[[], np.ndarray | None] | None
+    rounding: float
+
+    def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return u (n, k) with L·u the rows; None where they are not found, or would take too long to find."""
+        k, d = self.n_noise, rows.shape[1]
+        if k * max(k, d) > _MOST_NUMBERS or (self.preimages is None and k * d * min(k, d) > _MOST_PRODUCTS):
+            return None
+        found = self._shortest(rows) if self.preimages is None else self._looked_up(rows, self.preimages())
+        if found is None:
+            return None
+        is_close = np.abs(self.apply(found) - rows).max(initial=0.0) <= CLOSE * max(
+            1.0, float(np.abs(rows).max(initial=0))
+        )
+        return found if is_close else None
+
+    def _shortest(self, rows: np.ndarray) -> np.ndarray:
+        """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a small τ, whose error three more rounds take away."""
+        left, targets = self.apply(np.eye(self.n_noise)), rows.astype(float)
+        wide = left.shape[0] >= left.shape[1]
+        gram = left.T @ left if wide else left @ left.T
+        gram += np.eye(len(gram)) * (1e-8 * float(np.trace(gram)) / len(gram))
+        inverse = np.linalg.inv(gram)
+        found, missed = np.zeros((len(rows), self.n_noise)), targets
+        for _ in range(4):
+            found += missed @ inverse @ left.T if wide else missed @ left.T @ inverse
+            missed = targets - found @ left
+        return found
+
+    def _looked_up(self, rows: np.ndarray, units: np.ndarray | None) -> np.ndarray | None:
+        if units is None or units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
+            return None
+        images = np.vstack([np.rint(self.apply(units)).astype(np.int64), np.zeros((1, rows.shape[1]), np.int64)])
+        places = {image.tobytes(): place for place, image in enumerate(images)}
+        found = [places.get(row.tobytes(), -1) for row in rows.astype(np.int64)]
+        return None if min(found) < 0 else np.vstack([units, np.zeros((1, self.n_noise), units.dtype)])[found]
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction]:
+        """Return the costs of u; exact for whole numbers."""
+        return [self.rate * Fraction(size) for size in set((np.abs(shifts) ** self.power).sum(axis=1).tolist())]
+
+
+def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:
+    """Return the direction of an integer vector, up to its sign, and how many times the shortest one it is."""
+    times = math.gcd(*vector)
+    first = next((number for number in vector if number), 1)
+    step = times if first > 0 else -times
+    return (tuple(number // step for number in vector), times) if times else (tuple(vector), 0)

@@ -1,0 +1,158 @@
+"""Before every charge, noise is checked against its guarantee from the definitions alone."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee, PureDP, compose
+from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix, Staircase
+from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.together import Together
+from gaugedp.queries.base import Query
+from gaugedp.samplers.laws import DiscreteLaplace
+from gaugedp.verification.check import verify
+from tests.golden.tables import DOMAIN, PURE, WIDE, ledger, released
+
+TRIED = gd.Domain.of(
+    A=["w", "x", "y"],
+    AGE=gd.bins(0, 60, 10),
+    G=gd.integers(0, 4),
+    town=gd.tree({"region": ["N", "N", "S", "S"], "town": ["a", "b", "c", "d"]}),
+    X=gd.bounded(0, 100),
+    Y=gd.bounded(-20, 60, 0.5),
+    V=gd.bounded(5, 20),
+)
+UNITS = [
+    gd.PrivacyUnit(),
+    gd.PrivacyUnit(neighbours="replace"),
+    gd.PrivacyUnit("pid", max_rows=3),
+    gd.PrivacyUnit("pid", neighbours="replace", max_rows=3),
+]
+TEXTS = [
+    "A*G", "A; G; AGE", "prefix(AGE)", "ranges(AGE)", "prefix(AGE)*A", "prefix(AGE)*ranges(G)", "region; town",
+    "sum(X)", "sum(X); sum(V)", "mean(V)", "sd(X)", "sum(Y) by A; A", "count",
+]  # fmt: skip
+KINDS = [Laplace, Gaussian, Identity, Matrix, Cube, Staircase, KNorm]
+GUARANTEES = [PureDP(1.0), gd.ZCDP(0.1), gd.GaussianDP(0.5), gd.ApproxDP(0.3, 1e-7)]
+EXACT = ["Laplace", "Gaussian", "Identity", "Cube", "KNorm", "Staircase"]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A mechanism that a plan weighs, and what it is for."""
+
+    query: Query
+    unit: gd.PrivacyUnit
+    mechanism: Mechanism
+
+    def verdict(self, less: float = 1.0) -> str:
+        """Return how far it is verified where it states `less` times its guarantee, or "refused"."""
+        mechanism = self.mechanism if less == 1.0 else self._overstated(less)
+        try:
+            return verify(self.query, mechanism, self.unit).verified
+        except InvalidRequest:
+            return "refused"
+
+    def _overstated(self, less: float) -> Mechanism:
+        kind, numbers = type(self.mechanism.guarantee), vars(self.mechanism.guarantee)
+        return replace(self.mechanism, guarantee=kind(**{name: number * less for name, number in numbers.items()}))
+
+
+@cache
+def noises() -> list[Noise]:
+    """Return what a plan would weigh for all texts and units; all kinds of guarantee take turns."""
+    found = []
+    for n, (text, unit, kind) in enumerate(product(TEXTS, UNITS, KINDS)):
+        query = gd.query(TRIED, text)
+        guarantees = (
+            GUARANTEES if kind is Gaussian else [PureDP(1.0), GUARANTEES[n % 4]] if kind is Matrix else GUARANTEES[:1]
+        )
+        for guarantee in guarantees:
+            offers = kind.candidates(query.sensitivity(unit), guarantee, query.error_weights)
+            found += [Noise(query, unit, mechanism) for mechanism in offers]
+    return found
+
+
+def test_noise_that_is_calibrated_is_checked_and_not_refused() -> None:
+    verdicts = Counter((noise.mechanism.name, noise.verdict()) for noise in noises())
+    assert all(verdicts[name, "exact"] > 0 for name in EXACT)
+    assert verdicts["Matrix", "sampled"] > 3 * verdicts["Matrix", "none"]
+    assert not any(verdict == "refused" for _, verdict in verdicts)
+
+
+@pytest.mark.parametrize("name", [*EXACT, "Matrix"])
+def test_noise_too_narrow_is_refused(name: str) -> None:
+    """The control: with half of its guarantee all is refused, with 98 % most; a radius may be a bound, and larger."""
+    checked = [noise for noise in noises() if noise.mechanism.name == name and noise.verdict() != "none"]
+    assert {noise.verdict(0.45) for noise in checked} == {"refused"}
+    nearly = [noise.verdict(0.98) for noise in checked]
+    assert nearly.count("refused") > 0.75 * len(nearly)
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_noise_on_a_count_costs_the_whole_guarantee(guarantee: Guarantee) -> None:
+    query, kind = gd.query(TRIED, "count"), Laplace if guarantee == PureDP(1.0) else Gaussian
+    noise = Noise(query, UNITS[0], kind.calibrate(query.sensitivity(UNITS[0]), guarantee))
+    assert noise.verdict() == "exact"
+    assert noise.verdict(1 - 1e-6) == "refused"
+
+
+@pytest.mark.parametrize("name", ["Laplace", "Gaussian", "Identity", "Cube", "Matrix"])
+@pytest.mark.parametrize("larger", UNITS[1:])
+def test_noise_for_a_smaller_unit_is_refused(name: str, larger: gd.PrivacyUnit) -> None:
+    row = [noise for noise in noises() if noise.unit == UNITS[0] and noise.mechanism.name == name]
+    checked = [replace(noise, unit=larger) for noise in row if noise.verdict() != "none"]
+    assert "refused" in {noise.verdict() for noise in checked}
+
+
+def test_a_release_says_what_was_verified_and_stores_it() -> None:
+    account = ledger(PURE)
+    answer = released("A*B", PURE, account)
+    assert answer.facts["verified"] == "exact"
+    assert gd.Release.from_json(account.stored("golden").decode()).facts["verified"] == "exact"
+    walked = released("median(X)", PURE, ledger(PURE))
+    assert walked.facts["verified"] == "none"
+    assert "RankTree" in walked.facts["verified_reason"] or "RankExponential" in walked.facts["verified_reason"]
+
+
+def test_noise_too_narrow_is_not_charged_and_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiscreteLaplace, "rate", property(lambda law: 1 / (law.scale * 9 / 10)))
+    account = ledger(PURE)
+    monkeypatch.setattr(gd.Table, "totals", lambda *_: pytest.fail("rows were read"))
+    with pytest.raises(InvalidRequest, match="Nothing was read and nothing was spent"):
+        released("A*B", PURE, account)
+    assert [entry.kind for entry in account.entries()] == ["open"]
+
+
+def test_parts_of_a_release_may_not_state_less_than_they_have_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = gd.query(DOMAIN, "median(X); A*B")
+    mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0).mechanism
+    verify(query, mechanism, gd.PrivacyUnit())
+    monkeypatch.setattr(Together, "guarantee", property(lambda whole: whole.parts[0].guarantee))
+    with pytest.raises(InvalidRequest, match="less than its parts"):
+        verify(query, mechanism, gd.PrivacyUnit())
+
+
+def test_all_but_the_largest_queries_are_tried_whole() -> None:
+    verdicts = {}
+    for text in ("A*B", "G*C", "G*C*A"):
+        query = gd.query(WIDE, text)
+        noise = Laplace.calibrate(query.sensitivity(gd.PrivacyUnit()), PureDP(1.0))
+        verdicts[text] = verify(query, noise, gd.PrivacyUnit())
+    assert verdicts["A*B"].verified == "exact"
+    assert verdicts["G*C"].verified == verdicts["G*C*A"].verified == "sampled"
+    assert "rows were tried" in verdicts["G*C"].reason
+
+
+def test_a_guarantee_of_another_kind_is_not_taken_for_one_of_the_noise() -> None:
+    query = gd.query(DOMAIN, "A")
+    noise = gd.plan(query, gd.PrivacyUnit(), rho=0.1).mechanism
+    other = replace(noise, guarantee=PureDP(1e-9))
+    assert verify(query, other, gd.PrivacyUnit()).verified == "none"
+    both = replace(noise, guarantee=compose([(PureDP(1.0), 1), (gd.ZCDP(1.0), 1)]))
+    assert verify(query, both, gd.PrivacyUnit()).verified == "none"

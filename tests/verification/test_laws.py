@@ -1,0 +1,129 @@
+"""What a shift costs under a law, against the probabilities themselves; what a row adds, against a table of one row."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gaugedp as gd
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.noise_laws import BoxLaw, HullLaw, IndependentLaw, LinearLaw, StairLaw
+from gaugedp.tables.aggregate import Aggregate
+from gaugedp.verification.single_row import Row, SingleRow, rows_to_try
+
+SHIFTS = np.array([[0, 0, 0], [1, 0, 0], [0, -2, 3], [4, 4, -4]])
+DOMAIN = gd.Domain.of(
+    A=gd.categories(["w", "x", "y"], "other"),
+    town=gd.tree({"region": ["N", "N", "S"], "town": ["a", "b", "c"]}),
+    X=gd.bounded(-3, 9, 0.5),
+    Y=gd.bounded(0, 10**9),
+    Z=gd.bounded(0, 5, missing=2),
+)
+
+
+def test_independent_noise_costs_the_largest_ratio_of_its_probabilities() -> None:
+    scale = Fraction(7, 3)
+    law = IndependentLaw("pure", 1, ((1, 1 / scale), (2, 1 / (2 * scale))))
+    costs = sorted(law.costs(SHIFTS))
+    grid = np.arange(-40, 41)
+
+    def loss(shift: int, width: Fraction) -> float:
+        return float(np.max(np.abs(grid - shift) - np.abs(grid))) / float(width)
+
+    exact = sorted(loss(a, scale) + loss(b, 2 * scale) + loss(c, 2 * scale) for a, b, c in SHIFTS.tolist())
+    assert [float(cost) for cost in costs] == pytest.approx(exact, abs=1e-12)
+
+
+def test_squares_of_very_large_shifts_do_not_overflow() -> None:
+    (cost,) = IndependentLaw("gaussian", 2, ((1, Fraction(1)),)).costs(np.array([[2**40]]))
+    assert cost == 2**80
+
+
+@pytest.mark.parametrize(("shift", "periods"), [(0, 0), (1, 1), (-5, 1), (6, 2), (10, 2), (11, 3)])
+def test_a_staircase_costs_a_rate_for_each_period_that_has_begun(shift: int, periods: int) -> None:
+    assert StairLaw(Fraction(1, 2), 5).costs(np.array([[shift]])) == [Fraction(periods, 2)]
+
+
+def test_a_box_costs_its_largest_quotient() -> None:
+    costs = BoxLaw(((1, Fraction(2)), (2, Fraction(4)))).costs(SHIFTS)
+    assert sorted(costs) == [0, Fraction(1, 2), Fraction(3, 4), 2]
+
+
+def test_a_hull_costs_its_gauge() -> None:
+    rng = np.random.default_rng(7)
+    columns = rng.integers(-4, 5, (3, 6))
+    columns[:, 0] = 2 * columns[:, 1]  # a generator inside the body
+    law = HullLaw(lambda: columns, 6, Fraction(3, 2))
+    body = Polytope.symmetric_hull(columns.astype(float), 1.5)
+    costs = law.costs(columns.T)
+    assert costs is not None
+    gauges = body.gauge(columns.T.astype(float))
+    assert max(map(float, costs)) >= float(gauges.max()) - 1e-9
+    assert law.costs(np.array([[1, 0, 10**6]])) is None
+
+
+def _linear(left: np.ndarray, units: np.ndarray | None = None) -> LinearLaw:
+    """Return the law of L·g, L of shape (d, k); of normal noise without `units`, of Laplace noise with them."""
+    power, preimages = (2, None) if units is None else (1, lambda: units)
+    return LinearLaw("", power, Fraction(1, 4), left.shape[1], lambda unit: unit @ left.T, preimages, 1e-9)
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 5), (5, 3), (4, 4)])
+def test_normal_noise_costs_the_shortest_preimage(d: int, k: int) -> None:
+    left = np.random.default_rng(9).integers(-3, 4, (d, k)).astype(float)
+    rows = np.rint(np.random.default_rng(10).integers(-3, 4, (6, k)) @ left.T).astype(np.int64)
+    law = _linear(left)
+    found = law.coordinates(rows)
+    assert found is not None
+    shortest = rows @ np.linalg.pinv(left).T
+    assert sorted(map(float, law.costs(found))) == pytest.approx(sorted((shortest**2).sum(axis=1) / 4), rel=1e-6)
+
+
+def test_rows_that_noise_cannot_reach_have_no_cost() -> None:
+    left = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert _linear(left).coordinates(np.array([[1, 1, 2]])) is not None
+    assert _linear(left).coordinates(np.array([[1, 1, 3]])) is None
+
+
+def test_laplace_noise_costs_the_stated_preimages_that_its_map_confirms() -> None:
+    left, units = np.array([[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]), np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.0]])
+    law = _linear(left, units)
+    found = law.coordinates(np.array([[1, 0], [0, 1], [0, 0]]))
+    assert found is not None
+    assert found.tolist() == [*units.tolist(), [0.0, 0.0, 0.0]]
+    assert sorted(law.costs(found)) == [0, Fraction(1, 8), Fraction(1, 4)]
+    assert law.coordinates(np.array([[1, 1]])) is None
+    assert _linear(left, units * 1.1).coordinates(np.array([[1, 0]])) is None
+
+
+AGGREGATES = [
+    Aggregate(()), Aggregate(("A",)), Aggregate(("region", "A")), Aggregate(("town",)), Aggregate(("A",), "X"),
+    Aggregate(("region",), "X", present=True), Aggregate((), "X", squared=True), Aggregate(("A",), "Y", squared=True),
+    Aggregate(("A",), "X", each=True), Aggregate((), "Y"), Aggregate((), "Z"), Aggregate((), "Z", present=True),
+]  # fmt: skip
+
+
+def test_a_single_row_adds_what_a_table_of_one_row_holds() -> None:
+    class Asked:
+        domain, attributes, columns = DOMAIN, ("A", "region", "town"), ("X", "Y", "Z")
+
+    tried = rows_to_try(Asked(), 30, 3, curved=True)
+    assert len(tried.rows) == 30
+    assert not tried.are_enough
+    for row in tried.rows:
+        table = gd.Table.scan(_frame(row), domain=DOMAIN)
+        exact = table.totals(AGGREGATES, b"0" * 16)
+        single = SingleRow(DOMAIN, gd.PrivacyUnit(), row).totals(AGGREGATES, b"")
+        for aggregate, expected, found in zip(AGGREGATES, exact, single, strict=True):
+            assert found.tolist() == expected.tolist(), (row, aggregate)
+
+
+def _frame(row: Row) -> pd.DataFrame:
+    cells = {"A": ["w", "x", "y", "?"][row.cells["A"]], "town": "abc"[row.cells["town"]]}
+    columns = {name: DOMAIN.column(name) for name in ("X", "Y", "Z")}
+    values = {
+        name: None if steps is None else float(columns[name].low + steps * columns[name].step)
+        for name, steps in row.values.items()
+    }
+    return pd.DataFrame([{**cells, **values}]).astype(dict.fromkeys(columns, float))
