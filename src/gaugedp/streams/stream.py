@@ -175,13 +175,6 @@ class Stream:
         self._file.save(self._state().after(answer.totals))
         return answer
 
-    def _evaluated(self, state: State, rows: PaidRows, rng: Entropy) -> StreamAnswer:
-        """Draw the noise of the next period, store it in the state, and then read the rows."""
-        state = state.begun(self._draw(state, rng))
-        self._file.save(state)
-        numbers = rows.answers(self._query, rng.bytes(16)) + np.array(state.draws[-1].noise, dtype=np.int64)
-        return self._released(state, numbers)
-
     def _draw(self, state: State, rng: Entropy) -> Draw:
         question = self._noise.draw(rng)
         questions = np.array([*(draw.question for draw in state.answered_draws), question])
@@ -192,16 +185,6 @@ class Stream:
     def _charge(self, request: Mapping[str, Any], *guarantees: Guarantee) -> Charge:
         """Return a charge that is found again under its key, whoever asks."""
         return Charge(guarantees, self._table_name, self._unit, request, resume=True)
-
-    def _read(self, state: State, stored: str, period: int) -> StreamAnswer:
-        """Return a stored answer; refuse a state that lacks its draw, whose later noise would not belong to it."""
-        answer = StreamAnswer.from_json(stored)
-        if answer.facts["draw"] not in [draw.name for draw in state.draws[period - 1 : period]]:
-            raise LedgerRefused(
-                f"Period {period} was answered with another copy of the stream {str(self._file.path)!r}.",
-                "Use the newest state file: an older one would answer later periods with other noise.",
-            )
-        return answer
 
     def _stored(self, state: State, number: int) -> StreamAnswer:
         period = StreamPeriod(self, state, number)
@@ -337,18 +320,31 @@ class StreamPeriod:
         text = f"{stream._query.text}, period {self.number} of {stream.periods}"
         return stream._charge({"query": text, "stream": self.state.key, "period": self.number}, _FREE)
 
+    encode = staticmethod(StreamAnswer.to_json)
+
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], StreamAnswer]]:
         """Return the charge; the noise is drawn after it, and stored before the rows are read. See `Measurement`."""
         del table
-        return self.charge, lambda rows: self.stream._evaluated(self.state, rows, rng)
+        stream = self.stream
 
-    def encode(self, result: StreamAnswer) -> str:
-        """Return what the ledger stores."""
-        return result.to_json()
+        def evaluate(rows: PaidRows) -> StreamAnswer:
+            state = self.state.begun(stream._draw(self.state, rng))
+            stream._file.save(state)
+            numbers = rows.answers(stream._query, rng.bytes(16)) + np.array(state.draws[-1].noise, dtype=np.int64)
+            return stream._released(state, numbers)
+
+        return self.charge, evaluate
 
     def decode(self, text: str) -> StreamAnswer:
-        """Return the stored answer of a period whose state did not move on, or of an earlier one."""
-        return self.stream._read(self.state, text, self.number)
+        """Return a stored answer; refuse a state that lacks its draw, whose later noise would not belong to it."""
+        answer = StreamAnswer.from_json(text)
+        if answer.facts["draw"] not in [draw.name for draw in self.state.draws[self.number - 1 : self.number]]:
+            path = str(self.stream._file.path)
+            raise LedgerRefused(
+                f"Period {self.number} was answered with another copy of the stream {path!r}.",
+                "Use the newest state file: an older one would answer later periods with other noise.",
+            )
+        return answer
 
 
 def _request(state: State) -> dict[str, Any]:
