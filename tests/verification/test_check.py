@@ -80,8 +80,14 @@ def noises() -> list[Noise]:
     return found
 
 
+def stacks() -> list[Noise]:
+    """Return noise of queries in several parts, or of one sum whose bounds have two signs."""
+    plans = [gd.plan(gd.query(TRIED, text), UNITS[0], epsilon=1.0) for text in ("sum(Y)", "median(X); A")]
+    return [Noise(plan.query, plan.unit, plan.mechanism) for plan in plans]
+
+
 def test_noise_that_is_calibrated_is_checked_and_not_refused() -> None:
-    verdicts = Counter((noise.mechanism.name, noise.verdict()) for noise in noises())
+    verdicts = Counter((noise.mechanism.name, noise.verdict()) for noise in (*stacks(), *noises()))
     assert all(verdicts[name, "exact"] > 0 for name in EXACT)
     assert verdicts["Matrix", "sampled"] > 3 * verdicts["Matrix", "none"]
     assert not any(verdict == "refused" for _, verdict in verdicts)
