@@ -1,7 +1,7 @@
 """Releases, the statistics computed from them, and their JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -31,10 +31,10 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.processing import STEPS, check, how, may_be_joint, process
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import ALONE, AT_ONCE, HALVED, KINDS, Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
-from gaugedp.queries.outline import Outline
+from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.remarks import remarks
+from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
 from gaugedp.tidy.tabular import Tabular
 
 FORMAT = "gaugedp-release-1"
@@ -56,7 +56,7 @@ class Release(Tabular):
 
     numbers: np.ndarray
     labels: Labels
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[Statistic, ...]
     guarantee: Guarantee
     facts: Mapping[str, Any] = field(repr=False)
 
@@ -123,19 +123,21 @@ class Release(Tabular):
                     f"The intervals of these quantiles were released at {estimate.ends:g}, and {level!r} is asked for.",
                     f"Ask for at most {estimate.ends:g}, or release them with a higher level=.",
                 )
-        if self._has_plain_answers:
-            widths = self._widths(level, simultaneous)
-            return self._released - widths, self._released + widths
-        kinds = {ALONE: (level, False), HALVED: ((1 + level) / 2, False), AT_ONCE: (level, True)}
-        boxes = [AT_ONCE if simultaneous else estimate.box for estimate in self.estimates]
-        parts = {box: split(self.estimates, self._widths(*kinds[box])) for box in set(boxes)}
-        curves = curves_of(self.estimates, {} if simultaneous else self._curves(level))
-        values = split(self.estimates, self._released)
-        ends = [
-            estimate.intervals(values[i], parts[box][i], curves[i], simultaneous)
-            for i, (estimate, box) in enumerate(zip(self.estimates, boxes, strict=True))
-        ]
-        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+        ends = self._all_at_once(level) if simultaneous else self._each_alone(level)
+        low, high = zip(*ends, strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def _all_at_once(self, level: float) -> Iterator[Ends]:
+        parts = (split(self.estimates, numbers) for numbers in (self._released, self._widths(level, True)))
+        for estimate, values, widths in zip(self.estimates, *parts, strict=True):
+            yield estimate.simultaneous_intervals(values, widths)
+
+    def _each_alone(self, level: float) -> Iterator[Ends]:
+        values, curves = split(self.estimates, self._released), curves_of(self.estimates, self._curves(level))
+        widths = {estimate.of_widths(level): self._widths(*estimate.of_widths(level)) for estimate in self.estimates}
+        parts = {which: split(self.estimates, of_level) for which, of_level in widths.items()}
+        for place, estimate in enumerate(self.estimates):
+            yield estimate.intervals(values[place], parts[estimate.of_widths(level)][place], curves[place])
 
     @cached_property
     def terms(self) -> tuple[Outline, ...]:
@@ -186,7 +188,9 @@ class Release(Tabular):
             if facts.pop("format") != FORMAT:
                 raise KeyError("format")
             numbers = unpacked(facts.pop("numbers"))
-            labels, estimates = Labels.of(facts.pop("labels")), tuple(map(Estimate.of, facts.pop("estimates")))
+            labels, described = Labels.of(facts.pop("labels")), facts.pop("estimates")
+            measures = [term["measure"] for term in facts.get("terms", ())] or [COUNT] * len(described)
+            estimates = tuple(map(read_statistic, described, measures))
             guarantee = from_dict(facts.pop("guarantee"))
             widths = (facts["widths"] or {}).values()
             runs = [facts["steps"], *(levels for kind in widths for levels in kind.values())]
@@ -311,11 +315,11 @@ class Release(Tabular):
     def _curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""
         widths = self.facts["widths"] or {}
-        folded = {kind: widths[kind][_stored(level)] for kind in KINDS if _stored(level) in widths.get(kind, {})}
-        sizes = {
-            kind: sum(estimate.n_answers for estimate in self.estimates if estimate.kind == kind) for kind in folded
+        curves = {
+            pivot: unfold(widths[pivot][_stored(level)]).reshape(-1, sum(term.n_answers for _, term in terms)).T
+            for pivot, terms in by_pivot(self.estimates).items()
+            if _stored(level) in widths.get(pivot, {})
         }
-        curves = {kind: unfold(runs).reshape(-1, sizes[kind]).T for kind, runs in folded.items()}
         if any(part.shape[1] < 2 or (part < 0).any() for part in curves.values()):
             raise ValueError
         return curves

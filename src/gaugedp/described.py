@@ -17,8 +17,8 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees import from_dict
 from gaugedp.planning import Plan, bonferroni_level, plan_within
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import Estimate, for_released
 from gaugedp.queries.text import query as read
+from gaugedp.statistics.base import Statistic, for_released
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 LATE = ("lower_bound", "candidates", "widths")
@@ -118,7 +118,7 @@ def described_facts(known: Mapping[str, Any], chosen_plan: Plan) -> Facts:
     return Facts({**known, **about_noise(chosen_plan)}, recipe, partial(described, chosen_plan))
 
 
-def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Estimate]) -> Facts:
+def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Statistic]) -> Facts:
     """Return the facts that a ledger kept; ValueError where a recipe is for another query than these are."""
     known = {name: fact for name, fact in stored.items() if name != RECIPE}
     if RECIPE not in stored:

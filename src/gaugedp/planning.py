@@ -25,8 +25,7 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
-from gaugedp.queries.estimates import ALONE, AT_ONCE, DEVIATIONS, HALVED, QUOTIENTS, curves_of
-from gaugedp.queries.trials import Trials
+from gaugedp.statistics.base import Widths, by_pivot, curves_of
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -151,10 +150,13 @@ class Plan:
         may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
-        halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
-        boxes = {ALONE: single, HALVED: halved, AT_ONCE: all_at_once}
+        of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
+        widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
-        texts = [text for text, _ in self.query.labels.terms]
+        texts, curves = (
+            [text for text, _ in self.query.labels.terms],
+            curves_of(self.query.estimates, self.curves(_LEVEL)),
+        )
         return [
             {
                 "query": text,
@@ -162,28 +164,35 @@ class Plan:
                 "interval_95": _widest(single[start:end], estimate.n_answers),
                 "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
                 "of_1000_rows": [
-                    estimate.half_length(boxes[estimate.box][start:end], _MEAN_ROWS, curve),
+                    estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
                 ]
-                if estimate.kind
+                if estimate.pivot
                 else None,
             }
             for text, estimate, start, end, curve in zip(
-                texts, self.query.estimates, ends[:-1], ends[1:], self._curves(), strict=True
+                texts, self.query.estimates, ends[:-1], ends[1:], curves, strict=True
             )
         ]
 
-    def _curves(self) -> list[np.ndarray | None]:
-        """Return the widths of the quotients that means and shares are, for each term."""
-        return curves_of(self.query.estimates, self.curves(_LEVEL))
-
     def curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return the widths of quotients, each (answers of a kind, places), by kind: those that draws tell."""
-        return self._trials.curves(level)
+        """Return widths, each (answers of a pivot, places), by pivot: those that draws tell for all its answers."""
+        curves = {}
+        for pivot, parts in self._trials.items():
+            widths = [None if part is None else part.widths(level) for part in parts]
+            known = [width for width in widths if width is not None]
+            if len(known) == len(parts):
+                curves[pivot] = np.vstack(known)
+        return curves
 
     @cached_property
-    def _trials(self) -> Trials:
-        return Trials(self.query, self.mechanism)
+    def _trials(self) -> dict[str, list[Widths | None]]:
+        """Return the draws for each pivot, by the parts that have answers of it; None where they tell nothing."""
+        trials: dict[str, list[Widths | None]] = {}
+        for part, noise in zip(self.query.parts, self.mechanism.parts, strict=True):
+            for pivot, terms in by_pivot(part.estimates).items() if isinstance(noise, AdditiveNoise) else ():
+                trials.setdefault(pivot, []).append(terms[0][1].trials(noise, part.step_sizes, terms))
+        return trials
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""
@@ -205,10 +214,10 @@ class Plan:
         worst = (
             f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
-        kinds = tuple(sorted({estimate.kind for estimate in self.query.estimates} - {""}))
-        called = " and ".join(_CALLED.get(kind, kind) for kind in kinds).capitalize()
+        plurals = {term.pivot: term.wording.plural for term in self.query.estimates if term.pivot}
+        called = " and ".join(plurals[pivot] for pivot in sorted(plurals)).capitalize()
         rows = self.query.left_out_rows(self.unit.column)
-        return [f"{called}: {worst}"] * bool(kinds) + self.query.remarks(self.mechanism) + rows
+        return [f"{called}: {worst}"] * bool(plurals) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -270,7 +279,6 @@ class Plan:
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
-_CALLED = {QUOTIENTS: "means", DEVIATIONS: "standard deviations"}
 ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
 
 

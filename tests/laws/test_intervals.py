@@ -81,13 +81,12 @@ def _of_sums(query: Any, exact: np.ndarray) -> Truth:
 
 def _is_defined(estimate: Any, numbers: np.ndarray) -> np.ndarray:
     n = estimate.n_answers
-    if estimate.ratio or estimate.deviation:
+    if estimate.pivot in ("quotients", "deviations"):
         return numbers[-n:] > 0
-    if estimate.comparison:
-        table = numbers.reshape(estimate.parts, -1)
-        other = table[:-1] if estimate.comparison == "change" else np.broadcast_to(table[:1], table[1:].shape)
-        return (other > 0).ravel() | (estimate.comparison == "difference")
-    if estimate.parts:
+    if estimate.pivot == "comparisons":
+        _, other = estimate.compared(numbers)
+        return (other > 0) | (estimate.kind == "difference")
+    if estimate.pivot == "shares":
         totals = numbers.reshape(estimate.parts, -1).sum(axis=0)
         return np.broadcast_to(totals > 0, (estimate.parts, len(totals))).ravel()
     return np.ones(n, dtype=bool)

@@ -28,18 +28,19 @@ from gaugedp.cli.main import run
 from gaugedp.cli.release import show
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.planning import worth
-from gaugedp.queries.estimates import split_answers
-from gaugedp.report import explorer_page, figures, terms
+from gaugedp.report import explorer_page, figures
 from gaugedp.report.explorer import explore
 from gaugedp.report.html import render
 from gaugedp.report.press import press
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import split_answers
 from tests.laws import worlds
 from tests.laws.kit import batches, generator
 
 LAW = "one_number"
 COVERS = {
     "terms": set(worlds.WORDS) | {worlds.CELLS, worlds.PRODUCT},
-    "statistics": set(terms._MEASURES) - set(worlds.FIGURES),
+    "statistics": set(KINDS) - set(worlds.FIGURES),
     "commands": {"plan", "explore", "release"},
     "guarantees": {"PureDP", "ApproxDP", "ZCDP", "GaussianDP"},
 }
@@ -277,7 +278,7 @@ def _answers(release: gd.Release) -> list[list[tuple[float, float, float]]]:
     columns = [release.values, *release.interval(0.95)]
     parts = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     return [
-        list(zip(*(column * (100 if outline.measure in terms._SHARES_OF_ALL else 1) for column in part), strict=True))
+        list(zip(*(column * KINDS[outline.measure].wording.scale for column in part), strict=True))
         for outline, part in zip(release.terms, parts, strict=True)
     ]
 

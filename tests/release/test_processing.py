@@ -18,9 +18,9 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.processing import STEPS, remark, words
 from gaugedp.processing.consistency import MOST_CELLS, consistent
 from gaugedp.processing.steps import solvable, without_negatives
-from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
 from gaugedp.releasing import Release
+from gaugedp.statistics.base import split
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
 

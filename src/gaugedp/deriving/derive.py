@@ -12,9 +12,8 @@ from gaugedp._runs import unfold
 from gaugedp._validate import between
 from gaugedp.answer import Release
 from gaugedp.attributes import categories
-from gaugedp.deriving.figures import Interval
 from gaugedp.deriving.summed import Summed, Sums
-from gaugedp.deriving.terms import FigureTerm, figure_term
+from gaugedp.deriving.terms import FormTerm, form_term
 from gaugedp.described import spread
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng
@@ -23,8 +22,7 @@ from gaugedp.guarantees import from_dict
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.planning import Plan, bonferroni_level
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import Estimate, for_released
-from gaugedp.queries.labels import Cells, Labels, Listed
+from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
@@ -32,6 +30,10 @@ from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.release_facts import about_answers
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import for_released
+from gaugedp.statistics.forms import FormPivot
+from gaugedp.statistics.quantile import WithEnds
 
 _LEVEL = 0.95  # at which widths tell whether the noise is that of the release
 _COUNTED = (COUNT, "share", "difference", "ratio", "index", "change")  # what is computed from counts of cells
@@ -157,7 +159,7 @@ def derive(
     """
     between(0.5, HIGHEST_LEVEL, level=level)
     source = Source.of(release, domain, planned)
-    terms = [figure_term(source.domain, term) for term in parts(text, ";") if term]
+    terms = [form_term(source.domain, term) for term in parts(text, ";") if term]
     if figures := [term for term in terms if term]:
         if len(figures) < len(terms):
             raise InvalidRequest(
@@ -177,9 +179,9 @@ def derive(
     return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
 
 
-def _with_ends(release: Release, source: Source, terms: Sequence[FigureTerm], level: float) -> Release:
+def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
     """Return the release of figures with intervals at a level: all at once by an equal share of the misses each."""
-    n_figures = sum(len(term.figures) for term in terms)
+    n_figures = sum(len(term.quotients) for term in terms)
     misses = ((1 - bonferroni_level(level)) / n_figures, 1 - level)
     numbers = [_of_figures(release, source, term, misses) for term in terms]
     text = "; ".join(term.outline.text for term in terms)
@@ -192,15 +194,19 @@ def _with_ends(release: Release, source: Source, terms: Sequence[FigureTerm], le
         "deviations": [[5 * n_figures, 0.0]],
         "widths": None,
     }
-    estimates = tuple(
-        Estimate(len(term.figures), ends=level, alone=True, no_end=_NO_END * float(term.step)) for term in terms
-    )
-    labels = Labels(tuple((term.outline.text, Cells(tuple(map(Listed, term.cells)))) for term in terms))
+    estimates = tuple(_estimate(term, level) for term in terms)
+    labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
     facts = _facts(release, about, [term.outline for term in terms])
     return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
 
 
-def _of_figures(release: Release, source: Source, term: FigureTerm, misses: tuple[float, float]) -> np.ndarray:
+def _estimate(term: FormTerm, level: float) -> WithEnds:
+    kind = KINDS[term.outline.measure]
+    assert issubclass(kind, WithEnds)
+    return kind(len(term.quotients), level, no_end=_NO_END * float(term.step))
+
+
+def _of_figures(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
     """Return the figures in steps, then the lower and the upper ends of intervals for each number of misses."""
     start, noise = _noise(source, term.question)
     if noise.exactness == "mixing":
@@ -226,19 +232,19 @@ def _of_figures(release: Release, source: Source, term: FigureTerm, misses: tupl
     return np.clip(np.concatenate(rounded), -_NO_END, _NO_END).astype(np.int64)
 
 
-def _values(term: FigureTerm, numbers: np.ndarray) -> np.ndarray:
-    pairs = zip(term.figures, term.places, strict=True)
+def _values(term: FormTerm, numbers: np.ndarray) -> np.ndarray:
+    pairs = zip(term.quotients, term.places, strict=True)
     return np.array([figure.value(numbers[place]) for figure, place in pairs])
 
 
-def _intervals(term: FigureTerm, draws: np.ndarray, noise: Summed) -> list[Interval]:
+def _intervals(term: FormTerm, draws: np.ndarray, noise: Summed) -> list[FormPivot]:
     """Return the intervals of each figure: the same ones for figures of one kind and one law."""
-    axes: dict[tuple[object, ...], Interval] = {}
+    axes: dict[tuple[object, ...], FormPivot] = {}
     intervals = []
-    for figure, place in zip(term.figures, term.places, strict=True):
+    for figure, place in zip(term.quotients, term.places, strict=True):
         law = noise.variances[place] if noise.form else place
         key = (id(figure), *law.tolist())
-        axes[key] = axes.get(key) or figure.under(draws[:, place])
+        axes[key] = axes.get(key) or FormPivot(figure, draws[:, place])
         intervals.append(axes[key])
     return intervals
 

@@ -1,10 +1,10 @@
 """The interface of a query before any row is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,25 +13,15 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
 from gaugedp.queries.rules import cell_rules, column_rule, left_out
+from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
     from gaugedp.queries.linear import Workload
-
-
-class Bounded(NamedTuple):
-    """Answers that lie within the bounds of a column; `middle` are those among them that tell where its values lie."""
-
-    name: str
-    column: str
-    answers: slice
-    middle_name: str
-    middle: slice | None
 
 
 class Query(ABC):
@@ -172,11 +162,6 @@ class Query(ABC):
         return None
 
     @property
-    def bounded(self) -> Sequence[Bounded]:
-        """The terms whose answers lie within the bounds of a column."""
-        return ()
-
-    @property
     def has_one_unit(self) -> bool:
         """Return whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
         return True
@@ -223,8 +208,8 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def estimates(self) -> tuple[Estimate, ...]:
-        """Return the estimate of each term, by arithmetic alone, from the released values."""
+    def estimates(self) -> tuple[Statistic, ...]:
+        """Return the statistic of each term, by arithmetic alone, from the released values."""
 
     @abstractmethod
     def digest(self) -> str:

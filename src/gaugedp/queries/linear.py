@@ -16,13 +16,13 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.base import Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
 from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
-from gaugedp.queries.outline import COUNT, DEVIATION, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
+from gaugedp.queries.outline import ROWS, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
+from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Aggregate
 
 
@@ -32,11 +32,12 @@ class Term:
 
     text: str
     pieces: tuple[Piece, ...]
-    estimate: Estimate
+    estimate: Statistic
 
     def answered(self, words: tuple[Words, ...]) -> tuple[Words, ...]:
         """Return those of the words along each axis that have an answer: what others are compared with has none."""
-        return (Listed(list(words[0])[1:]), *words[1:]) if self.estimate.comparison else words
+        first = self.estimate.first_cell
+        return (Listed(list(words[0])[first:]), *words[1:]) if first else words
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,17 +165,6 @@ class Workload(Query):
         return self
 
     @property
-    def bounded(self) -> Sequence[Bounded]:
-        """The means."""
-        ends = np.cumsum([term.estimate.n_answers for term in self.terms]).tolist()
-        places = [slice(end - term.estimate.n_answers, end) for term, end in zip(self.terms, ends, strict=True)]
-        return [
-            Bounded(term.text, str(term.pieces[0].column), place, term.text, place)
-            for term, place in zip(self.terms, places, strict=True)
-            if term.estimate.ratio is not None
-        ]
-
-    @property
     def has_one_unit(self) -> bool:
         """Return whether there are counts alone, or sums of one reach alone."""
         return not self.columns or (self.error_weights is None and not any(piece.counts for piece in self.pieces))
@@ -213,7 +203,7 @@ class Workload(Query):
         return np.concatenate([part.astype(exact, copy=False) for part in rows])
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[Statistic, ...]:
         """Return the estimate of each term from the released values."""
         return tuple(term.estimate for term in self.terms)
 
@@ -236,8 +226,8 @@ class Workload(Query):
 
     def _outline(self, term: Term) -> Outline:
         piece = term.pieces[0]
-        reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.comparison else ""
-        return Outline(term.text, _measure(term), piece.column, self._axes(term), reference)
+        reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.first_cell else ""
+        return Outline(term.text, term.estimate.kind, piece.column, self._axes(term), reference)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]
@@ -259,22 +249,8 @@ class Workload(Query):
         return f"Workload({text!r}, {self.n_answers} answers)"
 
 
-def _measure(term: Term) -> str:
-    if term.estimate.ratio is not None:
-        return MEAN
-    if term.estimate.comparison:
-        return term.estimate.comparison
-    if term.estimate.parts:
-        return SHARE
-    if term.estimate.deviation:
-        return DEVIATION
-    if term.pieces[0].cells.form == ROWS:
-        return MATRIX
-    return COUNT if term.pieces[0].counts else SUM
-
-
 def _are_counts(term: Term) -> np.ndarray:
-    if term.estimate.ratio is not None or term.estimate.deviation:
+    if not term.estimate.has_counts:
         return np.zeros(term.estimate.n_released, dtype=bool)
     return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
 

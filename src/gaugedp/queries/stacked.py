@@ -15,14 +15,14 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import JOINED, Together
-from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.base import Query, Rows
 from gaugedp.queries.candidate import best
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
 from gaugedp.queries.rules import cell_rules, column_rule
+from gaugedp.statistics.base import Statistic
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
 
@@ -112,19 +112,6 @@ class Stacked(Query):
         return np.concatenate([part.reach[: part.n_widths] for part in self.parts])
 
     @property
-    def bounded(self) -> Sequence[Bounded]:
-        """Return the bounded columns of the parts."""
-        starts = np.cumsum([0, *(part.n_answers for part in self.parts)]).tolist()
-        return [
-            bounded._replace(
-                answers=_moved(bounded.answers, start, part.n_answers),
-                middle=bounded.middle and _moved(bounded.middle, start, part.n_answers),
-            )
-            for part, start in zip(self.parts, starts[:-1], strict=True)
-            for bounded in part.bounded
-        ]
-
-    @property
     def has_one_unit(self) -> bool:
         """No: ranks are in rows, and answers in units of their own."""
         return False
@@ -178,7 +165,7 @@ class Stacked(Query):
         raise InvalidRequest("A stack is evaluated part by part.", "Release it.")
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[Statistic, ...]:
         """Return the estimates of the parts."""
         return tuple(chain.from_iterable(part.estimates for part in self.parts))
 
@@ -224,9 +211,3 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
     of_parts = [share / len(question.parts) for question, share in pairs for _ in question.parts]
     n_quantiles = sum(part.linear is None for part in parts) or 1
     return Stacked(tuple(part.with_share(_OF_QUANTILES / n_quantiles) for part in parts), tuple(of_parts))
-
-
-def _moved(places: slice, start: int, n_answers: int) -> slice:
-    """Return the slice of a part with `n_answers`, counted from the first answer of all."""
-    first, last, step = places.indices(n_answers)
-    return slice(start + first, start + last, step)

@@ -39,7 +39,7 @@ class StreamNoise:
     @classmethod
     def calibrate(cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, factor: TimeFactor) -> "StreamNoise":
         """Return the noise for ApproxDP with δ > 0, GaussianDP or ZCDP and a question of counts and sums."""
-        if query.linear is None or any(estimate.kind for estimate in query.estimates):
+        if query.linear is None or not all(estimate.is_plain for estimate in query.estimates):
             raise InvalidRequest(
                 "A stream answers counts and sums alone.",
                 "Ask for sum and count: means and shares are their quotients.",

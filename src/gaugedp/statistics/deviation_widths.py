@@ -4,29 +4,28 @@ The quantile is a norm of (1, m, c) where the noise is log-concave, symmetric an
 so that what is straight between places lies above it; on a lattice it does with a step more. docs/theory/derived.md
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
-from gaugedp.mechanisms.ratio_intervals import kinds_of, public_trials, rounded_up
+from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 
+MEANS: np.ndarray = np.linspace(-1, 1, 17)  # m at which widths are known
+PLACES: np.ndarray = np.linspace(-1, 3, 9)  # c at which they are
+ENDS: np.ndarray = np.linspace(-1, 1, 3)  # m at which the sizes of the noise of B − m·N are
+N_WIDTHS = len(ENDS) + len(MEANS) * len(PLACES)
 _NUMBERS = 10**7  # sorted, with more than the fewest trials
 _PUBLIC_SEED = 1908
 
 
-class Deviations:
-    """Sizes at ends of m, and widths at all (m, c), for the triples (B, A, N) of noise."""
+class DeviationWidths:
+    """Sizes at ENDS of m, and widths at all (m, c), for the triples (B, A, N) of noise."""
 
-    def __init__(
-        self, noise: AdditiveNoise, triples: np.ndarray, units: np.ndarray, places: Sequence[np.ndarray]
-    ) -> None:
-        """Take the places (cells, 3) of the triples, what a step of each is worth, and `places`: ends, means, c."""
-        ends, means, others = places
-        grid = [column.ravel() for column in np.meshgrid(-4 * means, others, indexing="ij")]
+    def __init__(self, noise: AdditiveNoise, triples: np.ndarray, units: np.ndarray) -> None:
+        """Take the places (cells, 3) of the triples, and what a step of each is worth."""
+        grid = [column.ravel() for column in np.meshgrid(-4 * MEANS, PLACES, indexing="ij")]
         self._noise, self._triples, self._units = noise, triples, units
-        self._of_means = np.stack([np.ones(len(ends)), np.zeros(len(ends)), -ends])
+        self._of_means = np.stack([np.ones(len(ENDS)), np.zeros(len(ENDS)), -ENDS])
         self._coefficients = np.stack([grid[0], np.ones(len(grid[0])), grid[1]])
         half_widths = np.asarray(noise.half_widths(0.95)[triples] * units)
         self._kinds = kinds_of(half_widths)
@@ -64,17 +63,3 @@ class Deviations:
         rows = [trials[:, self._triples[cell]] * self._units[cell] for cell in cells]
         sizes = [np.sqrt(((row @ self._of_means) ** 2).mean(axis=0)) for row in rows]
         return sizes, [np.sort(np.abs(row @ self._coefficients), axis=0) for row in rows]
-
-
-def deviation_widths(
-    noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int, int, float]], places: Sequence[np.ndarray]
-) -> Deviations | None:
-    """Return the widths of terms (start, n, half_range): of n sums, n sums of squares and n counts, in units (d,).
-
-    None without terms.
-    """
-    if not terms:
-        return None
-    triples = np.concatenate([start + np.arange(3 * n).reshape(3, n).T for start, n, _ in terms])
-    scales = np.concatenate([np.tile([reach, reach**2, 1.0], (n, 1)) for _, n, reach in terms])
-    return Deviations(noise, triples, units[triples] / scales, places)  # in units in which values lie in [−1, 1]
