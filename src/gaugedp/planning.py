@@ -25,7 +25,8 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
-from gaugedp.statistics.base import Widths, by_pivot, curves_of
+from gaugedp.queries.rules import left_out
+from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -216,7 +217,12 @@ class Plan:
         )
         plurals = {term.pivot: term.wording.plural for term in self.query.estimates if term.pivot}
         called = " and ".join(plurals[pivot] for pivot in sorted(plurals)).capitalize()
-        rows = self.query.left_out_rows(self.unit.column)
+        parts = self.query.parts
+        rows = [
+            f"{part.text}: {line}" if len(parts) > 1 else line
+            for part in parts
+            for line in left_out(part.domain, part.attributes, part.columns, self.unit.column)
+        ]
         return [f"{called}: {worst}"] * bool(plurals) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
@@ -260,7 +266,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return self.query.widths_in_units(widths)
+        return in_units(self.query.estimates, widths, self.query.step_sizes)
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]

@@ -176,9 +176,9 @@ def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: in
     assert (actual[query.are_counts] >= 0).all()
     assert consistent(query, actual, deviations) == pytest.approx(actual, rel=1e-6, abs=1e-6 * scale + 1e-8)
     for term, part in zip(query.estimates, split(query.estimates, actual), strict=True):
-        if term.ratio:
+        if term.kind == "mean":
             sums, sizes = part[: term.n_answers], part[term.n_answers :]
-            assert (np.abs(sums) <= term.ratio[1] * sizes + 1e-6 * scale + 1e-8).all()
+            assert (np.abs(sums) <= term.half_range * sizes + 1e-6 * scale + 1e-8).all()
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def table_of(rows: list[Row]) -> gd.Table:
 def released(term: str, rows: list[Row]) -> np.ndarray:
     """Return what a release of the rows would have without noise, in its units."""
     query = gd.query(DOMAIN, term)
-    return query.in_units(query.evaluate(StubTable(DOMAIN, rows), bytes(16)).astype(float))
+    return query.evaluate(StubTable(DOMAIN, rows), bytes(16)).astype(float) * query.step_sizes
 
 
 def answered(term: str, numbers: np.ndarray) -> np.ndarray:

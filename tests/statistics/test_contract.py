@@ -73,7 +73,7 @@ def test_intervals_of_draws_hold_as_often_as_they_say_and_narrower_ones_do_not(t
     (curves,) = curves_of(query.estimates, plan.curves(0.95))
     rows = made(np.random.default_rng(3), 800)
     exact, expected = registry.released(term, rows), truth(term, rows)
-    noise = [query.in_units(row) for row in plan.mechanism.sample_noise(DRAWS, research_rng(7)).astype(float)]
+    noise = [row * query.step_sizes for row in plan.mechanism.sample_noise(DRAWS, research_rng(7)).astype(float)]
     shares = []
     for factor in (1.0, 0.5):
         ends = [statistic.intervals(exact + one, np.zeros(len(exact)), factor * curves) for one in noise]

@@ -31,7 +31,7 @@ from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.release_facts import about_answers
 from gaugedp.statistics import KINDS
-from gaugedp.statistics.base import for_released
+from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import FormPivot
 from gaugedp.statistics.quantile import WithEnds
 
@@ -110,7 +110,8 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
 
 
 def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool:
-    widths = for_released(question.estimates, question.widths_in_units(mechanism.half_widths(_LEVEL)))
+    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.step_sizes)
+    widths = for_released(question.estimates, known)
     known = unfold(release.facts["widths"]["single"][str(_LEVEL)])
     return widths.shape == known.shape and np.allclose(widths, known)
 

@@ -16,7 +16,7 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
-from gaugedp.queries.rules import cell_rules, column_rule, left_out
+from gaugedp.queries.rules import cell_rules, column_rule
 from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Rows
 
@@ -80,13 +80,12 @@ class Query(ABC):
     @property
     def rules(self) -> list[str]:
         """Return the rules for values outside the domain, in sentences: for the attributes, and one for each column."""
+        places = [part.text for part in self.parts] if len(self.parts) > 1 else ["the whole question"]
+        parts = zip(self.parts, places, strict=True)
+        about_cells = [rule for part, place in parts for rule in cell_rules(self.domain, part.attributes, place)]
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
         origins = self.domain.origins([*self.attributes, *self.columns])
-        return [*origins, *cell_rules(self.domain, self.attributes), *about_columns]
-
-    def left_out_rows(self, person: str | None) -> list[str]:
-        """Return which rows are left out, in a line; `person` is the column that tells whose a row is."""
-        return left_out(self.domain, self.attributes, self.columns, person)
+        return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
 
     @property
     @abstractmethod
@@ -103,19 +102,6 @@ class Query(ABC):
         """The steps as floats, shape (n_released,)."""
         steps, counts = zip(*self.step_runs, strict=True)
         return np.repeat([float(step) for step in steps], counts)
-
-    def in_units(self, numbers: np.ndarray) -> np.ndarray:
-        """Return numbers of steps, shape (n_released,), in the units of what is released."""
-        return numbers if all(step == 1 for step, _ in self.step_runs) else numbers * self.step_sizes
-
-    @property
-    def n_widths(self) -> int:
-        """The number of widths that a mechanism states."""
-        return sum(estimate.n_widths for estimate in self.estimates)
-
-    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
-        """Return the widths that a mechanism states, shape (n_widths,), in the units in which a plan shows them."""
-        return self.in_units(widths)
 
     @property
     @abstractmethod

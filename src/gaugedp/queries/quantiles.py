@@ -125,10 +125,6 @@ class Quantiles(Query):
         """1 for each: errors are ranks, and one row is one rank."""
         return [(1.0, self.n_released)]
 
-    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
-        """Return the widths as they are: ranks."""
-        return widths
-
     @property
     def unit_of_error(self) -> str:
         """Ranks, in words."""

@@ -21,7 +21,6 @@ from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
-from gaugedp.queries.rules import cell_rules, column_rule
 from gaugedp.statistics.base import Statistic
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
@@ -80,18 +79,6 @@ class Stacked(Query):
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
-    def rules(self) -> list[str]:
-        """Return the rules of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
-        about_cells = [cell_rules(self.domain, part.attributes, part.text) for part in self.parts]
-        about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
-        origins = self.domain.origins([*self.attributes, *self.columns])
-        return list(dict.fromkeys([*origins, *chain.from_iterable(about_cells), *about_columns]))
-
-    def left_out_rows(self, person: str | None) -> list[str]:
-        """Return a line for each part that leaves rows out."""
-        return [f"{part.text}: {line}" for part in self.parts for line in part.left_out_rows(person)]
-
-    @property
     def step_runs(self) -> StepRuns:
         """Return the step runs of the parts."""
         return list(chain.from_iterable(part.step_runs for part in self.parts))
@@ -101,15 +88,10 @@ class Stacked(Query):
         """Return the reach runs of the parts."""
         return list(chain.from_iterable(part.reach_runs for part in self.parts))
 
-    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
-        """Return each part's widths in its units."""
-        pieces = np.split(widths, np.cumsum([part.n_widths for part in self.parts])[:-1])
-        return np.concatenate([part.widths_in_units(piece) for part, piece in zip(self.parts, pieces, strict=True)])
-
     @property
     def error_weights(self) -> np.ndarray:
         """The parts' reach: ranks are counted in rows, and so is all else."""
-        return np.concatenate([part.reach[: part.n_widths] for part in self.parts])
+        return np.concatenate([part.reach[: sum(term.n_widths for term in part.estimates)] for part in self.parts])
 
     @property
     def has_one_unit(self) -> bool:

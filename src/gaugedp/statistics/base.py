@@ -195,6 +195,13 @@ def for_released(statistics: Sequence[Statistic], widths: np.ndarray) -> np.ndar
     return np.concatenate([np.zeros(statistic.n_released) if statistic.ends else part for statistic, part in pairs])
 
 
+def in_units(statistics: Sequence[Statistic], widths: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Return the widths that a plan knows in steps, in units: but those of terms with ends, which are ranks."""
+    parts = np.split(widths, np.cumsum([statistic.n_widths for statistic in statistics])[:-1])
+    terms = zip(statistics, parts, split(statistics, steps), strict=True)
+    return np.concatenate([part if term.ends or (size == 1).all() else part * size for term, part, size in terms])
+
+
 def by_pivot(statistics: Sequence[Statistic]) -> dict[str, list[tuple[int, Any]]]:
     """Return the terms of each pivot."""
     starts = np.cumsum([0, *(statistic.n_released for statistic in statistics)])[:-1].tolist()
