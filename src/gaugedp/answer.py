@@ -14,10 +14,8 @@ import numpy as np
 from gaugedp._displays import drawing, drawn_by
 from gaugedp._files import check_ending
 from gaugedp._runs import (
-    Folded,
     check_lengths,
     folded_sizes,
-    n_folded,
     packed,
     unfold,
     unpacked,
@@ -242,11 +240,6 @@ class Release(Tabular):
             return self._released
         return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
 
-    @property
-    def _has_plain_answers(self) -> bool:
-        """Return whether each released number is an answer, and its interval as wide to both sides."""
-        return all(estimate.is_plain for estimate in self.estimates)
-
     def _check_shown(self) -> None:
         """Fail where anything that is shown of a release could not be."""
         self._check_sizes()
@@ -267,13 +260,9 @@ class Release(Tabular):
             return
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
-            if self._has_plain_answers:
-                if n_folded(self._stored_widths(level, at_once)) != len(self.labels):
-                    raise ValueError
-            else:
-                low, high = self.interval(level, at_once)
-                if not ((np.abs(low) < _LARGEST) & ((np.abs(high) < _LARGEST) | (high == np.inf))).all():
-                    raise ValueError  # ratios may have no upper end
+            low, high = self.interval(level, at_once)
+            if not ((np.abs(low) < _LARGEST) & ((np.abs(high) < _LARGEST) | (high == np.inf))).all():
+                raise ValueError  # ratios may have no upper end
 
     def _check_sizes(self) -> None:
         """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
@@ -306,11 +295,7 @@ class Release(Tabular):
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
         if all(estimate.ends for estimate in self.estimates):
             return np.zeros(len(self.numbers))
-        return unfold(self._stored_widths(level, simultaneous))
-
-    def _stored_widths(self, level: float, simultaneous: bool) -> Folded:
-        widths: Folded = self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)]
-        return widths
+        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
 
     def _curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""

@@ -168,7 +168,7 @@ class Plan:
                     estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
                 ]
-                if estimate.pivot
+                if estimate.wording.plural
                 else None,
             }
             for text, estimate, start, end, curve in zip(
@@ -215,8 +215,8 @@ class Plan:
         worst = (
             f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
-        plurals = {term.pivot: term.wording.plural for term in self.query.estimates if term.pivot}
-        called = " and ".join(plurals[pivot] for pivot in sorted(plurals)).capitalize()
+        plurals = {(term.pivot, term.wording.plural) for term in self.query.estimates if term.wording.plural}
+        called = " and ".join(plural for _, plural in sorted(plurals)).capitalize()
         parts = self.query.parts
         rows = [
             f"{part.text}: {line}" if len(parts) > 1 else line

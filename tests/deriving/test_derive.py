@@ -11,8 +11,9 @@ import gaugedp as gd
 from gaugedp.deriving.derive import Source
 from gaugedp.deriving.summed import Summed, Sums
 from gaugedp.entropy import research_rng
-from gaugedp.statistics import Gini, Lorenz, MeanDifference, MeanRatio
+from gaugedp.statistics.comparison import MeanDifference, MeanRatio
 from gaugedp.statistics.forms import FormPivot
+from gaugedp.statistics.inequality import Gini, Lorenz
 
 DOMAIN = gd.Domain.of(A=["x", "y", "z"], B=["p", "q"], C=gd.bounded(0, 100), D=gd.bins(0, 40, 10))
 TIMES = 200

@@ -27,15 +27,14 @@ from scipy.stats import binom, norm
 import gaugedp as gd
 from gaugedp.answer import Release
 from gaugedp.release_facts import release_facts
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import COUNTED
 from tests.laws.kit import batches, generator
-from tests.laws.worlds import WORDS, World, matrix, world
+from tests.laws.worlds import FIGURES, WORDS, World, matrix, world
 
 COVERS = {
     "terms": set(WORDS),
-    "statistics": {
-        *("count", "sum", "mean", "share", "quantile", "matrix"),
-        *("standard deviation", "difference", "ratio", "index", "change"),
-    },
+    "statistics": set(KINDS) - set(FIGURES),
 }
 LEVEL, DRAWS = 0.95, 100
 RARE = 1e-9
@@ -81,7 +80,7 @@ def _of_sums(query: Any, exact: np.ndarray) -> Truth:
 
 def _is_defined(estimate: Any, numbers: np.ndarray) -> np.ndarray:
     n = estimate.n_answers
-    if estimate.pivot in ("quotients", "deviations"):
+    if COUNTED in estimate.moments:
         return numbers[-n:] > 0
     if estimate.pivot == "comparisons":
         _, other = estimate.compared(numbers)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from gaugedp.statistics import Gini, Lorenz, MeanDifference, MeanRatio
+from gaugedp.statistics.comparison import MeanDifference, MeanRatio
 from gaugedp.statistics.forms import FormPivot, FormQuotient, Highest, beyond
+from gaugedp.statistics.inequality import Gini, Lorenz
 
 MISSES = 0.05
 VALUES = np.array([5.0, 15, 25, 35])

@@ -14,7 +14,7 @@ from gaugedp.planning import Plan
 from gaugedp.statistics import KINDS, deviation
 from gaugedp.statistics.base import by_pivot
 from gaugedp.statistics.comparison import COMPARISONS
-from gaugedp.statistics.deviation_widths import ENDS, MEANS, N_WIDTHS, PLACES
+from gaugedp.statistics.deviation import ENDS, MEANS, N_WIDTHS, PLACES
 from gaugedp.statistics.inversion import quotients_within, values_within
 from gaugedp.statistics.pairs import PLACES as SHARES
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, share_places

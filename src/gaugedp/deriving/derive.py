@@ -30,10 +30,8 @@ from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.release_facts import about_answers
-from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import FormPivot
-from gaugedp.statistics.quantile import WithEnds
 
 _LEVEL = 0.95  # at which widths tell whether the noise is that of the release
 _COUNTED = (COUNT, "share", "difference", "ratio", "index", "change")  # what is computed from counts of cells
@@ -181,34 +179,28 @@ def derive(
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
-    """Return the release of figures with intervals at a level: all at once by an equal share of the misses each."""
-    n_figures = sum(len(term.quotients) for term in terms)
-    misses = ((1 - bonferroni_level(level)) / n_figures, 1 - level)
-    numbers = [_of_figures(release, source, term, misses) for term in terms]
+    """Return the release of statistics with intervals at a level: all at once by an equal share of the misses each."""
+    n_answers = sum(len(term.quotients) for term in terms)
+    misses = ((1 - bonferroni_level(level)) / n_answers, 1 - level)
+    numbers = [_with_released_ends(release, source, term, misses) for term in terms]
     text = "; ".join(term.outline.text for term in terms)
     about = {
         "query": text,
         "digest": sha256(f"{release.facts['digest']} {text}".encode()).hexdigest(),
         "reason": _reason(release),
         "steps": [[len(part), str(term.step)] for term, part in zip(terms, numbers, strict=True)],
-        "counts": [[5 * n_figures, False]],
-        "deviations": [[5 * n_figures, 0.0]],
+        "counts": [[5 * n_answers, False]],
+        "deviations": [[5 * n_answers, 0.0]],
         "widths": None,
     }
-    estimates = tuple(_estimate(term, level) for term in terms)
+    estimates = tuple(term.kind(len(term.quotients), level, no_end=_NO_END * float(term.step)) for term in terms)
     labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
     facts = _facts(release, about, [term.outline for term in terms])
     return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
 
 
-def _estimate(term: FormTerm, level: float) -> WithEnds:
-    kind = KINDS[term.outline.measure]
-    assert issubclass(kind, WithEnds)
-    return kind(len(term.quotients), level, no_end=_NO_END * float(term.step))
-
-
-def _of_figures(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
-    """Return the figures in steps, then the lower and the upper ends of intervals for each number of misses."""
+def _with_released_ends(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
+    """Return the answers in steps, then the lower and the upper ends of intervals for each number of misses."""
     start, noise = _noise(source, term.question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
@@ -217,37 +209,24 @@ def _of_figures(release: Release, source: Source, term: FormTerm, misses: tuple[
     units = term.question.step_sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
     size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
-    draws = noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units
-    of_figures = _intervals(term, draws, noise)
-    columns = [_values(term, numbers)]
-    for miss in misses:
-        pairs = zip(of_figures, term.places, strict=True)
-        ends = [interval.ends(numbers[place], miss) for interval, place in pairs]
-        columns += [np.array(side) for side in zip(*ends, strict=True)]
-    shown = [term.scale * column + term.offset for column in columns]
-    middle, *sides = (column / float(term.step) for column in shown)
-    rounded = [
-        np.rint(middle),
-        *(np.floor(side + _ROUNDING) if i % 2 == 0 else np.ceil(side - _ROUNDING) for i, side in enumerate(sides)),
-    ]
-    return np.clip(np.concatenate(rounded), -_NO_END, _NO_END).astype(np.int64)
+    pivots = _pivots(term, noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units, noise)
+    pairs = [(pivot, numbers[place]) for pivot, place in zip(pivots, term.places, strict=True)]
+    ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
+    answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
+    middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
+    rounded = [np.floor(low + _ROUNDING) for low in sides[::2]], [np.ceil(high - _ROUNDING) for high in sides[1::2]]
+    columns = [np.rint(middle), *(side for both in zip(*rounded, strict=True) for side in both)]
+    return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
 
 
-def _values(term: FormTerm, numbers: np.ndarray) -> np.ndarray:
-    pairs = zip(term.quotients, term.places, strict=True)
-    return np.array([figure.value(numbers[place]) for figure, place in pairs])
-
-
-def _intervals(term: FormTerm, draws: np.ndarray, noise: Summed) -> list[FormPivot]:
-    """Return the intervals of each figure: the same ones for figures of one kind and one law."""
-    axes: dict[tuple[object, ...], FormPivot] = {}
-    intervals = []
-    for figure, place in zip(term.quotients, term.places, strict=True):
+def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPivot]:
+    """Yield the pivot of each answer: the same one for quotients of one kind and one law."""
+    pivots: dict[tuple[object, ...], FormPivot] = {}
+    for quotient, place in zip(term.quotients, term.places, strict=True):
         law = noise.variances[place] if noise.form else place
-        key = (id(figure), *law.tolist())
-        axes[key] = axes.get(key) or FormPivot(figure, draws[:, place])
-        intervals.append(axes[key])
-    return intervals
+        key = (id(quotient), *law.tolist())
+        pivots[key] = pivots.get(key) or FormPivot(quotient, draws[:, place])
+        yield pivots[key]
 
 
 def _reason(release: Release) -> str:

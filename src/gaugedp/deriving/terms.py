@@ -16,9 +16,10 @@ from gaugedp.queries.linear import Workload
 from gaugedp.queries.outline import SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.text import query
 from gaugedp.statistics import KINDS
+from gaugedp.statistics.comparison import MeanDifference, MeanRatio
 from gaugedp.statistics.forms import FormQuotient
 from gaugedp.statistics.inequality import OfValues
-from gaugedp.statistics.mean_comparison import MeanDifference, MeanRatio
+from gaugedp.statistics.quantile import WithEnds
 
 _OF_MEANS = {kind.of_counts.word: kind for kind in KINDS.values() if issubclass(kind, MeanRatio)}
 _OF_VALUES = {name: kind for name, kind in KINDS.items() if issubclass(kind, OfValues)}
@@ -34,6 +35,7 @@ class FormTerm:
     Answer i is scale·quotients[i] + offset of the numbers at places[i]; it is written in steps of `step`.
     """
 
+    kind: type[WithEnds]
     question: Workload
     outline: Outline
     quotients: Sequence[FormQuotient]
@@ -76,7 +78,7 @@ def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> F
     outline = Outline(text, kind.kind, piece.column, (axis, *rest), first.texts[0])
     quotients = [kind.quotient(middle, half_range, float(column.step))] * len(own)
     step = Fraction(column.step if is_difference else 1) / _FINE
-    return FormTerm(question, outline, quotients, places, step, counts.factor, counts.factor * counts.shift)
+    return FormTerm(kind, question, outline, quotients, places, step, counts.factor, counts.factor * counts.shift)
 
 
 def _of_cells(domain: Domain, text: str, kind: type[OfValues], inside: list[str], by: str | None) -> FormTerm:
@@ -95,7 +97,7 @@ def _of_cells(domain: Domain, text: str, kind: type[OfValues], inside: list[str]
     places = np.arange(question.n_released).reshape(-1, domain.attribute(name).n_cells)
     outline = Outline(text, kind.kind, name, tuple(axes))
     every = quotients * len(places)
-    return FormTerm(question, outline, every, np.repeat(places, len(quotients), axis=0), Fraction(1, _FINE))
+    return FormTerm(kind, question, outline, every, np.repeat(places, len(quotients), axis=0), Fraction(1, _FINE))
 
 
 def _axes(domain: Domain, names: Sequence[str]) -> Iterator[Axis]:

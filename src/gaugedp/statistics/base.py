@@ -46,6 +46,8 @@ class Statistic(ABC):
     is_of_products: ClassVar[bool] = False  # whether the text of a query names several attributes, crossed
     moments: ClassVar[tuple[str, ...]] = ()  # numbers of a bounded column; empty for counts of the cells of attributes
     pivot: ClassVar[str] = ""  # the name of the curves of widths that intervals follow from; empty where from none
+    splits_misses: ClassVar[bool] = False  # whether an interval without curves follows from two widths alone
+    takes_all_widths: ClassVar[bool] = False  # whether it follows from widths that hold all at once
     first_cell: ClassVar[int] = 0  # of the first attribute, that has an answer
     is_plain: ClassVar[bool] = False  # whether each released number is an answer, and as uncertain to both sides
     is_between_bounds: ClassVar[bool] = False  # of the column
@@ -91,19 +93,13 @@ class Statistic(ABC):
         """The length of the range that answers are kept in, where this is not a column's; infinite without one."""
         return math.inf
 
-    @property
-    def is_possible(self) -> bool:
-        """Return whether a release can have this statistic."""
-        return True
-
     @abstractmethod
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers, shape (n_answers,), of released numbers in their units, shape (n_released,)."""
 
-    @staticmethod
-    def of_widths(level: float) -> tuple[float, bool]:
-        """Return which widths intervals follow from without curves: of a level, each alone, or (True) all at once."""
-        return level, False
+    def of_widths(self, level: float) -> tuple[float, bool]:
+        """Return the level of the widths that intervals follow from without curves; True: they hold all at once."""
+        return (1 + level) / 2 if self.splits_misses else level, self.takes_all_widths
 
     @abstractmethod
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
@@ -140,13 +136,14 @@ KINDS: dict[str, type[Statistic]] = {}  # by their names in JSON
 
 
 def read_statistic(facts: Mapping[str, Any], measure: str) -> Statistic:
-    """Return what `to_dict` described, in a term of this `measure`; ValueError or LookupError where that fails."""
+    """Return what `to_dict` described, in a term of this `measure`; an error that is no refusal where that fails."""
     given = facts if "kind" in facts else _of_old(facts, measure)
     kind = KINDS[given["kind"]]
     types: dict[str, Any] = {field.name: field.type for field in fields(kind)[1:]}
     values = {name: types[name](value) for name, value in given.items() if name not in ("kind", "answers")}
     statistic = kind(int(given["answers"]), **values)
-    if not statistic.is_possible:
+    possible = statistic.answers(np.ones(statistic.n_released))  # fails where groups have no so many parts
+    if not np.isfinite(possible).all() or not all(value >= 0 for name, value in values.items() if name != "middle"):
         raise ValueError
     return statistic
 

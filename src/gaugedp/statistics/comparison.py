@@ -1,7 +1,8 @@
-"""Counts beside that of another cell: differences, ratios, index numbers and changes.
+"""Counts, and means, beside that of another cell: differences, ratios, index numbers and changes.
 
 Let x = c + e be a released count and X = C + E the one that it is compared with. The pivots are x − m·X for ratios
-m ≤ 1, and X − x/m for those above. docs/theory/derived.md
+m ≤ 1, and X − x/m for those above. Means are compared in a release alone, from their centred sums and counts.
+docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ import numpy as np
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.statistics.base import Ends, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.forms import FormQuotient, Quadratic
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
+from gaugedp.statistics.quantile import WithEnds
 
 _FEWEST = 1.0  # rows that a count is compared with, where a ratio is defined
 _OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, of that which they are compared with
@@ -31,6 +34,7 @@ class CountRatio(Statistic):
 
     parts: int
     pivot = "comparisons"
+    takes_all_widths = True
     first_cell = 1
     has_counts = True
     to_part_before: ClassVar[bool] = False
@@ -45,11 +49,6 @@ class CountRatio(Statistic):
         return cls(n_cells // n_parts * (n_parts - 1), n_parts)
 
     @property
-    def is_possible(self) -> bool:
-        """Return whether there are groups of so many parts, and two to compare."""
-        return self.parts > 1 and self.n_answers % (self.parts - 1) == 0
-
-    @property
     def n_released(self) -> int:
         """The number of counts."""
         return self.n_answers // (self.parts - 1) * self.parts
@@ -59,11 +58,6 @@ class CountRatio(Statistic):
         table = cells.reshape(self.parts, -1)
         others = table[:-1] if self.to_part_before else np.broadcast_to(table[:1], table[1:].shape)
         return table[1:].ravel(), others.ravel()
-
-    @staticmethod
-    def of_widths(level: float) -> tuple[float, bool]:
-        """Return the widths of counts, which hold all at once."""
-        return level, True
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the comparisons."""
@@ -148,6 +142,52 @@ class Change(CountRatio, kind="change"):
     wording = Wording("Change from the cell before, in %", "comparisons", sign="%", from_zero=True)
 
 
+@dataclass(frozen=True)
+class MeanRatio(WithEnds, kind="ratio of means"):
+    """Means divided by that of the first cell: (middle + m)/(middle + m′), of numbers (sum, count, sum′, count′)."""
+
+    of_counts: ClassVar[type[CountRatio]] = Ratio
+    wording = Wording("Mean of {}, divided by that of {}", from_zero=True)
+
+    @classmethod
+    def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:
+        """Return the ratio for means within half_range of the middle; a sum that is not 0 is at least a step."""
+        low, high = middle - half_range, middle + half_range
+        tops = _products([(0, 3, 1.0), (1, 3, middle)])
+        bottoms = _products([(2, 1, 1.0), (3, 1, middle)])
+        return FormQuotient(tops, bottoms, low / high, high / low if low > 0 else np.inf, max(low, step))
+
+
+@dataclass(frozen=True)
+class MeanIndex(MeanRatio, kind="index of means"):
+    """100 times the means divided by that of the first cell."""
+
+    of_counts = IndexNumber
+    wording = Wording("Index of the mean of {}, {} = 100", from_zero=True)
+
+
+@dataclass(frozen=True)
+class MeanChange(MeanRatio, kind="change of means"):
+    """Changes of means from the cell before, in percent."""
+
+    of_counts = Change
+    wording = Wording("Change of the mean of {} from the cell before, in %", sign="%", from_zero=True)
+
+
+@dataclass(frozen=True)
+class MeanDifference(MeanRatio, kind="difference of means"):
+    """Means less that of the first cell."""
+
+    of_counts = Difference
+    wording = Wording("Mean of {}, less that of {}", from_zero=True, in_units=True)
+
+    @classmethod
+    def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:  # noqa: ARG003
+        """Return m − m′."""
+        tops = _products([(0, 3, 1.0), (2, 1, -1.0)])
+        return FormQuotient(tops, _products([(1, 3, 1.0)]), -2 * half_range, 2 * half_range, 1.0)
+
+
 COMPARISONS: dict[str, type[CountRatio]] = {kind.kind: kind for kind in (Difference, Ratio, IndexNumber, Change)}
 
 
@@ -172,3 +212,12 @@ def _of_box(own: np.ndarray, other: np.ndarray, around: np.ndarray, beside: np.n
         np.divide(fewest, largest, out=np.zeros(len(own)), where=largest > 0),
         np.divide(most, least, out=np.full(len(own), np.inf), where=least > 0),
     )
+
+
+def _products(terms: Sequence[tuple[int, int, float]]) -> Quadratic:
+    """Return Σ factor·c_i·c_j of four numbers."""
+    squares = np.zeros((4, 4))
+    for i, j, factor in terms:
+        squares[i, j] += factor
+        squares[j, i] += factor
+    return Quadratic(squares)

@@ -2,7 +2,9 @@
 
 In the unit in which values lie in [−1, 1]: B = Σ d + e_B, A = Σ (2·d² − 1) + e_A and N = n + e_N. With m the mean of
 the d and v their variance, the pivot is A − 4m·B + c·N = e_A − 4m·e_B + c·e_N for c = 2m² + 1 − 2v, as
-Σ (2·(d − m)² − 1) = n·(2v − 1). docs/theory/derived.md
+Σ (2·(d − m)² − 1) = n·(2v − 1). The quantile of its size is a norm of (1, m, c) where the noise is log-concave,
+symmetric and continuous (Meyer and Reisner 1991), so that what is straight between places lies above it; on a lattice
+it does with a step more. docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -12,10 +14,26 @@ import numpy as np
 
 from gaugedp.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.statistics.base import CENTRED, COUNTED, SQUARED, Ends, Statistic, Terms, Wording, longest_half
-from gaugedp.statistics.deviation_widths import ENDS, MEANS, PLACES, DeviationWidths
+from gaugedp.mechanisms.noise_widths import safe_rank
+from gaugedp.statistics.base import (
+    CENTRED,
+    COUNTED,
+    SQUARED,
+    Ends,
+    Statistic,
+    Terms,
+    Wording,
+    longest_half,
+)
 from gaugedp.statistics.inversion import quotients_within
+from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 
+MEANS: np.ndarray = np.linspace(-1, 1, 17)  # m at which widths are known
+PLACES: np.ndarray = np.linspace(-1, 3, 9)  # c at which they are
+ENDS: np.ndarray = np.linspace(-1, 1, 3)  # m at which the sizes of the noise of B − m·N are
+N_WIDTHS = len(ENDS) + len(MEANS) * len(PLACES)
+_NUMBERS = 10**7  # sorted, with more than the fewest trials
+_PUBLIC_SEED = 1908
 _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean that B and N leave open
 _OF_PLAN = ((0.0, 0.0), (0.0, 0.25), (0.0, 1.0), (0.8, 0.0), (0.8, 0.2))  # (mean, variance) of cells in a plan
 
@@ -32,6 +50,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     word = "sd"
     moments = (CENTRED, SQUARED, COUNTED)
     pivot = "deviations"
+    takes_all_widths = True
     wording = Wording("Standard deviation of {}", "standard deviations", in_units=True)
 
     @classmethod
@@ -40,19 +59,9 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return cls(n_cells, float((column.high - column.low) / 2))
 
     @property
-    def is_possible(self) -> bool:
-        """Return whether the range has a length."""
-        return 0 < self.half_range < np.inf
-
-    @property
     def span(self) -> float:
         """Return half the range."""
         return self.half_range
-
-    @staticmethod
-    def of_widths(level: float) -> tuple[float, bool]:
-        """Return the widths of numbers, which hold all at once."""
-        return level, True
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the standard deviations."""
@@ -85,12 +94,59 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return sums / self.half_range, squares / self.half_range**2, counts
 
     @classmethod
-    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> DeviationWidths:
+    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> "DeviationWidths":
         """Return the widths of |e_A − 4m·e_B + c·e_N|."""
         triples = [start + np.arange(term.n_released).reshape(3, -1).T for start, term in terms]
         scales = [np.tile([term.half_range, term.half_range**2, 1.0], (term.n_answers, 1)) for _, term in terms]
         places = np.concatenate(triples)
         return DeviationWidths(noise, places, units[places] / np.concatenate(scales))
+
+
+class DeviationWidths:
+    """Widths of |e_A − 4m·e_B + c·e_N| at all (m, c), and sizes of e_B − m·e_N at ENDS of m, for triples of noise."""
+
+    def __init__(self, noise: AdditiveNoise, triples: np.ndarray, units: np.ndarray) -> None:
+        """Take the places (cells, 3) of the triples, and what a step of each is worth."""
+        grid = [column.ravel() for column in np.meshgrid(-4 * MEANS, PLACES, indexing="ij")]
+        self._noise, self._triples, self._units = noise, triples, units
+        self._of_means = np.stack([np.ones(len(ENDS)), np.zeros(len(ENDS)), -ENDS])
+        self._coefficients = np.stack([grid[0], np.ones(len(grid[0])), grid[1]])
+        half_widths = np.asarray(noise.half_widths(0.95)[triples] * units)
+        self._kinds = kinds_of(half_widths)
+        self._alike = noise.form == "independent" and np.ptp(half_widths, axis=0).max() == 0
+        self._sizes, self._trials = self._of_draws()
+
+    def widths(self, level: float) -> np.ndarray | None:
+        """Return, shape (cells, places), the root mean squares of e_B − m·e_N, and widths at all (m, c) for the level.
+
+        Those of (m, c) are order statistics, three standard errors above the quantiles, and a step of the lattice.
+        None where there are too few draws for the level. Cells of one kind get the largest of them.
+        """
+        rank = safe_rank(len(self._trials[0]), level) if self._trials else None
+        if rank is None:
+            return None
+        quantiles = [trials[rank] for trials in self._trials]
+        columns = np.hstack([np.array(self._sizes), np.array(quantiles)])
+        largest = np.zeros((self._kinds.max() + 1, columns.shape[1]))
+        np.maximum.at(largest, self._kinds[: len(columns)], columns)
+        steps = float(self._noise.lattice_step) * self._units @ np.abs(self._coefficients)
+        widths = largest[self._kinds]
+        widths[:, -steps.shape[1] :] += steps
+        return rounded_up(widths)
+
+    def _of_draws(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return for each cell, or the first where it tells all, the sizes and |e_A − 4m·e_B + c·e_N| in order.
+
+        Nothing for a walk, whose draws hang together, and for more answers than draws are made of.
+        """
+        cells = range(1 if self._alike else len(self._triples))
+        numbers = self._noise.n_answers + self._coefficients.shape[1] * len(cells)
+        trials = public_trials(self._noise, _PUBLIC_SEED, _NUMBERS, numbers, numbers)
+        if trials is None:
+            return [], []
+        rows = [trials[:, self._triples[cell]] * self._units[cell] for cell in cells]
+        sizes = [np.sqrt(((row @ self._of_means) ** 2).mean(axis=0)) for row in rows]
+        return sizes, [np.sort(np.abs(row @ self._coefficients), axis=0) for row in rows]
 
 
 def _variances(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray) -> np.ndarray:

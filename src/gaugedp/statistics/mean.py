@@ -36,6 +36,7 @@ class ColumnMean(Statistic, kind="mean"):
     word = "mean"
     moments = (CENTRED, COUNTED)
     pivot = "quotients"
+    splits_misses = True
     is_between_bounds = True
     wording = Wording("Mean of {}", "means", in_units=True)
 
@@ -43,11 +44,6 @@ class ColumnMean(Statistic, kind="mean"):
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnMean":
         """Return the means of a column."""
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
-
-    @staticmethod
-    def of_widths(level: float) -> tuple[float, bool]:
-        """Return the widths of sums and of counts, which miss half as often."""
-        return (1 + level) / 2, False
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return middle + sum/count."""

@@ -26,6 +26,7 @@ class Share(Statistic, kind="share"):
     word = "share"
     is_of_products = True
     pivot = "shares"
+    takes_all_widths = True
     has_counts = True
     wording = Wording("Percentage of {rows}", "shares", scale=100, sign="%", from_zero=True)
 
@@ -37,19 +38,9 @@ class Share(Statistic, kind="share"):
         return cls(n_cells, n_parts)
 
     @property
-    def is_possible(self) -> bool:
-        """Return whether there are groups of so many parts."""
-        return self.parts > 0 and self.n_answers % self.parts == 0
-
-    @property
     def span(self) -> float:
         """Return 1, where there is more than one part."""
         return 1.0 if self.parts > 1 else np.inf
-
-    @staticmethod
-    def of_widths(level: float) -> tuple[float, bool]:
-        """Return the widths of counts, which hold all at once."""
-        return level, True
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return count/total."""
