@@ -16,7 +16,9 @@ from gaugedp.statistics import KINDS, Statistic
 from gaugedp.statistics.base import all_answers
 from tests.queries.stub import StubTable
 
-DOMAIN = gd.Domain.of(a=["u", "w", "x"], b=["p", "q"], v=gd.bounded(-2, 8, step=0.5))
+DOMAIN = gd.Domain.of(
+    a=["u", "w", "x"], b=["p", "q"], v=gd.bounded(-2, 8, step=0.5), above=gd.bounded(2, 12, step=0.5)
+)  # above is v + 4
 SHAPE = {"a": 3, "b": 2}
 Row = dict[str, Any]
 
@@ -34,8 +36,9 @@ class Case:
     exact: float = 1e-9
 
     @property
-    def is_of_column(self) -> bool:
-        return "(v)" in self.terms[0]
+    def column(self) -> str:
+        """The column that the terms are about; empty for cells."""
+        return next((name for name in DOMAIN.columns if f"({name})" in self.terms[0]), "")
 
 
 def counted(compare: Callable[[np.ndarray, np.ndarray], np.ndarray], before: bool = False) -> Callable[..., np.ndarray]:
@@ -86,14 +89,17 @@ def made(rng: np.random.Generator, n_rows: int) -> list[Row]:
     """Return made-up rows; some have no value."""
     cells = {name: rng.integers(size, size=n_rows).tolist() for name, size in SHAPE.items()}
     values = [None if rng.random() < 0.2 else int(k) * DOMAIN.column("v").step for k in rng.integers(-4, 17, n_rows)]
-    return [dict(zip(("v", *SHAPE), row, strict=True)) for row in zip(values, *cells.values(), strict=True)]
+    above = [None if value is None else value + 4 for value in values]
+    return [
+        dict(zip(("v", "above", *SHAPE), row, strict=True)) for row in zip(values, above, *cells.values(), strict=True)
+    ]
 
 
 def table_of(rows: list[Row]) -> gd.Table:
     """Return a table of the rows."""
     texts = {name: [DOMAIN.attribute(name).labels[row[name]] for row in rows] for name in SHAPE}
-    values = [np.nan if row["v"] is None else float(row["v"]) for row in rows]
-    return gd.Table.scan(pd.DataFrame({**texts, "v": values}), domain=DOMAIN)
+    values = {name: [np.nan if row[name] is None else float(row[name]) for row in rows] for name in DOMAIN.columns}
+    return gd.Table.scan(pd.DataFrame({**texts, **values}), domain=DOMAIN)
 
 
 def released(term: str, rows: list[Row]) -> np.ndarray:
@@ -113,8 +119,8 @@ def truth(term: str, rows: list[Row]) -> np.ndarray:
     shape = tuple(SHAPE[name] for name in names)
     groups: dict[tuple[int, ...], list[Any]] = {place: [] for place in np.ndindex(shape)}
     for row in rows:
-        groups[tuple(row[name] for name in names)].append(row["v"])
-    if not case.is_of_column:
+        groups[tuple(row[name] for name in names)].append(row[case.column or "v"])
+    if not case.column:
         counts = np.array([len(values) for values in groups.values()], dtype=float)
         return np.ravel(case.define(counts.reshape(shape[0] if shape else 1, -1)))
     values = [np.array([float(value) for value in cell if value is not None]) for cell in groups.values()]
