@@ -59,6 +59,9 @@ CASES = {
     "sum": Case(("sum(v)", "sum(v) by b"), lambda values: values.sum() if len(values) else 0.0),
     "mean": Case(("mean(v)", "mean(v) by a"), lambda values: values.mean() if len(values) else 3.0),
     "standard deviation": Case(("sd(v)", "sd(v) by a"), lambda values: values.std() if len(values) else 2.5, 1e-6),
+    "coefficient of variation": Case(
+        ("cv(above)", "cv(above) by a"), lambda values: values.std() / values.mean() if len(values) else 2.5 / 7, 1e-6
+    ),
     "share": Case(("share(a)", "share(a) by b"), _shares),
     "difference": Case(("difference(a)", "difference(a) by b"), counted(np.subtract)),
     "ratio": Case(("ratio(a)", "ratio(a) by b"), counted(over)),

@@ -5,6 +5,7 @@ The public face: `Statistic`, the interface; `KINDS`, every statistic by its nam
 
 from gaugedp.statistics import comparison as comparison
 from gaugedp.statistics import inequality as inequality
+from gaugedp.statistics import variation as variation
 from gaugedp.statistics.base import KINDS, Statistic
 from gaugedp.statistics.count import Combination, Count, Sum
 from gaugedp.statistics.deviation import StandardDeviation
