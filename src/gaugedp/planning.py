@@ -106,14 +106,14 @@ class Plan:
     @property
     def unit_of_error(self) -> str:
         """Return the unit of `error`, in words."""
-        return self.query.unit_of_error
+        return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
         pure = isinstance(self.asked, PureDP | ApproxDP)
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
-        body, weights = self.query.sensitivity(self.unit), self.query.error_weights
-        scales = np.full(body.ambient_dim, 1 / self.query.error_unit(self.mechanism)) if weights is None else weights
+        body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
+        scales = np.full(body.ambient_dim, 1 / unit) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
@@ -247,7 +247,7 @@ class Plan:
         )
         if not floor > 0 or not isinstance(self.mechanism, Gaussian | Matrix):
             return 0.0
-        weights = self.query.error_weights
+        weights = self.query.errors.weights
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
@@ -272,7 +272,7 @@ class Plan:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
         rows = [
             f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {readable(row['error']):<10} "
-            + (f"±{readable(row['interval_95']):<10} " if self.query.has_one_unit else "")
+            + (f"±{readable(row['interval_95']):<10} " if self.query.errors.has_one_unit else "")
             + f"{rounded_up(row['guarantee']):<22} {row['exactness']}"
             for row in self.table()
         ]

@@ -155,7 +155,7 @@ def check_text(planned: gd.Plan, printed: str) -> None:
         line = next(line for line in about_mechanisms.split("\n") if f" {row['mechanism']} " in line)
         assert readable(row["error"]) in line.split(), "errors of the printed plan"
         shown = readable(row["interval_95"])
-        assert shown in re.split(r"[\s±]+", line) or not planned.query.has_one_unit, "widths of the mechanisms"
+        assert shown in re.split(r"[\s±]+", line) or not planned.query.errors.has_one_unit, "widths of the mechanisms"
     assert planned.bound_in_words() in printed, "the bound of the printed plan"
     assert readable(planned.error) in planned.reason or len(planned.query.parts) > 1 or planned.mechanism.in_rows
 

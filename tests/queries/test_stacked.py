@@ -168,7 +168,7 @@ def test_each_part_gets_the_mechanism_that_is_best_for_it() -> None:
 
 
 def _weights() -> list[np.ndarray]:
-    return [part.reach[: sum(term.n_widths for term in part.estimates)] for part in QUERY.parts]
+    return [part.errors.reach[: sum(term.n_widths for term in part.estimates)] for part in QUERY.parts]
 
 
 def test_the_share_of_no_part_is_spent_twice() -> None:

@@ -261,7 +261,7 @@ def test_a_hundred_thousand_cells() -> None:
 def released(ledger: Ledger, text: str, *steps: str, each: int = 20, **more: Any) -> Release:
     """A release with independent noise, which no two tables share."""
     query, table = gd.query(DOMAIN, text), Stand(each=each)
-    laplace = gd.Laplace.calibrate(query.sensitivity(UNIT), gd.PureDP(0.1), query.reach)
+    laplace = gd.Laplace.calibrate(query.sensitivity(UNIT), gd.PureDP(0.1), query.errors.reach)
     requested: Any = {"mechanism": laplace, "rng": gd.research_rng(11), "processing": steps, **more}
     return gd.release(query, table, ledger=ledger, **requested)  # type: ignore[arg-type]
 

@@ -25,20 +25,21 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
-from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
+from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.release_facts import about_answers
+from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import FormPivot
 
 _LEVEL = 0.95  # at which widths tell whether the noise is that of the release
-_COUNTED = (COUNT, "share", "difference", "ratio", "index", "change")  # what is computed from counts of cells
 _UNDONE = "Nothing was read and nothing was spent."
 _OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself
 _MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
+_REASON = "computed from the released answers to {!r}"
 _ROUNDING = 1e-6  # of a step
 _NO_END = 2**53  # steps, which stand for an interval that has no end
 
@@ -116,7 +117,10 @@ def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool
 
 def _told(release: Release) -> Domain:
     """Return a domain in which the release's question counts the same cells, from the release alone."""
-    if not all(term.measure in _COUNTED and all(axis.form == CELLS for axis in term.axes) for term in release.terms):
+    kinds = [KINDS[term.measure] for term in release.terms]
+    if not all(kind.has_counts and not kind.moments for kind in kinds) or not all(
+        axis.form == CELLS for term in release.terms for axis in term.axes
+    ):
         raise InvalidRequest(
             "The release does not tell all that its figures were made of.",
             'Give domain=, such as gd.Domain.load("domain.toml").',
@@ -172,8 +176,10 @@ def derive(
         )
     start, noise = _noise(source, question)
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
-    planned = Plan(question, source.unit, from_dict(release.facts["asked"]), (), noise, _reason(release))
-    about = {**about_answers(question), "reason": planned.reason, **spread(planned)}
+    planned = Plan(
+        question, source.unit, from_dict(release.facts["asked"]), (), noise, _REASON.format(release.facts["query"])
+    )
+    about = {**about_answers(question), **spread(planned)}
     facts = _facts(release, about, question.outlines)
     return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
 
@@ -187,7 +193,6 @@ def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], leve
     about = {
         "query": text,
         "digest": sha256(f"{release.facts['digest']} {text}".encode()).hexdigest(),
-        "reason": _reason(release),
         "steps": [[len(part), str(term.step)] for term, part in zip(terms, numbers, strict=True)],
         "counts": [[5 * n_answers, False]],
         "deviations": [[5 * n_answers, 0.0]],
@@ -227,10 +232,6 @@ def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPi
         key = (id(quotient), *law.tolist())
         pivots[key] = pivots.get(key) or FormPivot(quotient, draws[:, place])
         yield pivots[key]
-
-
-def _reason(release: Release) -> str:
-    return f"computed from the released answers to {release.facts['query']!r}"
 
 
 def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
@@ -280,6 +281,7 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
     return {
         **facts,
         **about,
+        "reason": _REASON.format(release.facts["query"]),
         "terms": [outline.to_dict() for outline in shown],
         "rules": [*release.facts["rules"], said],
         "derived": {"query": release.facts["query"], "digest": release.facts["digest"]},

@@ -18,11 +18,11 @@ from gaugedp.queries.text import query
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.comparison import MeanDifference, MeanRatio
 from gaugedp.statistics.forms import FormQuotient
-from gaugedp.statistics.inequality import OfValues
+from gaugedp.statistics.inequality import Gini
 from gaugedp.statistics.quantile import WithEnds
 
 _OF_MEANS = {kind.of_counts.word: kind for kind in KINDS.values() if issubclass(kind, MeanRatio)}
-_OF_VALUES = {name: kind for name, kind in KINDS.items() if issubclass(kind, OfValues)}
+_OF_VALUES = {name: kind for name, kind in KINDS.items() if issubclass(kind, Gini)}
 _COMPARED = re.compile(rf"^({'|'.join(_OF_MEANS)})\s*\(\s*(mean\s*\(.*\)\s+by\s+[^()]+)\)$")
 _OF_CELLS = re.compile(rf"^({'|'.join(_OF_VALUES)})\s*\(([^()]*)\)(?:\s+by\s+(.+))?$")
 _FINE = 10**6  # steps of an answer to a unit
@@ -81,7 +81,7 @@ def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> F
     return FormTerm(kind, question, outline, quotients, places, step, counts.factor, counts.factor * counts.shift)
 
 
-def _of_cells(domain: Domain, text: str, kind: type[OfValues], inside: list[str], by: str | None) -> FormTerm:
+def _of_cells(domain: Domain, text: str, kind: type[Gini], inside: list[str], by: str | None) -> FormTerm:
     """Read `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`: each row has the middle of its cell of A."""
     name, shares = plain(inside[0]), [_share(plain(part)) for part in inside[1:]]
     if kind.takes_shares != bool(shares):

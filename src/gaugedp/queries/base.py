@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +23,37 @@ from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
     from gaugedp.queries.linear import Workload
+
+
+IN_ROWS = "rows: a sum's error is divided by the most that one row can add to it"
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorScale:
+    """The largest change of each released integer by a row, in `runs` of equal ones, and the unit of errors."""
+
+    runs: list[tuple[float, int]]
+    step: float
+    words: str
+    has_one_unit: bool = True
+    given: np.ndarray | None = None
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        """Return the changes, shape (n_released,)."""
+        scales, counts = zip(*self.runs, strict=True)
+        return np.repeat(scales, counts)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Return the scales on which errors are compared; None where all are the same."""
+        return self.given if self.given is not None or len({scale for scale, _ in self.runs}) == 1 else self.reach
+
+    def of(self, mechanism: Mechanism) -> tuple[np.ndarray | None, float]:
+        """Return the scales for a mechanism, and what one unit of an error on them is worth: a step, else a row."""
+        if mechanism.in_rows:
+            return None, 1.0
+        return self.weights, self.step if self.has_one_unit and self.weights is None else 1.0
 
 
 class Query(ABC):
@@ -105,27 +137,12 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """Return the largest change of each released integer by a row, in runs of equal ones."""
-
-    @property
-    def reach(self) -> np.ndarray:
-        """Return the largest change of each released integer by a row, which scales errors: shape (n_released,)."""
-        scales, counts = zip(*self.reach_runs, strict=True)
-        return np.repeat(scales, counts)
+    def errors(self) -> ErrorScale:
+        """Return the scales on which the errors of released integers are compared, and their unit."""
 
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:
         """Return the body that holds every difference between neighbours, in steps."""
-
-    @property
-    def error_weights(self) -> np.ndarray | None:
-        """The scales on which errors are compared, None where all are the same."""
-        return None if len({scale for scale, _ in self.reach_runs}) == 1 else self._reach
-
-    @cached_property
-    def _reach(self) -> np.ndarray:
-        return self.reach
 
     def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
         """Return the question with terms whose errors count more or less; see `Workload.with_importance`."""
@@ -133,36 +150,10 @@ class Query(ABC):
             "Only linear questions (counts, sums and means) have terms of unlike importance.", "Leave out importance."
         )
 
-    def scales_of(self, mechanism: Mechanism) -> np.ndarray | None:
-        """Return the scales on which the errors of a mechanism's answers, or parts of it, are compared."""
-        return None if mechanism.in_rows else self.error_weights
-
-    def error_unit(self, mechanism: Mechanism) -> float:
-        """Return what one unit of an error on these scales is worth: a step where all is in one unit, else a row."""
-        is_in_steps = self.has_one_unit and self.error_weights is None and not mechanism.in_rows
-        return float(self.step_runs[0][0]) if is_in_steps else 1.0
-
     @property
     def linear(self) -> "Workload | None":
         """The question itself where its released integers are linear in the joint table, and so can be consistent."""
         return None
-
-    @property
-    def has_one_unit(self) -> bool:
-        """Return whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
-        return True
-
-    @property
-    def released_unit(self) -> str:
-        """Return the unit of the released numbers, where they have one, in words."""
-        return "rows"
-
-    @property
-    def unit_of_error(self) -> str:
-        """Return the unit of errors, in words."""
-        if self.has_one_unit:
-            return self.released_unit
-        return "rows: a sum's error is divided by the most that one row can add to it"
 
     @property
     def are_counts(self) -> np.ndarray:

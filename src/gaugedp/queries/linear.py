@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.base import IN_ROWS, ErrorScale, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
 from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
@@ -98,10 +98,22 @@ class Workload(Query):
         return [(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs]
 
     @cached_property
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
+    def errors(self) -> ErrorScale:
+        """Return the scale: 1 for a count (a row of a matrix is compared as it is), the bound for a sum.
+
+        Where terms have an importance, each is divided by its root.
+        """
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
-        return [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
+        runs = [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
+        words, step = "the unit of the sums" if self.columns else "rows", float(self.step_runs[0][0])
+        alike = ErrorScale(runs, step, words)
+        if not self.importance:
+            one_unit = alike.weights is None and not any(piece.counts for piece in self.pieces)
+            return alike if one_unit or not self.columns else ErrorScale(runs, step, IN_ROWS, False)
+        sizes = [term.estimate.n_released for term in self.terms]
+        weights = alike.reach / np.sqrt(np.repeat(self.importance, sizes))
+        words = f"{IN_ROWS if self.columns else words}, times the root of a term's importance"
+        return ErrorScale(runs, step, words, not self.columns, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
         """Return the question for plans that count the squared errors of a named term so many times; others count once.
@@ -122,24 +134,9 @@ class Workload(Query):
         return self.importance
 
     @property
-    def error_weights(self) -> np.ndarray | None:
-        """The reach over the root of the importance, None where all are the same."""
-        return self._weights if self.importance else super().error_weights
-
-    @property
     def said_importance(self) -> dict[str, float]:
         """The importance of each term by its text; empty where all are alike."""
         return dict(zip((term.text for term in self.terms), self.importance, strict=False))
-
-    @cached_property
-    def _weights(self) -> np.ndarray:
-        sizes = [term.estimate.n_released for term in self.terms]
-        return self.reach / np.sqrt(np.repeat(self.importance, sizes))
-
-    @property
-    def unit_of_error(self) -> str:
-        """Return the unit of errors, in words."""
-        return super().unit_of_error + ", times the root of a term's importance" * bool(self.importance)
 
     @cached_property
     def operator(self) -> WorkloadColumns:
@@ -165,16 +162,6 @@ class Workload(Query):
         return self
 
     @property
-    def has_one_unit(self) -> bool:
-        """Return whether there are counts alone, or sums of one reach alone."""
-        return not self.columns or (self.error_weights is None and not any(piece.counts for piece in self.pieces))
-
-    @property
-    def released_unit(self) -> str:
-        """Rows, or the unit of the sums."""
-        return "the unit of the sums" if self.columns else "rows"
-
-    @property
     def are_counts(self) -> np.ndarray:
         """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
 
@@ -184,11 +171,11 @@ class Workload(Query):
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
         """Yield the mechanisms for the sensitivity body."""
-        return candidates(self.sensitivity(unit), guarantee, self.error_weights)
+        return candidates(self.sensitivity(unit), guarantee, self.errors.weights)
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
         """Return why mechanisms are not for the sensitivity body, by name."""
-        return left_out(self.sensitivity(unit), guarantee, self.error_weights, offered)
+        return left_out(self.sensitivity(unit), guarantee, self.errors.weights, offered)
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
         """Return whether the mechanism adds whole numbers of steps."""

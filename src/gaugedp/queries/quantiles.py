@@ -21,7 +21,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
-from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.base import ErrorScale, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.labels import Cells, Labels, Listed
 from gaugedp.queries.linear import n_cells
@@ -121,14 +121,9 @@ class Quantiles(Query):
         return [(self.domain.column(self.column).step, self.n_released)]
 
     @property
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """1 for each: errors are ranks, and one row is one rank."""
-        return [(1.0, self.n_released)]
-
-    @property
-    def unit_of_error(self) -> str:
-        """Ranks, in words."""
-        return "rows, by which ranks are off"
+    def errors(self) -> ErrorScale:
+        """Return the scale of ranks: one row is one rank."""
+        return ErrorScale([(1.0, self.n_released)], float(self.step_runs[0][0]), "rows, by which ranks are off")
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain, product
 
 import numpy as np
@@ -15,7 +16,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import JOINED, Together
-from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.base import IN_ROWS, ErrorScale, Query, Rows
 from gaugedp.queries.candidate import best
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
@@ -83,25 +84,14 @@ class Stacked(Query):
         """Return the step runs of the parts."""
         return list(chain.from_iterable(part.step_runs for part in self.parts))
 
-    @property
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """Return the reach runs of the parts."""
-        return list(chain.from_iterable(part.reach_runs for part in self.parts))
-
-    @property
-    def error_weights(self) -> np.ndarray:
-        """The parts' reach: ranks are counted in rows, and so is all else."""
-        return np.concatenate([part.reach[: sum(term.n_widths for term in part.estimates)] for part in self.parts])
-
-    @property
-    def has_one_unit(self) -> bool:
-        """No: ranks are in rows, and answers in units of their own."""
-        return False
-
-    @property
-    def unit_of_error(self) -> str:
-        """Rows, in words."""
-        return f"{super().unit_of_error}, and a quantile's is the number of rows by which its rank is off"
+    @cached_property
+    def errors(self) -> ErrorScale:
+        """Return the scale of the parts: ranks are counted in rows, and so is all else."""
+        runs = list(chain.from_iterable(part.errors.runs for part in self.parts))
+        sizes = [sum(term.n_widths for term in part.estimates) for part in self.parts]
+        weights = [part.errors.reach[:size] for part, size in zip(self.parts, sizes, strict=True)]
+        words = f"{IN_ROWS}, and a quantile's is the number of rows by which its rank is off"
+        return ErrorScale(runs, 1.0, words, False, np.concatenate(weights))
 
     @property
     def are_counts(self) -> np.ndarray:

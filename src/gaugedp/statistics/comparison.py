@@ -94,11 +94,13 @@ class CountRatio(Statistic):
         rows = pair_draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in places)))
         if rows is None:
             return None
-        pairs = [NoisePairs(rows, rows, own, other, pair_kinds(noise, own, other)) for own, other in places]
-        return PairWidths(pairs, one_tells, both_ways=True)
+        kinds = [pair_kinds(noise, own, other) for own, other in places]
+        terms_of_pairs = list(zip(places, kinds, strict=True))
+        below = [NoisePairs(rows, rows, own, other, kind) for (own, other), kind in terms_of_pairs]
+        above = [NoisePairs(rows, rows, other, own, kind) for (own, other), kind in terms_of_pairs]
+        return PairWidths([*below, *above], one_tells, n_ways=2)
 
 
-@dataclass(frozen=True)
 class Difference(CountRatio, kind="difference"):
     """Counts less that of the first cell: intervals are those of the difference, in whole rows."""
 
@@ -115,7 +117,6 @@ class Difference(CountRatio, kind="difference"):
         return own - other - reach, own - other + reach
 
 
-@dataclass(frozen=True)
 class Ratio(CountRatio, kind="ratio"):
     """Counts divided by that of the first cell."""
 
@@ -123,7 +124,6 @@ class Ratio(CountRatio, kind="ratio"):
     wording = Wording("{rows}, divided by those of {}", "comparisons", from_zero=True)
 
 
-@dataclass(frozen=True)
 class IndexNumber(CountRatio, kind="index"):
     """100 times the counts divided by that of the first cell."""
 
@@ -132,7 +132,6 @@ class IndexNumber(CountRatio, kind="index"):
     wording = Wording("Index of {rows}, {} = 100", "comparisons")
 
 
-@dataclass(frozen=True)
 class Change(CountRatio, kind="change"):
     """Changes of counts from the cell before, in percent."""
 
@@ -142,7 +141,6 @@ class Change(CountRatio, kind="change"):
     wording = Wording("Change from the cell before, in %", "comparisons", sign="%", from_zero=True)
 
 
-@dataclass(frozen=True)
 class MeanRatio(WithEnds, kind="ratio of means"):
     """Means divided by that of the first cell: (middle + m)/(middle + m′), of numbers (sum, count, sum′, count′)."""
 
@@ -158,7 +156,6 @@ class MeanRatio(WithEnds, kind="ratio of means"):
         return FormQuotient(tops, bottoms, low / high, high / low if low > 0 else np.inf, max(low, step))
 
 
-@dataclass(frozen=True)
 class MeanIndex(MeanRatio, kind="index of means"):
     """100 times the means divided by that of the first cell."""
 
@@ -166,7 +163,6 @@ class MeanIndex(MeanRatio, kind="index of means"):
     wording = Wording("Index of the mean of {}, {} = 100", from_zero=True)
 
 
-@dataclass(frozen=True)
 class MeanChange(MeanRatio, kind="change of means"):
     """Changes of means from the cell before, in percent."""
 
@@ -174,7 +170,6 @@ class MeanChange(MeanRatio, kind="change of means"):
     wording = Wording("Change of the mean of {} from the cell before, in %", sign="%", from_zero=True)
 
 
-@dataclass(frozen=True)
 class MeanDifference(MeanRatio, kind="difference of means"):
     """Means less that of the first cell."""
 

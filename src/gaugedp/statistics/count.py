@@ -1,13 +1,10 @@
 """Numbers that are released as they are: counts, sums, and combinations of counts."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gaugedp.statistics.base import SUMMED, Ends, Statistic, Wording
 
 
-@dataclass(frozen=True)
 class Plain(Statistic):
     """Released numbers, each an answer."""
 
@@ -22,21 +19,18 @@ class Plain(Statistic):
         return values - widths, values + widths
 
 
-@dataclass(frozen=True)
 class Count(Plain, kind="count"):
     """Numbers of rows."""
 
     wording = Wording("Number of {rows}", from_zero=True)
 
 
-@dataclass(frozen=True)
 class Combination(Plain, kind="matrix"):
     """Combinations of numbers of rows, one a row of a matrix."""
 
     wording = Wording("Combination of counts")
 
 
-@dataclass(frozen=True)
 class Sum(Plain, kind="sum"):
     """Sums of a bounded column."""
 

@@ -9,6 +9,7 @@ it does with a step more. docs/theory/derived.md
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +36,6 @@ N_WIDTHS = len(ENDS) + len(MEANS) * len(PLACES)
 _NUMBERS = 10**7  # sorted, with more than the fewest trials
 _PUBLIC_SEED = 1908
 _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean that B and N leave open
-_OF_PLAN = ((0.0, 0.0), (0.0, 0.25), (0.0, 1.0), (0.8, 0.0), (0.8, 0.2))  # (mean, variance) of cells in a plan
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     """
 
     half_range: float
+    of_plan: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0.25), (0, 1), (0.8, 0), (0.8, 0.2))  # (m, v)
     word = "sd"
     moments = (CENTRED, SQUARED, COUNTED)
     pivot = "deviations"
@@ -85,7 +86,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval, in a few cells of `count` rows: narrow, even and wide ones."""
-        cells = [(self.half_range * m, self.half_range**2 * (2 * (v + m**2) - 1), 1.0) for m, v in _OF_PLAN]
+        cells = [(self.half_range * m, self.half_range**2 * (2 * (v + m**2) - 1), 1.0) for m, v in self.of_plan]
         values = (count * np.repeat(cell, self.n_answers) for cell in cells)
         return longest_half(self.intervals(each, widths, curves) for each in values)
 

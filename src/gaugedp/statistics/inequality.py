@@ -4,7 +4,6 @@ They are computed from a release. docs/theory/derived.md
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,34 +13,22 @@ from gaugedp.statistics.forms import FormQuotient, Highest, Quadratic
 from gaugedp.statistics.quantile import WithEnds
 
 
-@dataclass(frozen=True)
-class OfValues(WithEnds):
-    """Statistics of counts c of cells whose rows have `values` ≥ 0, rising; `takes_shares` of the rows in a query."""
+class Gini(WithEnds, kind="gini"):
+    """Gini's coefficient, ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v), of counts c of cells with values v ≥ 0, rising."""
 
-    takes_shares: ClassVar[bool] = False
-
-    @classmethod
-    def quotients(cls, values: np.ndarray, shares: Sequence[float]) -> list[FormQuotient]:
-        """Return the quotients that the answers of a group are."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Gini(OfValues, kind="gini"):
-    """Gini's coefficient, ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v)."""
+    takes_shares: ClassVar[bool] = False  # of the rows, in the text of a query
 
     wording = Wording("Gini coefficient of {}", from_zero=True)
 
     @classmethod
     def quotients(cls, values: np.ndarray, shares: Sequence[float] = ()) -> list[FormQuotient]:  # noqa: ARG003
-        """Return the coefficient."""
+        """Return what the answers of a group are."""
         apart = np.abs(values[:, None] - values)
         total = values[:, None] + np.zeros(len(values))
         return [FormQuotient(Quadratic(apart), Quadratic(total + total.T), 0.0, 1.0, values.min())]
 
 
-@dataclass(frozen=True)
-class Lorenz(OfValues, kind="lorenz"):
+class Lorenz(Gini, kind="lorenz"):
     """Parts of the total that `shares` of rows with the least values have.
 
     Where cell k holds the last of these rows, Σ c_i·([i < k]·(v_i − v_k) + share·v_k) is their total, and for other k
@@ -52,7 +39,7 @@ class Lorenz(OfValues, kind="lorenz"):
     wording = Wording("Percentage of the total of {} that the lowest {rows} have", scale=100, sign="%", from_zero=True)
 
     @classmethod
-    def quotients(cls, values: np.ndarray, shares: Sequence[float]) -> list[FormQuotient]:
+    def quotients(cls, values: np.ndarray, shares: Sequence[float] = ()) -> list[FormQuotient]:
         """Return a quotient for each share."""
         below, bottom = np.tri(len(values), k=-1) * (values - values[:, None]), Highest(values[None])
         tops = [Highest(below + share * values[:, None]) for share in shares]

@@ -6,7 +6,7 @@ what holds at two places at once with straight widths holds between them: docs/t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ def share_places(count: int) -> np.ndarray:
 PLACES = share_places(16)
 
 
-@dataclass(frozen=True, eq=False)
-class NoisePairs:
+class NoisePairs(NamedTuple):
     """Noise over noise: draws (m, …) of both, and for each quotient the columns of its two, and the kind of its law."""
 
     tops: np.ndarray
@@ -36,11 +35,6 @@ class NoisePairs:
     top: np.ndarray
     bottom: np.ndarray
     kind: np.ndarray
-
-    @property
-    def swapped(self) -> "NoisePairs":
-        """The quotients the other way round."""
-        return NoisePairs(self.bottoms, self.tops, self.bottom, self.top, self.kind)
 
     def of_kind(self, number: int, most: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the draws of both, shapes (m,), for each quotient of a kind, `most` at most."""
@@ -51,14 +45,11 @@ class NoisePairs:
 class PairWidths:
     """Widths at PLACES for pairs of noise (e, E)."""
 
-    def __init__(self, terms: Sequence[NoisePairs], one_tells: bool, both_ways: bool = False) -> None:
-        """Take the pairs of each term; where `one_tells`, those of a kind have the same law.
-
-        `both_ways`: widths of the same pairs swapped stand beside them.
-        """
+    def __init__(self, terms: Sequence[NoisePairs], one_tells: bool, n_ways: int = 1) -> None:
+        """Take the pairs of each term, in so many ways; where `one_tells`, those of a kind have the same law."""
         self._of_kind: list[tuple[np.ndarray, np.ndarray]] = []  # scales at PLACES, and sorted trials (m, PLACES − 1)
-        self._n_ways, numbers = 1 + both_ways, []
-        for pairs in [*terms, *[pairs.swapped for pairs in terms] * both_ways]:
+        self._n_ways, numbers = n_ways, []
+        for pairs in terms:
             numbers.append(pairs.kind + len(self._of_kind))
             for number in range(pairs.kind.max() + 1):
                 self._of_kind.append(_trials(pairs.of_kind(number, 1 if one_tells else None)))

@@ -54,7 +54,6 @@ class WithEnds(Statistic):
         return self.intervals(values[: 3 * self.n_answers], widths)
 
 
-@dataclass(frozen=True)
 class Quantile(WithEnds, kind="quantile"):
     """Quantiles of a bounded column."""
 

@@ -9,22 +9,19 @@ import numpy as np
 
 from gaugedp.attributes import BoundedColumn
 from gaugedp.errors import InvalidRequest
-from gaugedp.statistics.base import CENTRED, COUNTED, SQUARED, Ends, Statistic, Wording, longest_half
+from gaugedp.statistics.base import Ends, Wording
 from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
 
-_OF_PLAN = ((0.0, 0.0), (0.0, 0.25), (-0.8, 0.0), (-0.8, 0.36), (0.8, 0.0))  # (mean, variance), each within [−1, 1]
-
 
 @dataclass(frozen=True)
-class VariationCoefficient(Statistic, kind="coefficient of variation"):
+class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
     """Coefficients of variation of a column with bounds above 0, kept in [0, span]."""
 
-    half_range: float
     middle: float
+    of_plan = ((0, 0), (0, 0.25), (-0.8, 0), (-0.8, 0.36), (0.8, 0))
     word = "cv"
-    moments = (CENTRED, SQUARED, COUNTED)
-    takes_all_widths = True
+    pivot = ""
     wording = Wording("Coefficient of variation of {}", "coefficients of variation", from_zero=True)
 
     @classmethod
@@ -46,7 +43,7 @@ class VariationCoefficient(Statistic, kind="coefficient of variation"):
         """Return the standard deviations over the means."""
         sums, _, counts = np.split(values, 3)
         means = ColumnMean(self.n_answers, self.middle, self.half_range).answers(np.concatenate([sums, counts]))
-        return np.minimum(StandardDeviation(self.n_answers, self.half_range).answers(values) / means, self.span)
+        return np.minimum(super().answers(values) / means, self.span)
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
         """Return the least and the largest coefficients of means and mean squares that are open."""
@@ -61,9 +58,3 @@ class VariationCoefficient(Statistic, kind="coefficient of variation"):
         ends = (np.sqrt(np.maximum(v, 0)) / (self.middle + m) for v, m in ((least, high), (most, low)))
         answers, (lower, upper) = self.answers(values), ends
         return np.minimum(lower, answers), np.maximum(np.minimum(upper, self.span), answers)
-
-    def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval, in a few cells of `count` rows: narrow, even and wide ones."""
-        cells = [(self.half_range * m, self.half_range**2 * (2 * (v + m**2) - 1), 1.0) for m, v in _OF_PLAN]
-        values = (count * np.repeat(cell, self.n_answers) for cell in cells)
-        return longest_half(self.intervals(each, widths, curves) for each in values)

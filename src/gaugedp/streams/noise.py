@@ -48,7 +48,7 @@ class StreamNoise:
         missing = Gaussian.why_not(body, guarantee)
         if missing:
             raise InvalidRequest(f"A stream {missing}.", "Give delta beside epsilon, or rho, or mu.")
-        mechanism = Matrix.calibrate(body, guarantee, query.error_weights)
+        mechanism = Matrix.calibrate(body, guarantee, query.errors.weights)
         if not query.is_answered_by(mechanism):
             raise InvalidRequest("The question's answers are no whole numbers of steps.", "Ask for counts or sums.")
         noise = cls(mechanism, factor)
