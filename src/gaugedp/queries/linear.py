@@ -105,15 +105,14 @@ class Workload(Query):
         """
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
         runs = [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
-        words, step = "the unit of the sums" if self.columns else "rows", float(self.step_runs[0][0])
-        alike = ErrorScale(runs, step, words)
-        if not self.importance:
-            one_unit = alike.weights is None and not any(piece.counts for piece in self.pieces)
-            return alike if one_unit or not self.columns else ErrorScale(runs, step, IN_ROWS, False)
-        sizes = [term.estimate.n_released for term in self.terms]
-        weights = alike.reach / np.sqrt(np.repeat(self.importance, sizes))
-        words = f"{IN_ROWS if self.columns else words}, times the root of a term's importance"
-        return ErrorScale(runs, step, words, not self.columns, weights)
+        alike, weights = ErrorScale(runs, 1.0, "rows"), None
+        if self.importance:
+            sizes = [term.estimate.n_released for term in self.terms]
+            weights = alike.reach / np.sqrt(np.repeat(self.importance, sizes))
+        is_of_sums = alike.weights is None and not self.importance and not any(piece.counts for piece in self.pieces)
+        words = "rows" if not self.columns else "the unit of the sums" if is_of_sums else IN_ROWS
+        words += ", times the root of a term's importance" * bool(self.importance)
+        return ErrorScale(runs, float(self.step_runs[0][0]), words, not self.columns or is_of_sums, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
         """Return the question for plans that count the squared errors of a named term so many times; others count once.

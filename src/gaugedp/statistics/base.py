@@ -76,7 +76,7 @@ class Statistic(ABC):
     @property
     def n_widths(self) -> int:
         """The number of widths that a plan knows: one for each released number that is not an end."""
-        return self.n_released
+        return self.n_answers if self.ends else self.n_released
 
     @property
     def ends(self) -> float | None:
@@ -85,8 +85,8 @@ class Statistic(ABC):
 
     @property
     def are_simultaneous(self) -> bool:
-        """Return whether the released intervals hold all at once, and there are no others."""
-        return False
+        """Return whether intervals that hold all at once were released, and no others."""
+        return self.ends is not None and self.n_released == 3 * self.n_answers
 
     @property
     def span(self) -> float:

@@ -94,10 +94,9 @@ class CountRatio(Statistic):
         rows = pair_draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in places)))
         if rows is None:
             return None
-        kinds = [pair_kinds(noise, own, other) for own, other in places]
-        terms_of_pairs = list(zip(places, kinds, strict=True))
-        below = [NoisePairs(rows, rows, own, other, kind) for (own, other), kind in terms_of_pairs]
-        above = [NoisePairs(rows, rows, other, own, kind) for (own, other), kind in terms_of_pairs]
+        pairs = [(own, other, pair_kinds(noise, own, other)) for own, other in places]
+        below = [NoisePairs(rows, rows, own, other, kind) for own, other, kind in pairs]
+        above = [NoisePairs(rows, rows, other, own, kind) for own, other, kind in pairs]
         return PairWidths([*below, *above], one_tells, n_ways=2)
 
 

@@ -42,5 +42,5 @@ class Lorenz(Gini, kind="lorenz"):
     def quotients(cls, values: np.ndarray, shares: Sequence[float] = ()) -> list[FormQuotient]:
         """Return a quotient for each share."""
         below, bottom = np.tri(len(values), k=-1) * (values - values[:, None]), Highest(values[None])
-        tops = [Highest(below + share * values[:, None]) for share in shares]
-        return [FormQuotient(top, bottom, 0.0, share, values.min()) for top, share in zip(tops, shares, strict=True)]
+        tops = {share: Highest(below + share * values[:, None]) for share in shares}
+        return [FormQuotient(tops[share], bottom, 0.0, share, values.min()) for share in shares]

@@ -91,11 +91,7 @@ class ColumnMean(Statistic, kind="mean"):
 
 
 class MeanWidths:
-    """Widths for the quotients of answers `first` by answers `second`, index arrays, in units in which |m| ≤ 1.
-
-    `units` (d,) are what the noise of each answer is counted in: one of an answer of `second` is as much as |m| may be
-    of one of `first`.
-    """
+    """Widths for the quotients of answers `first` by answers `second`, index arrays, in `units` in which |m| ≤ 1."""
 
     def __init__(self, noise: AdditiveNoise, units: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
         self._noise, self._units, self._first, self._second = noise, units, first, second

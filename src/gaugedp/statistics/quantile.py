@@ -26,19 +26,9 @@ class WithEnds(Statistic):
         return self.n_answers * (5 if self.alone else 3)
 
     @property
-    def n_widths(self) -> int:
-        """The number of answers: a plan knows by how many rows each may be off."""
-        return self.n_answers
-
-    @property
     def ends(self) -> float:
         """The level."""
         return self.level
-
-    @property
-    def are_simultaneous(self) -> bool:
-        """Return whether there are no other intervals than those that hold all at once."""
-        return not self.alone
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the first numbers."""
