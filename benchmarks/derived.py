@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.deriving.figures import Quotient
-from gaugedp.deriving.terms import figure_term
+from gaugedp.deriving.terms import form_term
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.queries import Query
-from gaugedp.queries.estimates import curves_of
+from gaugedp.statistics.base import curves_of
+from gaugedp.statistics.forms import FormPivot, FormQuotient
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "derived.md"
 TIMES, LEVEL = int(sys.argv[1]) if len(sys.argv) > 1 else 1000, 0.95
@@ -76,13 +76,13 @@ def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     true, many = one.answers(exact), replace(one, n_answers=TIMES * one.n_answers)
-    wide = query.in_units(noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True))
-    rows = np.array([exact + query.in_units(row) for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
-    n_blocks = 3 if one.deviation else one.parts
+    wide = (noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True)) * query.step_sizes
+    rows = np.array([exact + row * query.step_sizes for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
+    n_blocks = len(one.moments) or one.parts  # type: ignore[attr-defined]
     values, widths = (stacked(each, n_blocks) for each in (rows, np.tile(wide, (TIMES, 1))))
     (curves,) = curves_of(query.estimates, plan.curves(LEVEL))
     assert curves is not None
-    n_blocks = 1 if one.deviation else one.parts - bool(one.comparison)
+    n_blocks = 1 if one.moments else one.parts - one.first_cell  # type: ignore[attr-defined]
     curves = stacked(np.tile(curves, (TIMES, 1, 1)), n_blocks).reshape(-1, curves.shape[-1])
     ends = np.array([many.intervals(values, widths, each) for each in (curves, None)])  # kinds, ends, answers
     low, high = np.moveaxis(ends.reshape(2, 2, n_blocks, TIMES, -1), (1, 3), (0, 2)).reshape(2, 2, TIMES, -1)
@@ -98,19 +98,19 @@ def stacked(rows: np.ndarray, n_blocks: int) -> np.ndarray:
 
 def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     """Return how often intervals of figures of a release hold the true ones."""
-    term = figure_term(DOMAIN, text)
+    term = form_term(DOMAIN, text)
     assert term is not None
     query = gd.query(DOMAIN, term.question.text)
     noise = gd.plan(query, gd.PrivacyUnit(), **guarantee).mechanism  # type: ignore[arg-type]
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     known, drawn = (
-        np.array([query.in_units(row) for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
+        np.array([row * query.step_sizes for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
         for size, seed in ((DRAWS, 1912), (TIMES, 2026))
     )
     holds, halves = [], []
-    for figure, place in zip(term.figures, term.places, strict=True):
-        interval, true = figure.under(known[:, place]), figure.value(exact[place])
+    for figure, place in zip(term.quotients, term.places, strict=True):
+        interval, true = FormPivot(figure, known[:, place]), figure.value(exact[place])
         rows = (exact + drawn)[:, place]
         inside = np.array([interval.leaves_open(row, 1 - LEVEL, true) for row in rows])
         ends = {
@@ -124,7 +124,7 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
     return Seen(np.array(holds), float(np.median(halves)))
 
 
-def below_is_small(figure: Quotient, row: np.ndarray) -> bool:
+def below_is_small(figure: FormQuotient, row: np.ndarray) -> bool:
     """Return whether the ends hold more than what the numbers leave open."""
     return figure.bottom.at(row) < figure.least
 
@@ -137,7 +137,7 @@ def released(table: np.ndarray, query: Query) -> np.ndarray:
         kinds = np.rint(joint.sum(axis=0)[:, None] * OF_VALUES)
         kinds = kinds if outline.names else kinds.sum(axis=0, keepdims=True)
         distances = VALUES - 500.0
-        squares = [kinds @ (2 * distances**2 - 500.0**2)] if query.estimates[0].deviation else []
+        squares = [kinds @ (2 * distances**2 - 500.0**2)] if query.estimates[0].kind == "standard deviation" else []
         return np.concatenate([kinds @ distances, *squares, kinds.sum(axis=1)])
     if len(outline.names) == 1:
         return joint.sum(axis=1)

@@ -61,7 +61,7 @@ def question(text: str) -> str:
         domain, unit = gd.Domain.load(path), gd.PrivacyUnit.load(path)
     requested = gd.query(domain, text)
     plan = gd.plan(requested, unit, epsilon=0.5)
-    weights, body = requested.error_weights, requested.sensitivity(unit)
+    weights, body = requested.errors.weights, requested.sensitivity(unit)
     body = body if weights is None else image(body, np.diag(1 / weights))
     singles = [bound for bound in nested_bounds(body, 0.5) if bound.confidence == 1]
     before = max(*singles, bound_from_volume(volume(body), body.rank, 0.5))

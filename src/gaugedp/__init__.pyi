@@ -9,6 +9,7 @@ from gaugedp import optimization as optimization
 from gaugedp import queries as queries
 from gaugedp import report as report
 from gaugedp import samplers as samplers
+from gaugedp import statistics as statistics
 from gaugedp import streams as streams
 from gaugedp._progress import ProgressLine as ProgressLine
 from gaugedp.attributes import bins as bins

@@ -1,7 +1,7 @@
 """Releases, the statistics computed from them, and their JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,10 +14,8 @@ import numpy as np
 from gaugedp._displays import drawing, drawn_by
 from gaugedp._files import check_ending
 from gaugedp._runs import (
-    Folded,
     check_lengths,
     folded_sizes,
-    n_folded,
     packed,
     unfold,
     unpacked,
@@ -31,10 +29,10 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.processing import STEPS, check, how, may_be_joint, process
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import ALONE, AT_ONCE, HALVED, KINDS, Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
-from gaugedp.queries.outline import Outline
+from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.remarks import remarks
+from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
 from gaugedp.tidy.tabular import Tabular
 
 FORMAT = "gaugedp-release-1"
@@ -56,7 +54,7 @@ class Release(Tabular):
 
     numbers: np.ndarray
     labels: Labels
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[Statistic, ...]
     guarantee: Guarantee
     facts: Mapping[str, Any] = field(repr=False)
 
@@ -123,19 +121,21 @@ class Release(Tabular):
                     f"The intervals of these quantiles were released at {estimate.ends:g}, and {level!r} is asked for.",
                     f"Ask for at most {estimate.ends:g}, or release them with a higher level=.",
                 )
-        if self._has_plain_answers:
-            widths = self._widths(level, simultaneous)
-            return self._released - widths, self._released + widths
-        kinds = {ALONE: (level, False), HALVED: ((1 + level) / 2, False), AT_ONCE: (level, True)}
-        boxes = [AT_ONCE if simultaneous else estimate.box for estimate in self.estimates]
-        parts = {box: split(self.estimates, self._widths(*kinds[box])) for box in set(boxes)}
-        curves = curves_of(self.estimates, {} if simultaneous else self._curves(level))
-        values = split(self.estimates, self._released)
-        ends = [
-            estimate.intervals(values[i], parts[box][i], curves[i], simultaneous)
-            for i, (estimate, box) in enumerate(zip(self.estimates, boxes, strict=True))
-        ]
-        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+        ends = self._all_at_once(level) if simultaneous else self._each_alone(level)
+        low, high = zip(*ends, strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def _all_at_once(self, level: float) -> Iterator[Ends]:
+        parts = (split(self.estimates, numbers) for numbers in (self._released, self._widths(level, True)))
+        for estimate, values, widths in zip(self.estimates, *parts, strict=True):
+            yield estimate.simultaneous_intervals(values, widths)
+
+    def _each_alone(self, level: float) -> Iterator[Ends]:
+        values, curves = split(self.estimates, self._released), curves_of(self.estimates, self._curves(level))
+        widths = {estimate.of_widths(level): self._widths(*estimate.of_widths(level)) for estimate in self.estimates}
+        parts = {which: split(self.estimates, of_level) for which, of_level in widths.items()}
+        for place, estimate in enumerate(self.estimates):
+            yield estimate.intervals(values[place], parts[estimate.of_widths(level)][place], curves[place])
 
     @cached_property
     def terms(self) -> tuple[Outline, ...]:
@@ -187,7 +187,9 @@ class Release(Tabular):
             if facts.pop("format") != FORMAT:
                 raise KeyError("format")
             numbers = unpacked(facts.pop("numbers"))
-            labels, estimates = Labels.of(facts.pop("labels")), tuple(map(Estimate.of, facts.pop("estimates")))
+            labels, described = Labels.of(facts.pop("labels")), facts.pop("estimates")
+            measures = [term["measure"] for term in facts.get("terms", ())] or [COUNT] * len(described)
+            estimates = tuple(map(read_statistic, described, measures))
             guarantee = from_dict(facts.pop("guarantee"))
             widths = (facts["widths"] or {}).values()
             runs = [facts["steps"], *(levels for kind in widths for levels in kind.values())]
@@ -239,11 +241,6 @@ class Release(Tabular):
             return self._released
         return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
 
-    @property
-    def _has_plain_answers(self) -> bool:
-        """Return whether each released number is an answer, and its interval as wide to both sides."""
-        return all(estimate.is_plain for estimate in self.estimates)
-
     def _check_shown(self) -> None:
         """Fail where anything that is shown of a release could not be."""
         self._check_sizes()
@@ -264,13 +261,9 @@ class Release(Tabular):
             return
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
-            if self._has_plain_answers:
-                if n_folded(self._stored_widths(level, at_once)) != len(self.labels):
-                    raise ValueError
-            else:
-                low, high = self.interval(level, at_once)
-                if not ((np.abs(low) < _LARGEST) & ((np.abs(high) < _LARGEST) | (high == np.inf))).all():
-                    raise ValueError  # ratios may have no upper end
+            low, high = self.interval(level, at_once)
+            if not ((np.abs(low) < _LARGEST) & ((np.abs(high) < _LARGEST) | (high == np.inf))).all():
+                raise ValueError  # ratios may have no upper end
 
     def _check_sizes(self) -> None:
         """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
@@ -303,20 +296,16 @@ class Release(Tabular):
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
         if all(estimate.ends for estimate in self.estimates):
             return np.zeros(len(self.numbers))
-        return unfold(self._stored_widths(level, simultaneous))
-
-    def _stored_widths(self, level: float, simultaneous: bool) -> Folded:
-        widths: Folded = self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)]
-        return widths
+        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
 
     def _curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""
         widths = self.facts["widths"] or {}
-        folded = {kind: widths[kind][_stored(level)] for kind in KINDS if _stored(level) in widths.get(kind, {})}
-        sizes = {
-            kind: sum(estimate.n_answers for estimate in self.estimates if estimate.kind == kind) for kind in folded
+        curves = {
+            pivot: unfold(widths[pivot][_stored(level)]).reshape(-1, sum(term.n_answers for _, term in terms)).T
+            for pivot, terms in by_pivot(self.estimates).items()
+            if _stored(level) in widths.get(pivot, {})
         }
-        curves = {kind: unfold(runs).reshape(-1, sizes[kind]).T for kind, runs in folded.items()}
         if any(part.shape[1] < 2 or (part < 0).any() for part in curves.values()):
             raise ValueError
         return curves

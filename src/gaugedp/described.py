@@ -17,8 +17,8 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees import from_dict
 from gaugedp.planning import Plan, bonferroni_level, plan_within
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import Estimate, for_released
 from gaugedp.queries.text import query as read
+from gaugedp.statistics.base import Statistic, for_released, in_units
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 LATE = ("lower_bound", "candidates", "widths")
@@ -118,7 +118,7 @@ def described_facts(known: Mapping[str, Any], chosen_plan: Plan) -> Facts:
     return Facts({**known, **about_noise(chosen_plan)}, recipe, partial(described, chosen_plan))
 
 
-def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Estimate]) -> Facts:
+def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Statistic]) -> Facts:
     """Return the facts that a ledger kept; ValueError where a recipe is for another query than these are."""
     known = {name: fact for name, fact in stored.items() if name != RECIPE}
     if RECIPE not in stored:
@@ -202,7 +202,7 @@ def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
 
 def _sizes(query: Query, of_answers: np.ndarray) -> Folded:
     """Return widths that a mechanism states, in the units of what is released."""
-    return fold(for_released(query.estimates, _told(query.widths_in_units(of_answers))))
+    return fold(for_released(query.estimates, _told(in_units(query.estimates, of_answers, query.step_sizes))))
 
 
 def _told(widths: np.ndarray) -> np.ndarray:

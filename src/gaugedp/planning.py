@@ -25,8 +25,8 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
-from gaugedp.queries.estimates import ALONE, AT_ONCE, DEVIATIONS, HALVED, QUOTIENTS, curves_of
-from gaugedp.queries.trials import Trials
+from gaugedp.queries.rules import left_out
+from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -106,14 +106,14 @@ class Plan:
     @property
     def unit_of_error(self) -> str:
         """Return the unit of `error`, in words."""
-        return self.query.unit_of_error
+        return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
         pure = isinstance(self.asked, PureDP | ApproxDP)
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
-        body, weights = self.query.sensitivity(self.unit), self.query.error_weights
-        scales = np.full(body.ambient_dim, 1 / self.query.error_unit(self.mechanism)) if weights is None else weights
+        body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
+        scales = np.full(body.ambient_dim, 1 / unit) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
@@ -151,10 +151,13 @@ class Plan:
         may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
-        halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
-        boxes = {ALONE: single, HALVED: halved, AT_ONCE: all_at_once}
+        of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
+        widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
-        texts = [text for text, _ in self.query.labels.terms]
+        texts, curves = (
+            [text for text, _ in self.query.labels.terms],
+            curves_of(self.query.estimates, self.curves(_LEVEL)),
+        )
         return [
             {
                 "query": text,
@@ -162,28 +165,35 @@ class Plan:
                 "interval_95": _widest(single[start:end], estimate.n_answers),
                 "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
                 "of_1000_rows": [
-                    estimate.half_length(boxes[estimate.box][start:end], _MEAN_ROWS, curve),
+                    estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
                 ]
-                if estimate.kind
+                if estimate.wording.plural
                 else None,
             }
             for text, estimate, start, end, curve in zip(
-                texts, self.query.estimates, ends[:-1], ends[1:], self._curves(), strict=True
+                texts, self.query.estimates, ends[:-1], ends[1:], curves, strict=True
             )
         ]
 
-    def _curves(self) -> list[np.ndarray | None]:
-        """Return the widths of the quotients that means and shares are, for each term."""
-        return curves_of(self.query.estimates, self.curves(_LEVEL))
-
     def curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return the widths of quotients, each (answers of a kind, places), by kind: those that draws tell."""
-        return self._trials.curves(level)
+        """Return widths, each (answers of a pivot, places), by pivot: those that draws tell for all its answers."""
+        curves = {}
+        for pivot, parts in self._trials.items():
+            widths = [None if part is None else part.widths(level) for part in parts]
+            known = [width for width in widths if width is not None]
+            if len(known) == len(parts):
+                curves[pivot] = np.vstack(known)
+        return curves
 
     @cached_property
-    def _trials(self) -> Trials:
-        return Trials(self.query, self.mechanism)
+    def _trials(self) -> dict[str, list[Widths | None]]:
+        """Return the draws for each pivot, by the parts that have answers of it; None where they tell nothing."""
+        trials: dict[str, list[Widths | None]] = {}
+        for part, noise in zip(self.query.parts, self.mechanism.parts, strict=True):
+            for pivot, terms in by_pivot(part.estimates).items() if isinstance(noise, AdditiveNoise) else ():
+                trials.setdefault(pivot, []).append(terms[0][1].trials(noise, part.step_sizes, terms))
+        return trials
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""
@@ -205,10 +215,15 @@ class Plan:
         worst = (
             f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
-        kinds = tuple(sorted({estimate.kind for estimate in self.query.estimates} - {""}))
-        called = " and ".join(_CALLED.get(kind, kind) for kind in kinds).capitalize()
-        rows = self.query.left_out_rows(self.unit.column)
-        return [f"{called}: {worst}"] * bool(kinds) + self.query.remarks(self.mechanism) + rows
+        plurals = {(term.pivot, term.wording.plural) for term in self.query.estimates if term.wording.plural}
+        called = " and ".join(plural for _, plural in sorted(plurals)).capitalize()
+        parts = self.query.parts
+        rows = [
+            f"{part.text}: {line}" if len(parts) > 1 else line
+            for part in parts
+            for line in left_out(part.domain, part.attributes, part.columns, self.unit.column)
+        ]
+        return [f"{called}: {worst}"] * bool(plurals) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -232,7 +247,7 @@ class Plan:
         )
         if not floor > 0 or not isinstance(self.mechanism, Gaussian | Matrix):
             return 0.0
-        weights = self.query.error_weights
+        weights = self.query.errors.weights
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
@@ -251,13 +266,13 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return self.query.widths_in_units(widths)
+        return in_units(self.query.estimates, widths, self.query.step_sizes)
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
         rows = [
             f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {readable(row['error']):<10} "
-            + (f"±{readable(row['interval_95']):<10} " if self.query.has_one_unit else "")
+            + (f"±{readable(row['interval_95']):<10} " if self.query.errors.has_one_unit else "")
             + f"{rounded_up(row['guarantee']):<22} {row['exactness']}"
             for row in self.table()
         ]
@@ -270,7 +285,6 @@ class Plan:
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
-_CALLED = {QUOTIENTS: "means", DEVIATIONS: "standard deviations"}
 ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
 
 

@@ -9,34 +9,42 @@ from gaugedp.queries import Workload
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term
 from gaugedp.queries.maps import Identity, MatrixMap
+from gaugedp.queries.outline import SHARES, Outline
 
 _SLACK = 1e-9  # of a range: what rounding may take from an interval that is the whole of it
 _NEAR, _SHORT = 0.01, 0.1  # of a range: an answer so near to a bound lies at it, where its interval is so short
 _COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
 _FEW = "Too few rows for this epsilon, or values that are not numbers with a decimal point."
 _NAMED = 3  # categories in a sentence
+_MEDIAN = "0.5"  # among shares of rows
 
 
 def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator[str]:
     """Yield a sentence for what says nothing or lies at a bound, and for categories that may have no rows."""
-    for part in question.bounded:
-        facts = question.domain.column(part.column)
-        yield from _about_range(part.name, float(facts.high - facts.low), shown[:, part.answers], _FEW)
-        if part.middle is not None:
-            yield from _about_bounds(part.middle_name, part.column, facts, shown[:, part.middle])
     ends = np.cumsum([estimate.n_answers for estimate in question.estimates])[:-1]
-    for (text, _), estimate, numbers in zip(
-        question.labels.terms, question.estimates, np.split(shown, ends, axis=1), strict=True
-    ):
-        if estimate.comparison:
-            yield from _about_ends(text, numbers[2])
-        elif estimate.parts > 1 or estimate.deviation:
-            yield from _about_range(text, estimate.deviation or 1.0, numbers, "Too few rows for this epsilon.")
+    terms = list(zip(question.outlines, question.estimates, np.split(shown, ends, axis=1), strict=True))
+    for outline, _, numbers in (term for term in terms if term[1].is_between_bounds):
+        yield from _about_bounded(outline, question.domain.column(str(outline.column)), numbers)
+    for outline, estimate, numbers in terms:
+        yield from _about_ends(outline.text, numbers[2])
+        if np.isfinite(estimate.span):
+            yield from _about_range(outline.text, estimate.span, numbers, "Too few rows for this epsilon.")
     sides = iter(np.split(at_once, ends, axis=1))
     for each in question.parts:
         of_terms = [next(sides) for _ in each.estimates]
         if each.linear is not None:
             yield from _about_counts(each.linear, of_terms)
+
+
+def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
+    """Say where answers within the bounds of a column say nothing, or lie at a bound: of quantiles, medians."""
+    yield from _about_range(outline.text, float(facts.high - facts.low), numbers, _FEW)
+    shares = next((list(axis.texts) for axis in outline.axes if axis.form == SHARES), [])
+    if not shares:
+        yield from _about_bounds(outline.text, str(outline.column), facts, numbers)
+    elif _MEDIAN in shares:
+        medians = numbers[:, shares.index(_MEDIAN) :: len(shares)]
+        yield from _about_bounds(f"The median in {outline.text}", str(outline.column), facts, medians)
 
 
 def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Iterator[str]:
@@ -85,7 +93,7 @@ def _about_counts(question: Workload, sides: Sequence[np.ndarray]) -> Iterator[s
 
 def _counts_rows(term: Term) -> bool:
     piece = term.pieces[0]
-    return term.estimate.kind == "" and piece.counts and not isinstance(piece.cells, MatrixMap)
+    return term.estimate.is_plain and piece.counts and not isinstance(piece.cells, MatrixMap)
 
 
 def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: str) -> np.ndarray:

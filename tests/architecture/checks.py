@@ -16,7 +16,7 @@ ORDER = (
     "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
     "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",
-    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning", "verification", "described",
+    "mechanisms", "statistics", "queries", "optimization", "ledger", "bounds", "planning", "verification", "described",
     "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "executing", "releasing", "key_release",
     "deriving", "streams", "synthesis", "publication", "estimators", "audit", "report",
     "cli", "__init__",
@@ -28,6 +28,7 @@ MUST_NOT_KNOW = {
     "tables": {"queries", "mechanisms", "ledger"},
     "bodies": {"guarantees", "entropy", "tables"},
     "mechanisms": {"tables", "queries", "ledger"},
+    "statistics": {"tables", "bodies", "samplers"},
 }
 KNOWN_CIRCLES = {("queries/base.py", "queries/linear.py")}  # an annotation: a query says which part of it is linear
 HOMES = {  # the only place that may import a part

@@ -9,9 +9,11 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.deriving.derive import Source
-from gaugedp.deriving.figures import difference, gini, lowest, ratio
 from gaugedp.deriving.summed import Summed, Sums
 from gaugedp.entropy import research_rng
+from gaugedp.statistics.comparison import MeanDifference, MeanRatio
+from gaugedp.statistics.forms import FormPivot
+from gaugedp.statistics.inequality import Gini, Lorenz
 
 DOMAIN = gd.Domain.of(A=["x", "y", "z"], B=["p", "q"], C=gd.bounded(0, 100), D=gd.bins(0, 40, 10))
 TIMES = 200
@@ -122,20 +124,25 @@ def test_figures_are_those_of_the_rows_one_by_one() -> None:
     counts = np.array([3, 4, 2, 1])
     rows = np.repeat(VALUES, counts)
     apart = np.abs(rows[:, None] - rows).sum()
-    assert gini(VALUES).value(counts.astype(float)) == pytest.approx(apart / (2 * len(rows) * rows.sum()))
-    assert lowest(VALUES, 0.5).value(counts.astype(float)) == pytest.approx(rows[:5].sum() / rows.sum())
+    assert Gini.quotients(VALUES)[0].value(counts.astype(float)) == pytest.approx(apart / (2 * len(rows) * rows.sum()))
+    assert Lorenz.quotients(VALUES, [0.5])[0].value(counts.astype(float)) == pytest.approx(rows[:5].sum() / rows.sum())
     cells = np.array([-300.0, 10, 200, 40])
-    assert difference(100).value(cells) == pytest.approx(-35)
-    assert ratio(150, 100, 1).value(cells) == pytest.approx(120 / 155)
+    assert MeanDifference.quotient(0, 100, 1).value(cells) == pytest.approx(-35)
+    assert MeanRatio.quotient(150, 100, 1).value(cells) == pytest.approx(120 / 155)
 
 
 FIGURES: dict[str, tuple] = {
-    "gini": (gini(VALUES), np.array([3000.0, 2000, 900, 300]), 1.0, 0.97),
-    "lowest half": (lowest(VALUES, 0.5), np.array([300.0, 200, 90, 30]), 1.0, 0.97),
-    "lowest share at a border": (lowest(VALUES, 0.6), np.array([40.0, 20, 20, 20]), 1.0, 0.97),
-    "difference": (difference(50), np.array([2000.0, 3000, -900, 2000]), np.array([50.0, 1, 50, 1]), 0.97),
-    "ratio": (ratio(50, 50, 1), np.array([2000.0, 3000, -900, 2000]), np.array([50.0, 1, 50, 1]), 0.97),
-    "ratio of few": (ratio(50, 50, 1), np.array([20.0, 30, -90, 20]), np.array([50.0, 1, 50, 1]), 0.98),
+    "gini": (Gini.quotients(VALUES)[0], np.array([3000.0, 2000, 900, 300]), 1.0, 0.97),
+    "lowest half": (Lorenz.quotients(VALUES, [0.5])[0], np.array([300.0, 200, 90, 30]), 1.0, 0.97),
+    "lowest share at a border": (Lorenz.quotients(VALUES, [0.6])[0], np.array([40.0, 20, 20, 20]), 1.0, 0.97),
+    "difference": (
+        MeanDifference.quotient(0, 50, 1),
+        np.array([2000.0, 3000, -900, 2000]),
+        np.array([50.0, 1, 50, 1]),
+        0.97,
+    ),
+    "ratio": (MeanRatio.quotient(50, 50, 1), np.array([2000.0, 3000, -900, 2000]), np.array([50.0, 1, 50, 1]), 0.97),
+    "ratio of few": (MeanRatio.quotient(50, 50, 1), np.array([20.0, 30, -90, 20]), np.array([50.0, 1, 50, 1]), 0.98),
 }
 
 
@@ -146,7 +153,7 @@ def test_intervals_of_figures_hold_and_narrower_ones_do_not(name) -> None:
     figure, true, scales, most = FIGURES[name]
     rng = np.random.default_rng(7)
     draws, more = (scales * np.rint(rng.laplace(scale=2, size=(m, 4))) for m in (8000, TIMES))
-    known, narrow = (figure.under(factor * draws) for factor in (1, 0.5))
+    known, narrow = (FormPivot(figure, factor * draws) for factor in (1, 0.5))
     expected = figure.value(true)
     held = [
         [low - 1e-9 <= expected <= high + 1e-9 for low, high in (one.ends(true + e, 0.05) for e in more)]

@@ -15,13 +15,18 @@ import numpy as np
 import pandas as pd
 
 from gaugedp._names import parts, plain
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import SQUARED
 from tests.laws.worlds import PERSON, World
+from tests.statistics.registry import CASES
 
 _NUMBER = re.compile(r"[ \t\n\r\f]*[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))[ \t\n\r\f]*")
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 _CALL = re.compile(r"([a-z]+)\s*\((.*?)\)(?:\s+by\s+(.+))?")
 OUTSIDE = -1
 QUANTILES = ("median", "quantiles")
+DEFINITIONS = {KINDS[kind].word: case.define for kind, case in CASES.items() if KINDS[kind].moments}  # of values
+SQUARED_WORDS = {kind.word for kind in KINDS.values() if SQUARED in kind.moments}
 
 
 # -- rows ------------------------------------------------------------------------------------------------
@@ -124,7 +129,7 @@ def _call(term: str) -> tuple[str, list[str], list[str]]:
 
 def _columns(term: str) -> list[str]:
     word, inside, _ = _call(term)
-    return [plain(inside[0])] if word in ("sum", "mean", "sd", *QUANTILES) else []
+    return [plain(inside[0])] if word in (*DEFINITIONS, *QUANTILES) else []
 
 
 def attributes(world: World) -> tuple[str, ...]:
@@ -218,17 +223,15 @@ def exact(world: World, table: pd.DataFrame, term: str) -> np.ndarray:
     there = table[table[column].notna()]
     if word == "sum":
         return np.nan_to_num(per_cell(world, there, by, lambda group: group[column].sum()))
-    return per_cell(
-        world, there, by, lambda group: group[column].mean() if word == "mean" else group[column].std(ddof=0)
-    )
+    return per_cell(world, there, by, lambda group: DEFINITIONS[word](group[column].to_numpy()))
 
 
 def tolerance(world: World, term: str) -> float:
     """Return by how much an answer may differ: values are squared in whole steps, so roots are off by more."""
-    if _call(term)[0] != "sd":
+    if _call(term)[0] not in SQUARED_WORDS:
         return 1e-3
     fact = world.domain.columns[_columns(term)[0]]
-    return 1e-3 * float(fact.high - fact.low)
+    return 1e-3 * float(fact.high - fact.low) * (max(1.0, 1 / float(fact.low)) if fact.low > 0 else 1.0)
 
 
 def quantile_faults(world: World, table: pd.DataFrame, term: str, values: np.ndarray) -> Iterator[str]:

@@ -14,7 +14,7 @@ from gaugedp import estimators, guarantees
 from gaugedp.cli.commands import COMMANDS, Commands
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.queries import text
-from gaugedp.report import terms
+from gaugedp.statistics import KINDS
 from tests.laws import fits, worlds
 from tests.laws.kit import SHARES
 
@@ -42,7 +42,7 @@ def public() -> dict[str, set[str]]:
     """Return what the library exports today, by kind."""
     return {
         "terms": {worlds.CELLS, worlds.PRODUCT, *text.WORDS},
-        "statistics": set(terms._MEASURES),
+        "statistics": set(KINDS),
         "estimators": set(fits.names()),
         "commands": set(commands()),
         "guarantees": set(exported_guarantees()),
@@ -90,7 +90,7 @@ def test_a_new_one_in_a_registry_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(package, "Planted", value, raising=False)
         monkeypatch.setattr(package, "__all__", [*package.__all__, "Planted"])
     monkeypatch.setattr(text, "WORDS", (*text.WORDS, "planted"))
-    monkeypatch.setitem(terms._MEASURES, "planted", next(iter(terms._MEASURES.values())))
+    monkeypatch.setitem(KINDS, "planted", next(iter(KINDS.values())))
     monkeypatch.setitem(COMMANDS, "planted", "Plant a command.")
     monkeypatch.setitem(sys.modules, "gaugedp.cli.planted", SimpleNamespace(planted=click.Command("planted")))
     planted = {kind: {"Planted" if kind in ("estimators", "guarantees") else "planted"} for kind in public()}

@@ -27,15 +27,14 @@ from scipy.stats import binom, norm
 import gaugedp as gd
 from gaugedp.answer import Release
 from gaugedp.release_facts import release_facts
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import COUNTED
 from tests.laws.kit import batches, generator
-from tests.laws.worlds import WORDS, World, matrix, world
+from tests.laws.worlds import FIGURES, WORDS, World, matrix, world
 
 COVERS = {
     "terms": set(WORDS),
-    "statistics": {
-        *("count", "sum", "mean", "share", "quantile", "matrix"),
-        *("standard deviation", "difference", "ratio", "index", "change"),
-    },
+    "statistics": set(KINDS) - set(FIGURES),
 }
 LEVEL, DRAWS = 0.95, 100
 RARE = 1e-9
@@ -70,7 +69,7 @@ def truth(query: Any, exact: list[np.ndarray]) -> Truth:
 
 
 def _of_sums(query: Any, exact: np.ndarray) -> Truth:
-    numbers, answers, defined = query.in_units(exact.astype(float)), [], []
+    numbers, answers, defined = exact.astype(float) * query.step_sizes, [], []
     starts = np.cumsum([0, *(estimate.n_released for estimate in query.estimates)])
     for estimate, start, end in zip(query.estimates, starts, starts[1:], strict=False):
         answers.append(estimate.answers(numbers[start:end]))
@@ -81,13 +80,12 @@ def _of_sums(query: Any, exact: np.ndarray) -> Truth:
 
 def _is_defined(estimate: Any, numbers: np.ndarray) -> np.ndarray:
     n = estimate.n_answers
-    if estimate.ratio or estimate.deviation:
+    if COUNTED in estimate.moments:
         return numbers[-n:] > 0
-    if estimate.comparison:
-        table = numbers.reshape(estimate.parts, -1)
-        other = table[:-1] if estimate.comparison == "change" else np.broadcast_to(table[:1], table[1:].shape)
-        return (other > 0).ravel() | (estimate.comparison == "difference")
-    if estimate.parts:
+    if estimate.pivot == "comparisons":
+        _, other = estimate.compared(numbers)
+        return (other > 0) | (estimate.kind == "difference")
+    if estimate.pivot == "shares":
         totals = numbers.reshape(estimate.parts, -1).sum(axis=0)
         return np.broadcast_to(totals > 0, (estimate.parts, len(totals))).ravel()
     return np.ones(n, dtype=bool)

@@ -87,9 +87,9 @@ class Stated:
             place, released = place + estimate.n_widths, released + estimate.n_released
         ranks = tuple(part.name for part in plan.mechanism.parts if part.in_rows)
         facts = (plan.error, least, plan.unit_of_error, plan.mechanism.name, ranks, widths, steps)
-        lattice, weights = np.concatenate(list(steps.values())), query.error_weights
+        lattice, weights = np.concatenate(list(steps.values())), query.errors.weights
         scales = np.ones(len(lattice)) if weights is None else weights
-        return cls(*facts, lattice, query.error_unit(plan.mechanism) / scales)
+        return cls(*facts, lattice, query.errors.of(plan.mechanism)[1] / scales)
 
     def widest(self) -> "Stated":
         """Return the widest widths of all terms alone, for queries whose terms have other texts."""

@@ -28,18 +28,19 @@ from gaugedp.cli.main import run
 from gaugedp.cli.release import show
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.planning import worth
-from gaugedp.queries.estimates import split_answers
-from gaugedp.report import explorer_page, figures, terms
+from gaugedp.report import explorer_page, figures
 from gaugedp.report.explorer import explore
 from gaugedp.report.html import render
 from gaugedp.report.press import press
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import split_answers
 from tests.laws import worlds
 from tests.laws.kit import batches, generator
 
 LAW = "one_number"
 COVERS = {
     "terms": set(worlds.WORDS) | {worlds.CELLS, worlds.PRODUCT},
-    "statistics": set(terms._MEASURES) - set(worlds.FIGURES),
+    "statistics": set(KINDS) - set(worlds.FIGURES),
     "commands": {"plan", "explore", "release"},
     "guarantees": {"PureDP", "ApproxDP", "ZCDP", "GaussianDP"},
 }
@@ -154,7 +155,7 @@ def check_text(planned: gd.Plan, printed: str) -> None:
         line = next(line for line in about_mechanisms.split("\n") if f" {row['mechanism']} " in line)
         assert readable(row["error"]) in line.split(), "errors of the printed plan"
         shown = readable(row["interval_95"])
-        assert shown in re.split(r"[\s±]+", line) or not planned.query.has_one_unit, "widths of the mechanisms"
+        assert shown in re.split(r"[\s±]+", line) or not planned.query.errors.has_one_unit, "widths of the mechanisms"
     assert planned.bound_in_words() in printed, "the bound of the printed plan"
     assert readable(planned.error) in planned.reason or len(planned.query.parts) > 1 or planned.mechanism.in_rows
 
@@ -277,7 +278,7 @@ def _answers(release: gd.Release) -> list[list[tuple[float, float, float]]]:
     columns = [release.values, *release.interval(0.95)]
     parts = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     return [
-        list(zip(*(column * (100 if outline.measure in terms._SHARES_OF_ALL else 1) for column in part), strict=True))
+        list(zip(*(column * KINDS[outline.measure].wording.scale for column in part), strict=True))
         for outline, part in zip(release.terms, parts, strict=True)
     ]
 

@@ -20,7 +20,8 @@ import gaugedp as gd
 from gaugedp._names import in_quotes, written, written_in_list
 from gaugedp.attributes import Attribute, BoundedColumn
 from gaugedp.errors import GaugedpError
-from gaugedp.queries import outline, text
+from gaugedp.queries import text
+from gaugedp.statistics import KINDS
 from tests.tables import sources
 
 Generator = np.random.Generator
@@ -378,8 +379,8 @@ def figure(rng: Generator, kind: str) -> tuple[gd.Domain, str, str]:
     if kind in FIGURES_OF_MEANS:
         crossed = "A*B" if by else "A"
         return domain, f"mean(V) by {crossed}", f"{FIGURES_OF_MEANS[kind]}(mean(V) by {crossed})"
-    return domain, "B*A" if by else "A", f"{kind}(A{', 0.3, 0.8' * (kind == outline.LORENZ)}){by}"
+    return domain, "B*A" if by else "A", f"{kind}(A{', 0.3, 0.8' * (kind == 'lorenz')}){by}"
 
 
-FIGURES_OF_MEANS = {named: word for word, named in outline.OF_MEANS.items()}
-FIGURES = (*FIGURES_OF_MEANS, outline.GINI, outline.LORENZ)  # that a release gives, and a query does not
+FIGURES_OF_MEANS = {name: name.removesuffix(" of means") for name in KINDS if name.endswith(" of means")}
+FIGURES = (*FIGURES_OF_MEANS, "gini", "lorenz")  # that a release gives, and a query does not

@@ -27,7 +27,7 @@ N_DRAWS = 20_000
 def question(text: str, unit: gd.PrivacyUnit = ROW) -> tuple[Body, np.ndarray | None]:
     """A question's body, and the weights that a plan gives its noise."""
     query = gd.query(DOMAIN, text)
-    return query.sensitivity(unit), None if np.ptp(query.reach) == 0 else query.reach
+    return query.sensitivity(unit), None if np.ptp(query.errors.reach) == 0 else query.errors.reach
 
 
 COUNTING = {

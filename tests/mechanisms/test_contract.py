@@ -309,7 +309,7 @@ SCALED = [
 @pytest.mark.parametrize("text", ["a", "prefix(a)", "b; sum(v) by b"])
 def test_a_person_of_many_rows_costs_as_many_times_the_noise(text: str, times: int) -> None:
     query = gd.query(DOMAIN, text)
-    weights = None if np.ptp(query.reach) == 0 else query.reach
+    weights = None if np.ptp(query.errors.reach) == 0 else query.errors.reach
     one, many = (query.sensitivity(gd.PrivacyUnit("pid", max_rows=rows)) for rows in (1, times))
     for kind, guarantee, weaker in SCALED:
         same = kind.calibrate(many, weaker(times), weights)

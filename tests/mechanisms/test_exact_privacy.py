@@ -78,7 +78,7 @@ SUMS = ["sum(v)", "b; sum(v) by b", "mean(w)", "mean(v) by b; count"]
 @pytest.mark.parametrize("text", [*COUNTS, *SUMS])
 def test_laplace_noise_keeps_its_guarantee_between_all_neighbours(text: str, unit, epsilon: float) -> None:
     query = gd.query(DOMAIN, text)
-    weights = None if np.ptp(query.reach) == 0 else query.reach
+    weights = None if np.ptp(query.errors.reach) == 0 else query.errors.reach
     mechanism = gd.Laplace.calibrate(query.sensitivity(unit), gd.PureDP(epsilon), weights)
     laws = laws_of(mechanism)
     apart = np.unique(differences(query, unit), axis=0)
@@ -225,7 +225,7 @@ def test_weighted_gaussian_noise_keeps_its_guarantee(text: str, unit) -> None:
     query = gd.query(DOMAIN, text)
     apart = differences(query, unit)
     for guarantee in (gd.GaussianDP(0.5), gd.ZCDP(0.125)):
-        laws = laws_of(gd.Gaussian.calibrate(query.sensitivity(unit), guarantee, query.reach))
+        laws = laws_of(gd.Gaussian.calibrate(query.sensitivity(unit), guarantee, query.errors.reach))
         std = np.array([float(getattr(law, "std", 0) or law.parameter**0.5) for law in laws])
         shift = np.linalg.norm(apart / std, axis=1).max()  # of the unrounded normal variables
         assert 0.6 * 0.5 <= shift <= 0.5 * (1 + 1e-12)

@@ -254,10 +254,10 @@ def test_a_pure_strategy_holds_every_generator() -> None:
     for text in ("sum(s) by a; sum(t); ranges(c)", "mean(t); ranges(c); a"):
         query = gd.query(domain, text)
         body = query.sensitivity(gd.PrivacyUnit())
-        mechanism = gd.Matrix.calibrate(body, ONE, query.reach)
+        mechanism = gd.Matrix.calibrate(body, ONE, query.errors.reach)
         left = mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T
-        ways, sums = left / query.reach[:, None], np.ones(2 * left.shape[1])
-        for column in (body.columns() / query.reach[:, None]).T:
+        ways, sums = left / query.errors.reach[:, None], np.ones(2 * left.shape[1])
+        for column in (body.columns() / query.errors.reach[:, None]).T:
             least = scipy.optimize.linprog(sums, A_eq=np.hstack([ways, -ways]), b_eq=column, method="highs")
             assert least.fun <= mechanism.strategy.radius * (1 + 1e-6)
 

@@ -24,6 +24,7 @@ ROOMS = (
     "optimization",
     "queries",
     "samplers",
+    "statistics",
     "streams",
     "synthesis",
     "tables",

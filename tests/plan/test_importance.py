@@ -45,7 +45,7 @@ def test_a_plan_with_importance_answers_the_question_without() -> None:
 
 def test_it_stays_when_questions_are_stacked() -> None:
     whole = gd.stack(gd.query(DOMAIN, "REGION").with_importance({"REGION": 9}), gd.query(DOMAIN, "TRACT"))
-    assert whole.error_weights == pytest.approx(np.repeat([1 / 3, 1], [3, 24]))
+    assert whole.errors.weights == pytest.approx(np.repeat([1 / 3, 1], [3, 24]))
 
 
 def test_what_cannot_be_is_refused() -> None:

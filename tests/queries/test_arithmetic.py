@@ -142,7 +142,7 @@ def test_the_step_of_an_odd_matrix_is_a_power_of_two_below_its_largest_entry(sca
     assert max(step.numerator, step.denominator).bit_count() == 1
     assert min(step.numerator, step.denominator) == 1
     assert 2**29 <= Fraction(scale) / step <= 2**30
-    assert query.reach[0] * float(step) == 1
+    assert query.errors.reach[0] * float(step) == 1
 
 
 @pytest.mark.parametrize(
@@ -235,9 +235,9 @@ def test_reach_is_the_most_a_row_can_add(domain) -> None:
     query = gd.stack(gd.count(domain), gd.bounded_sums(domain, "v"), gd.bounded_means(domain, "w"))
     v, w = domain.column("v"), domain.column("w")
     reach = [1, max(abs(v.low_steps), abs(v.high_steps)), w.high_steps - w.low_steps, 1]
-    assert query.reach.tolist() == reach
+    assert query.errors.reach.tolist() == reach
     assert query.steps == [1, v.step, w.step / 2, 1]
-    worth = [one * float(step) for one, step in zip(query.reach, query.steps, strict=True)]
+    worth = [one * float(step) for one, step in zip(query.errors.reach, query.steps, strict=True)]
     assert worth == pytest.approx([1, max(abs(v.low), abs(v.high)), float((w.high - w.low) / 2), 1])
 
 

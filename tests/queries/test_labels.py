@@ -54,11 +54,11 @@ def test_there_is_a_label_a_step_and_a_reach_for_everything(query) -> None:
     assert len(query.labels) == query.n_answers == sum(estimate.n_answers for estimate in query.estimates)
     assert (
         len(query.steps)
-        == len(query.reach)
+        == len(query.errors.reach)
         == query.n_released
         == sum(estimate.n_released for estimate in query.estimates)
     )
-    assert (query.reach > 0).all()
+    assert (query.errors.reach > 0).all()
     assert query.text == "; ".join(dict.fromkeys(term for term, _ in query.labels))
 
 

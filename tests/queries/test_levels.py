@@ -130,7 +130,8 @@ def test_labels_name_the_level() -> None:
     assert list(query.labels) == [
         ("REGION", "REGION=N"), ("REGION", "REGION=S"), ("TRACT", "TRACT=1"), ("TRACT", "TRACT=2"),
     ]  # fmt: skip
-    assert query.left_out_rows(None) == ["Left out: rows whose TRACT is missing or outside its cells."]
+    remarks = gd.plan(query, gd.PrivacyUnit(), epsilon=1).remarks()
+    assert remarks[-1] == "Left out: rows whose TRACT is missing or outside its cells."
 
 
 @pytest.mark.parametrize("text", ["REGION*TRACT", "sum(v) by REGION*DISTRICT", "prefix(DISTRICT)*REGION"])

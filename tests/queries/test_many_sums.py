@@ -109,7 +109,7 @@ def test_many_means_compute_each_law_once(monkeypatch: pytest.MonkeyPatch) -> No
         widths.clear()
         domain = gd.Domain.of(**{f"x{i}": gd.bounded(0, high, missing="drop") for i, high in enumerate(highs)})
         query = gd.query(domain, "; ".join(f"mean(x{i})" for i in range(len(highs))))
-        return gd.Laplace.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1.0), query.error_weights).error()
+        return gd.Laplace.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1.0), query.errors.weights).error()
 
     laplace_error([100] * 12)
     assert len(widths) == 2

@@ -27,7 +27,7 @@ def check_holds(query, unit) -> None:
     assert (body.support(directions) >= (directions @ apart.T).max(axis=1) - 1e-6 * body.radius(np.inf)).all()
     for p in POWERS:
         assert body.radius(p) >= longest(apart, p) * (1 - 1e-12)
-        assert body.radius(p, query.reach) >= longest(apart, p, query.reach) * (1 - 1e-12)
+        assert body.radius(p, query.errors.reach) >= longest(apart, p, query.errors.reach) * (1 - 1e-12)
 
 
 @QUICK
@@ -167,7 +167,7 @@ def test_a_body_that_is_too_small_would_be_caught(factor: float) -> None:
         def __init__(self, query) -> None:
             self.query = query
             self.domain, self.attributes, self.columns = query.domain, query.attributes, query.columns
-            self.n_released, self.reach, self.evaluate = query.n_released, query.reach, query.evaluate
+            self.n_released, self.errors, self.evaluate = query.n_released, query.errors, query.evaluate
 
         def sensitivity(self, unit):
             body = self.query.sensitivity(unit)

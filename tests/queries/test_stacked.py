@@ -168,7 +168,7 @@ def test_each_part_gets_the_mechanism_that_is_best_for_it() -> None:
 
 
 def _weights() -> list[np.ndarray]:
-    return [part.reach[: part.n_widths] for part in QUERY.parts]
+    return [part.errors.reach[: sum(term.n_widths for term in part.estimates)] for part in QUERY.parts]
 
 
 def test_the_share_of_no_part_is_spent_twice() -> None:
@@ -249,6 +249,6 @@ def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
     table = gd.Table.scan(frame, domain=domain, unit=gd.PrivacyUnit())
     assert not any("the whole question" in rule for rule in query.rules)
     assert "Rows whose Y is missing or outside its cells are left out of median(PAY) by Y." in query.rules
-    assert query.left_out_rows(None)[0].startswith("X: Left out: rows whose X")
+    assert gd.plan(query, gd.PrivacyUnit(), epsilon=1).remarks()[-2].startswith("X: Left out: rows whose X")
     answer = gd.release(query, table, ledger=gd.Ledger.open(":memory:", budget=gd.PureDP(1e9)), epsilon=1e6)
     assert answer.values[:2].tolist() == [2, 1]

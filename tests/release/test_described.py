@@ -16,8 +16,8 @@ from gaugedp.domain_recipe import domain_of, recipe_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.look_ups import look_up
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.planning import Plan
 from gaugedp.queries.base import Query
-from gaugedp.queries.trials import Trials
 from tests.golden.tables import DOMAIN, QUESTIONS, ledger, released, table
 
 DRAWN = ["A; B; AGE", "mean(X) by A", "sd(Y)", "share(A) by B", "ratio(B) by A", "ranges(AGE)"]
@@ -32,7 +32,7 @@ def test_a_release_describes_no_noise_before_it_is_asked(text: str, monkeypatch:
     plan = gd.plan(gd.query(DOMAIN, text), gd.PrivacyUnit(), **ASKED)
     for kind in {type(offer.mechanism) for offer in plan.candidates}:
         monkeypatch.setattr(kind, "half_widths", fail)
-    monkeypatch.setattr(Trials, "curves", fail)
+    monkeypatch.setattr(Plan, "curves", fail)
     monkeypatch.setattr(AdditiveNoise, "trial_noise", fail)
     account = ledger(ASKED)
     answer = gd.release(plan.query, table(), ledger=account, planned=plan, key="k")
@@ -194,7 +194,7 @@ def test_facts_of_other_classes_are_told_at_once() -> None:
 
 
 def test_processing_leaves_noise_undescribed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trials, "curves", lambda *_: pytest.fail("noise was described"))
+    monkeypatch.setattr(Plan, "curves", lambda *_: pytest.fail("noise was described"))
     answer = released("share(A) by B", ASKED, ledger(ASKED)).processed("non_negative", "rounded")
     monkeypatch.undo()
     assert "widths" in json.loads(answer.processed().to_json())

@@ -18,9 +18,9 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.processing import STEPS, remark, words
 from gaugedp.processing.consistency import MOST_CELLS, consistent
 from gaugedp.processing.steps import solvable, without_negatives
-from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
 from gaugedp.releasing import Release
+from gaugedp.statistics.base import split
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
 
@@ -176,9 +176,9 @@ def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: in
     assert (actual[query.are_counts] >= 0).all()
     assert consistent(query, actual, deviations) == pytest.approx(actual, rel=1e-6, abs=1e-6 * scale + 1e-8)
     for term, part in zip(query.estimates, split(query.estimates, actual), strict=True):
-        if term.ratio:
+        if term.kind == "mean":
             sums, sizes = part[: term.n_answers], part[term.n_answers :]
-            assert (np.abs(sums) <= term.ratio[1] * sizes + 1e-6 * scale + 1e-8).all()
+            assert (np.abs(sums) <= term.half_range * sizes + 1e-6 * scale + 1e-8).all()
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ def test_a_hundred_thousand_cells() -> None:
 def released(ledger: Ledger, text: str, *steps: str, each: int = 20, **more: Any) -> Release:
     """A release with independent noise, which no two tables share."""
     query, table = gd.query(DOMAIN, text), Stand(each=each)
-    laplace = gd.Laplace.calibrate(query.sensitivity(UNIT), gd.PureDP(0.1), query.reach)
+    laplace = gd.Laplace.calibrate(query.sensitivity(UNIT), gd.PureDP(0.1), query.errors.reach)
     requested: Any = {"mechanism": laplace, "rng": gd.research_rng(11), "processing": steps, **more}
     return gd.release(query, table, ledger=ledger, **requested)  # type: ignore[arg-type]
 

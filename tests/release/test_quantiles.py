@@ -214,7 +214,7 @@ def test_json_holds_everything(table: Table) -> None:
     again = Release.from_json(answer.to_json())
     assert again.to_json() == answer.to_json()
     assert again.columns() == answer.columns()
-    assert answer.estimates[0].to_dict() == {"answers": 6, "ratio": None, "ends": 0.95, "alone": True}
+    assert answer.estimates[0].to_dict() == {"kind": "quantile", "answers": 6, "level": 0.95}
     facts = json.loads(answer.to_json())
     for broken in ({"numbers": facts["numbers"][:-1]}, {"estimates": [{"answers": 6, "ratio": None, "ends": 0.5}]}):
         with pytest.raises(InvalidRequest, match="not a release"):

@@ -70,7 +70,7 @@ def show_plan(planned: Plan, details: bool = False) -> None:
     rows = ", in rows from a quantile to the ends of its interval" if planned.mechanism.in_rows else ""
     show_table(terms, f"Answers: ± of their 95 % confidence intervals{rows}")
     click.echo("".join(f"{remark}\n" for remark in planned.remarks()))
-    shown = _SHOWN if planned.query.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
+    shown = _SHOWN if planned.query.errors.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
     show_table([{name: row[name] for name in shown} for row in planned.table()], planned.about_errors())
     click.echo(f"Chosen: {planned.mechanism.name}, {planned.reason}\n{planned.bound_in_words()}")
     if details:

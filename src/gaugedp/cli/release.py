@@ -36,9 +36,9 @@ from gaugedp.planning import plan
 from gaugedp.processing import check, remark
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import split_answers
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releasing import release as make_release
+from gaugedp.statistics.base import split_answers
 from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
 
@@ -192,7 +192,7 @@ def _intervals(answer: Release) -> str:
 
 def _simultaneous(answer: Release) -> str:
     """Say where intervals hold all at once: those of quantiles were released so before each had one of its own."""
-    released = [estimate.ends for estimate in answer.estimates if estimate.ends and not estimate.alone]
+    released = [estimate.ends for estimate in answer.estimates if estimate.are_simultaneous]
     if len(released) == len(answer.estimates):
         return "; simultaneous intervals" * (len(answer.labels) > 1)
     return "; those of quantiles are simultaneous" * bool(released)

@@ -12,9 +12,8 @@ from gaugedp._runs import unfold
 from gaugedp._validate import between
 from gaugedp.answer import Release
 from gaugedp.attributes import categories
-from gaugedp.deriving.figures import Interval
 from gaugedp.deriving.summed import Summed, Sums
-from gaugedp.deriving.terms import FigureTerm, figure_term
+from gaugedp.deriving.terms import FormTerm, form_term
 from gaugedp.described import spread
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng
@@ -23,22 +22,24 @@ from gaugedp.guarantees import from_dict
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.planning import Plan, bonferroni_level
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import Estimate, for_released
-from gaugedp.queries.labels import Cells, Labels, Listed
+from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
-from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
+from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.release_facts import about_answers
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import for_released, in_units
+from gaugedp.statistics.forms import FormPivot
 
 _LEVEL = 0.95  # at which widths tell whether the noise is that of the release
-_COUNTED = (COUNT, "share", "difference", "ratio", "index", "change")  # what is computed from counts of cells
 _UNDONE = "Nothing was read and nothing was spent."
 _OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself
 _MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
+_REASON = "computed from the released answers to {!r}"
 _ROUNDING = 1e-6  # of a step
 _NO_END = 2**53  # steps, which stand for an interval that has no end
 
@@ -108,14 +109,18 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
 
 
 def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool:
-    widths = for_released(question.estimates, question.widths_in_units(mechanism.half_widths(_LEVEL)))
+    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.step_sizes)
+    widths = for_released(question.estimates, known)
     known = unfold(release.facts["widths"]["single"][str(_LEVEL)])
     return widths.shape == known.shape and np.allclose(widths, known)
 
 
 def _told(release: Release) -> Domain:
     """Return a domain in which the release's question counts the same cells, from the release alone."""
-    if not all(term.measure in _COUNTED and all(axis.form == CELLS for axis in term.axes) for term in release.terms):
+    kinds = [KINDS[term.measure] for term in release.terms]
+    if not all(kind.has_counts and not kind.moments for kind in kinds) or not all(
+        axis.form == CELLS for term in release.terms for axis in term.axes
+    ):
         raise InvalidRequest(
             "The release does not tell all that its figures were made of.",
             'Give domain=, such as gd.Domain.load("domain.toml").',
@@ -157,7 +162,7 @@ def derive(
     """
     between(0.5, HIGHEST_LEVEL, level=level)
     source = Source.of(release, domain, planned)
-    terms = [figure_term(source.domain, term) for term in parts(text, ";") if term]
+    terms = [form_term(source.domain, term) for term in parts(text, ";") if term]
     if figures := [term for term in terms if term]:
         if len(figures) < len(terms):
             raise InvalidRequest(
@@ -171,37 +176,36 @@ def derive(
         )
     start, noise = _noise(source, question)
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
-    planned = Plan(question, source.unit, from_dict(release.facts["asked"]), (), noise, _reason(release))
-    about = {**about_answers(question), "reason": planned.reason, **spread(planned)}
+    planned = Plan(
+        question, source.unit, from_dict(release.facts["asked"]), (), noise, _REASON.format(release.facts["query"])
+    )
+    about = {**about_answers(question), **spread(planned)}
     facts = _facts(release, about, question.outlines)
     return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
 
 
-def _with_ends(release: Release, source: Source, terms: Sequence[FigureTerm], level: float) -> Release:
-    """Return the release of figures with intervals at a level: all at once by an equal share of the misses each."""
-    n_figures = sum(len(term.figures) for term in terms)
-    misses = ((1 - bonferroni_level(level)) / n_figures, 1 - level)
-    numbers = [_of_figures(release, source, term, misses) for term in terms]
+def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
+    """Return the release of statistics with intervals at a level: all at once by an equal share of the misses each."""
+    n_answers = sum(len(term.quotients) for term in terms)
+    misses = ((1 - bonferroni_level(level)) / n_answers, 1 - level)
+    numbers = [_with_released_ends(release, source, term, misses) for term in terms]
     text = "; ".join(term.outline.text for term in terms)
     about = {
         "query": text,
         "digest": sha256(f"{release.facts['digest']} {text}".encode()).hexdigest(),
-        "reason": _reason(release),
         "steps": [[len(part), str(term.step)] for term, part in zip(terms, numbers, strict=True)],
-        "counts": [[5 * n_figures, False]],
-        "deviations": [[5 * n_figures, 0.0]],
+        "counts": [[5 * n_answers, False]],
+        "deviations": [[5 * n_answers, 0.0]],
         "widths": None,
     }
-    estimates = tuple(
-        Estimate(len(term.figures), ends=level, alone=True, no_end=_NO_END * float(term.step)) for term in terms
-    )
-    labels = Labels(tuple((term.outline.text, Cells(tuple(map(Listed, term.cells)))) for term in terms))
+    estimates = tuple(term.kind(len(term.quotients), level, no_end=_NO_END * float(term.step)) for term in terms)
+    labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
     facts = _facts(release, about, [term.outline for term in terms])
     return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
 
 
-def _of_figures(release: Release, source: Source, term: FigureTerm, misses: tuple[float, float]) -> np.ndarray:
-    """Return the figures in steps, then the lower and the upper ends of intervals for each number of misses."""
+def _with_released_ends(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
+    """Return the answers in steps, then the lower and the upper ends of intervals for each number of misses."""
     start, noise = _noise(source, term.question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
@@ -210,41 +214,24 @@ def _of_figures(release: Release, source: Source, term: FigureTerm, misses: tupl
     units = term.question.step_sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
     size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
-    draws = noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units
-    of_figures = _intervals(term, draws, noise)
-    columns = [_values(term, numbers)]
-    for miss in misses:
-        pairs = zip(of_figures, term.places, strict=True)
-        ends = [interval.ends(numbers[place], miss) for interval, place in pairs]
-        columns += [np.array(side) for side in zip(*ends, strict=True)]
-    shown = [term.scale * column + term.offset for column in columns]
-    middle, *sides = (column / float(term.step) for column in shown)
-    rounded = [
-        np.rint(middle),
-        *(np.floor(side + _ROUNDING) if i % 2 == 0 else np.ceil(side - _ROUNDING) for i, side in enumerate(sides)),
-    ]
-    return np.clip(np.concatenate(rounded), -_NO_END, _NO_END).astype(np.int64)
+    pivots = _pivots(term, noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units, noise)
+    pairs = [(pivot, numbers[place]) for pivot, place in zip(pivots, term.places, strict=True)]
+    ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
+    answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
+    middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
+    rounded = [np.floor(low + _ROUNDING) for low in sides[::2]], [np.ceil(high - _ROUNDING) for high in sides[1::2]]
+    columns = [np.rint(middle), *(side for both in zip(*rounded, strict=True) for side in both)]
+    return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
 
 
-def _values(term: FigureTerm, numbers: np.ndarray) -> np.ndarray:
-    pairs = zip(term.figures, term.places, strict=True)
-    return np.array([figure.value(numbers[place]) for figure, place in pairs])
-
-
-def _intervals(term: FigureTerm, draws: np.ndarray, noise: Summed) -> list[Interval]:
-    """Return the intervals of each figure: the same ones for figures of one kind and one law."""
-    axes: dict[tuple[object, ...], Interval] = {}
-    intervals = []
-    for figure, place in zip(term.figures, term.places, strict=True):
+def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPivot]:
+    """Yield the pivot of each answer: the same one for quotients of one kind and one law."""
+    pivots: dict[tuple[object, ...], FormPivot] = {}
+    for quotient, place in zip(term.quotients, term.places, strict=True):
         law = noise.variances[place] if noise.form else place
-        key = (id(figure), *law.tolist())
-        axes[key] = axes.get(key) or figure.under(draws[:, place])
-        intervals.append(axes[key])
-    return intervals
-
-
-def _reason(release: Release) -> str:
-    return f"computed from the released answers to {release.facts['query']!r}"
+        key = (id(quotient), *law.tolist())
+        pivots[key] = pivots.get(key) or FormPivot(quotient, draws[:, place])
+        yield pivots[key]
 
 
 def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
@@ -294,6 +281,7 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
     return {
         **facts,
         **about,
+        "reason": _REASON.format(release.facts["query"]),
         "terms": [outline.to_dict() for outline in shown],
         "rules": [*release.facts["rules"], said],
         "derived": {"query": release.facts["query"], "digest": release.facts["digest"]},

@@ -1,10 +1,11 @@
 """The interface of a query before any row is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,25 +14,46 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
-from gaugedp.queries.rules import cell_rules, column_rule, left_out
+from gaugedp.queries.rules import cell_rules, column_rule
+from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
     from gaugedp.queries.linear import Workload
 
 
-class Bounded(NamedTuple):
-    """Answers that lie within the bounds of a column; `middle` are those among them that tell where its values lie."""
+IN_ROWS = "rows: a sum's error is divided by the most that one row can add to it"
 
-    name: str
-    column: str
-    answers: slice
-    middle_name: str
-    middle: slice | None
+
+@dataclass(frozen=True, eq=False)
+class ErrorScale:
+    """The largest change of each released integer by a row, in `runs` of equal ones, and the unit of errors."""
+
+    runs: list[tuple[float, int]]
+    step: float
+    words: str
+    has_one_unit: bool = True
+    given: np.ndarray | None = None
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        """Return the changes, shape (n_released,)."""
+        scales, counts = zip(*self.runs, strict=True)
+        return np.repeat(scales, counts)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Return the scales on which errors are compared; None where all are the same."""
+        return self.given if self.given is not None or len({scale for scale, _ in self.runs}) == 1 else self.reach
+
+    def of(self, mechanism: Mechanism) -> tuple[np.ndarray | None, float]:
+        """Return the scales for a mechanism, and what one unit of an error on them is worth: a step, else a row."""
+        if mechanism.in_rows:
+            return None, 1.0
+        return self.weights, self.step if self.has_one_unit and self.weights is None else 1.0
 
 
 class Query(ABC):
@@ -90,13 +112,12 @@ class Query(ABC):
     @property
     def rules(self) -> list[str]:
         """Return the rules for values outside the domain, in sentences: for the attributes, and one for each column."""
+        places = [part.text for part in self.parts] if len(self.parts) > 1 else ["the whole question"]
+        parts = zip(self.parts, places, strict=True)
+        about_cells = [rule for part, place in parts for rule in cell_rules(self.domain, part.attributes, place)]
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
         origins = self.domain.origins([*self.attributes, *self.columns])
-        return [*origins, *cell_rules(self.domain, self.attributes), *about_columns]
-
-    def left_out_rows(self, person: str | None) -> list[str]:
-        """Return which rows are left out, in a line; `person` is the column that tells whose a row is."""
-        return left_out(self.domain, self.attributes, self.columns, person)
+        return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
 
     @property
     @abstractmethod
@@ -114,42 +135,14 @@ class Query(ABC):
         steps, counts = zip(*self.step_runs, strict=True)
         return np.repeat([float(step) for step in steps], counts)
 
-    def in_units(self, numbers: np.ndarray) -> np.ndarray:
-        """Return numbers of steps, shape (n_released,), in the units of what is released."""
-        return numbers if all(step == 1 for step, _ in self.step_runs) else numbers * self.step_sizes
-
-    @property
-    def n_widths(self) -> int:
-        """The number of widths that a mechanism states."""
-        return sum(estimate.n_widths for estimate in self.estimates)
-
-    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
-        """Return the widths that a mechanism states, shape (n_widths,), in the units in which a plan shows them."""
-        return self.in_units(widths)
-
     @property
     @abstractmethod
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """Return the largest change of each released integer by a row, in runs of equal ones."""
-
-    @property
-    def reach(self) -> np.ndarray:
-        """Return the largest change of each released integer by a row, which scales errors: shape (n_released,)."""
-        scales, counts = zip(*self.reach_runs, strict=True)
-        return np.repeat(scales, counts)
+    def errors(self) -> ErrorScale:
+        """Return the scales on which the errors of released integers are compared, and their unit."""
 
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:
         """Return the body that holds every difference between neighbours, in steps."""
-
-    @property
-    def error_weights(self) -> np.ndarray | None:
-        """The scales on which errors are compared, None where all are the same."""
-        return None if len({scale for scale, _ in self.reach_runs}) == 1 else self._reach
-
-    @cached_property
-    def _reach(self) -> np.ndarray:
-        return self.reach
 
     def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
         """Return the question with terms whose errors count more or less; see `Workload.with_importance`."""
@@ -157,41 +150,10 @@ class Query(ABC):
             "Only linear questions (counts, sums and means) have terms of unlike importance.", "Leave out importance."
         )
 
-    def scales_of(self, mechanism: Mechanism) -> np.ndarray | None:
-        """Return the scales on which the errors of a mechanism's answers, or parts of it, are compared."""
-        return None if mechanism.in_rows else self.error_weights
-
-    def error_unit(self, mechanism: Mechanism) -> float:
-        """Return what one unit of an error on these scales is worth: a step where all is in one unit, else a row."""
-        is_in_steps = self.has_one_unit and self.error_weights is None and not mechanism.in_rows
-        return float(self.step_runs[0][0]) if is_in_steps else 1.0
-
     @property
     def linear(self) -> "Workload | None":
         """The question itself where its released integers are linear in the joint table, and so can be consistent."""
         return None
-
-    @property
-    def bounded(self) -> Sequence[Bounded]:
-        """The terms whose answers lie within the bounds of a column."""
-        return ()
-
-    @property
-    def has_one_unit(self) -> bool:
-        """Return whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
-        return True
-
-    @property
-    def released_unit(self) -> str:
-        """Return the unit of the released numbers, where they have one, in words."""
-        return "rows"
-
-    @property
-    def unit_of_error(self) -> str:
-        """Return the unit of errors, in words."""
-        if self.has_one_unit:
-            return self.released_unit
-        return "rows: a sum's error is divided by the most that one row can add to it"
 
     @property
     def are_counts(self) -> np.ndarray:
@@ -223,8 +185,8 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def estimates(self) -> tuple[Estimate, ...]:
-        """Return the estimate of each term, by arithmetic alone, from the released values."""
+    def estimates(self) -> tuple[Statistic, ...]:
+        """Return the statistic of each term, by arithmetic alone, from the released values."""
 
     @abstractmethod
     def digest(self) -> str:

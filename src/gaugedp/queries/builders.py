@@ -6,16 +6,19 @@ from dataclasses import replace
 import numpy as np
 
 from gaugedp._names import written
+from gaugedp.attributes import BoundedColumn
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
-from gaugedp.queries.comparison_estimates import COMPARISONS
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import CellMap, Identity, MatrixMap, Prefix, Ranges, check_size
+from gaugedp.queries.outline import ROWS
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
+from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
+from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
+from gaugedp.statistics.comparison import COMPARISONS
 from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
@@ -105,17 +108,7 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 
 def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
     """Return the sum of a bounded column, in total or for each cell of `by`."""
-    facts, names = domain.column(column), _names(by)
-    piece = Piece(
-        names,
-        Identity(n_cells(domain, names)),
-        column,
-        facts.missing is None,
-        low=facts.low_steps,
-        high=facts.high_steps,
-        step=facts.step,
-    )
-    return Workload(domain, (Term(f"sum({written(column)}){_by(names)}", (piece,), Estimate(piece.cells.n_released)),))
+    return measured(domain, Sum, column, by)
 
 
 def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
@@ -124,14 +117,7 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     Released are the sums of the distances from the middle of the bounds, which are half as sensitive as the sums,
     and the counts; the mean is computed from both. The middle stands for a cell whose noisy count is not positive.
     """
-    facts, names = domain.column(column), _names(by)
-    span = facts.high_steps - facts.low_steps
-    cells = Identity(n_cells(domain, names))
-    may_miss = facts.missing is None
-    centred = Piece(names, cells, column, may_miss, centred=True, low=-span, high=span, step=facts.step / 2)
-    counts = Piece(names, cells, column, may_miss)
-    estimate = Estimate(cells.n_released, (float((facts.low + facts.high) / 2), float((facts.high - facts.low) / 2)))
-    return Workload(domain, (Term(f"mean({written(column)}){_by(names)}", (centred, counts), estimate),))
+    return measured(domain, ColumnMean, column, by)
 
 
 def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workload:
@@ -141,13 +127,7 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workloa
     the counts; the standard deviation is computed from these. Values are squared as whole steps, above 2^24 steps
     rounded to 2^-24 of the range. Half of half the range stands for a cell whose noisy count is not positive.
     """
-    means = bounded_means(domain, column, by).terms[0]
-    sums, counts = means.pieces
-    reach = Coarse(sums.high).reach
-    step = ((domain.column(column).high - domain.column(column).low) / (2 * reach)) ** 2
-    squares = replace(sums, centred=False, squared=True, low=-(reach**2), high=reach**2, step=step)
-    estimate = Estimate(means.estimate.n_answers, deviation=float(sums.step * sums.high))
-    return Workload(domain, (Term(f"sd({written(column)}){_by(_names(by))}", (sums, squares, counts), estimate),))
+    return measured(domain, StandardDeviation, column, by)
 
 
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) -> Workload:
@@ -156,14 +136,7 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) ->
     Released are the counts of `attributes` crossed with `by`, as `marginals` releases them; the shares are computed
     from these alone. 1/(number of cells of `attributes`) stands where the noisy total is not positive.
     """
-    names, groups = _names(attributes), _names(by)
-    if not names:
-        raise InvalidRequest("The share names no attribute.", "Give one, such as gd.shares(domain, 'A', by='B').")
-    cells = Identity(n_cells(domain, (*names, *groups)))
-    estimate = Estimate(cells.n_released, parts=n_cells(domain, names))
-    return Workload(
-        domain, (Term(f"share({_crossed(names)}){_by(groups)}", (Piece((*names, *groups), cells),), estimate),)
-    )
+    return measured(domain, Share, attributes, by)
 
 
 def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> Workload:
@@ -174,15 +147,38 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
     `marginals` releases them. Where the noisy count that is divided by is below 1, both are taken as at least 1.
     Refused: another kind; an attribute with one cell.
     """
-    parts, names = n_cells(domain, (attribute,)), (attribute, *_names(by))
     if kind not in COMPARISONS:
         raise UnknownName.among("comparison", str(kind), COMPARISONS)
-    if parts == 1:
-        raise InvalidRequest(f"{attribute} has one cell: nothing to compare.", "Compare those of another attribute.")
-    cells = Identity(n_cells(domain, names))
-    estimate = Estimate(cells.n_released // parts * (parts - 1), parts=parts, comparison=kind)
-    text = f"{kind}({written(attribute)}){_by(_names(by))}"
-    return Workload(domain, (Term(text, (Piece(names, cells),), estimate),))
+    return measured(domain, COMPARISONS[kind], attribute, by)
+
+
+def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None) -> Workload:
+    """Return a statistic of a bounded column or of counts of attributes, `of`, in total or for each cell of `by`."""
+    names, groups = _names(of), _names(by)
+    text = f"{kind.word}({_crossed(names)}){_by(groups)}"
+    if kind.moments:
+        column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
+        pieces = tuple(_moment(moment, Piece(groups, cells, names[0]), column) for moment in kind.moments)
+        return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
+    n_parts = n_cells(domain, names)
+    cells = Identity(n_cells(domain, (*names, *groups)))
+    estimate = kind.of_cells(cells.n_released, n_parts, names)
+    return Workload(domain, (Term(text, (Piece((*names, *groups), cells),), estimate),))
+
+
+def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
+    """Return the numbers of a bounded column that a moment names, for the cells of `counts`."""
+    counts = replace(counts, may_miss=column.missing is None)
+    span = column.high_steps - column.low_steps
+    if moment == SUMMED:
+        return replace(counts, low=column.low_steps, high=column.high_steps, step=column.step)
+    if moment == CENTRED:
+        return replace(counts, centred=True, low=-span, high=span, step=column.step / 2)
+    if moment == SQUARED:
+        reach = Coarse(span).reach
+        step = ((column.high - column.low) / (2 * reach)) ** 2
+        return replace(counts, squared=True, low=-(reach**2), high=reach**2, step=step)
+    return counts
 
 
 def stack(*queries: Query) -> Query:
@@ -219,4 +215,5 @@ def _marginal(domain: Domain, names: tuple[str, ...]) -> Term:
 
 
 def _counts(text: str, names: tuple[str, ...], cells: CellMap) -> Term:
-    return Term(text, (Piece(names, cells),), Estimate(cells.n_released))
+    kind = Combination if cells.form == ROWS else Count
+    return Term(text, (Piece(names, cells),), kind(cells.n_released))

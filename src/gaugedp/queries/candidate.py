@@ -26,13 +26,14 @@ class Candidate:
         quantiles it bounds the ℓ₂ norm of the ranks by which the answers are off, in rows. See `Plan.unit_of_error`.
         It may take trial draws, which are made when it is first looked at.
         """
-        return self.mechanism.error(2, self.query.scales_of(self.mechanism)) * self.query.error_unit(self.mechanism)
+        scales, unit = self.query.errors.of(self.mechanism)
+        return self.mechanism.error(2, scales) * unit
 
     @cached_property
     def least(self) -> float:
         """A number that `error` is proved not to be below, found without a draw; 0 where none is known."""
-        scales = self.query.scales_of(self.mechanism)
-        return self.mechanism.least_error(scales) * self.query.error_unit(self.mechanism)
+        scales, unit = self.query.errors.of(self.mechanism)
+        return self.mechanism.least_error(scales) * unit
 
 
 def best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str, list[Mechanism]]:

@@ -16,13 +16,13 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.base import IN_ROWS, ErrorScale, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
 from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
-from gaugedp.queries.outline import COUNT, DEVIATION, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
+from gaugedp.queries.outline import ROWS, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
+from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Aggregate
 
 
@@ -32,11 +32,12 @@ class Term:
 
     text: str
     pieces: tuple[Piece, ...]
-    estimate: Estimate
+    estimate: Statistic
 
     def answered(self, words: tuple[Words, ...]) -> tuple[Words, ...]:
         """Return those of the words along each axis that have an answer: what others are compared with has none."""
-        return (Listed(list(words[0])[1:]), *words[1:]) if self.estimate.comparison else words
+        first = self.estimate.first_cell
+        return (Listed(list(words[0])[first:]), *words[1:]) if first else words
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +98,21 @@ class Workload(Query):
         return [(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs]
 
     @cached_property
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
+    def errors(self) -> ErrorScale:
+        """Return the scale: 1 for a count (a row of a matrix is compared as it is), the bound for a sum.
+
+        Where terms have an importance, each is divided by its root.
+        """
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
-        return [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
+        runs = [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
+        alike, weights = ErrorScale(runs, 1.0, "rows"), None
+        if self.importance:
+            sizes = [term.estimate.n_released for term in self.terms]
+            weights = alike.reach / np.sqrt(np.repeat(self.importance, sizes))
+        is_of_sums = alike.weights is None and not self.importance and not any(piece.counts for piece in self.pieces)
+        words = "rows" if not self.columns else "the unit of the sums" if is_of_sums else IN_ROWS
+        words += ", times the root of a term's importance" * bool(self.importance)
+        return ErrorScale(runs, float(self.step_runs[0][0]), words, not self.columns or is_of_sums, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
         """Return the question for plans that count the squared errors of a named term so many times; others count once.
@@ -121,24 +133,9 @@ class Workload(Query):
         return self.importance
 
     @property
-    def error_weights(self) -> np.ndarray | None:
-        """The reach over the root of the importance, None where all are the same."""
-        return self._weights if self.importance else super().error_weights
-
-    @property
     def said_importance(self) -> dict[str, float]:
         """The importance of each term by its text; empty where all are alike."""
         return dict(zip((term.text for term in self.terms), self.importance, strict=False))
-
-    @cached_property
-    def _weights(self) -> np.ndarray:
-        sizes = [term.estimate.n_released for term in self.terms]
-        return self.reach / np.sqrt(np.repeat(self.importance, sizes))
-
-    @property
-    def unit_of_error(self) -> str:
-        """Return the unit of errors, in words."""
-        return super().unit_of_error + ", times the root of a term's importance" * bool(self.importance)
 
     @cached_property
     def operator(self) -> WorkloadColumns:
@@ -164,27 +161,6 @@ class Workload(Query):
         return self
 
     @property
-    def bounded(self) -> Sequence[Bounded]:
-        """The means."""
-        ends = np.cumsum([term.estimate.n_answers for term in self.terms]).tolist()
-        places = [slice(end - term.estimate.n_answers, end) for term, end in zip(self.terms, ends, strict=True)]
-        return [
-            Bounded(term.text, str(term.pieces[0].column), place, term.text, place)
-            for term, place in zip(self.terms, places, strict=True)
-            if term.estimate.ratio is not None
-        ]
-
-    @property
-    def has_one_unit(self) -> bool:
-        """Return whether there are counts alone, or sums of one reach alone."""
-        return not self.columns or (self.error_weights is None and not any(piece.counts for piece in self.pieces))
-
-    @property
-    def released_unit(self) -> str:
-        """Rows, or the unit of the sums."""
-        return "the unit of the sums" if self.columns else "rows"
-
-    @property
     def are_counts(self) -> np.ndarray:
         """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
 
@@ -194,11 +170,11 @@ class Workload(Query):
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
         """Yield the mechanisms for the sensitivity body."""
-        return candidates(self.sensitivity(unit), guarantee, self.error_weights)
+        return candidates(self.sensitivity(unit), guarantee, self.errors.weights)
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
         """Return why mechanisms are not for the sensitivity body, by name."""
-        return left_out(self.sensitivity(unit), guarantee, self.error_weights, offered)
+        return left_out(self.sensitivity(unit), guarantee, self.errors.weights, offered)
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
         """Return whether the mechanism adds whole numbers of steps."""
@@ -213,7 +189,7 @@ class Workload(Query):
         return np.concatenate([part.astype(exact, copy=False) for part in rows])
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[Statistic, ...]:
         """Return the estimate of each term from the released values."""
         return tuple(term.estimate for term in self.terms)
 
@@ -236,8 +212,8 @@ class Workload(Query):
 
     def _outline(self, term: Term) -> Outline:
         piece = term.pieces[0]
-        reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.comparison else ""
-        return Outline(term.text, _measure(term), piece.column, self._axes(term), reference)
+        reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.first_cell else ""
+        return Outline(term.text, term.estimate.kind, piece.column, self._axes(term), reference)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]
@@ -259,22 +235,8 @@ class Workload(Query):
         return f"Workload({text!r}, {self.n_answers} answers)"
 
 
-def _measure(term: Term) -> str:
-    if term.estimate.ratio is not None:
-        return MEAN
-    if term.estimate.comparison:
-        return term.estimate.comparison
-    if term.estimate.parts:
-        return SHARE
-    if term.estimate.deviation:
-        return DEVIATION
-    if term.pieces[0].cells.form == ROWS:
-        return MATRIX
-    return COUNT if term.pieces[0].counts else SUM
-
-
 def _are_counts(term: Term) -> np.ndarray:
-    if term.estimate.ratio is not None or term.estimate.deviation:
+    if not term.estimate.has_counts:
         return np.zeros(term.estimate.n_released, dtype=bool)
     return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
 

@@ -7,11 +7,9 @@ from typing import Any
 
 from gaugedp.attributes import Attribute
 from gaugedp.queries.labels import Listed, Words, words
+from gaugedp.statistics import Count, Quantile, Sum
 
-COUNT, SUM, MEAN, SHARE, QUANTILE, MATRIX = "count", "sum", "mean", "share", "quantile", "matrix"  # what is measured
-DEVIATION, DIFFERENCE, RATIO, INDEX, CHANGE = "standard deviation", "difference", "ratio", "index", "change"
-GINI, LORENZ = "gini", "lorenz"  # of a numeric attribute's cells
-OF_MEANS = {kind: f"{kind} of means" for kind in (DIFFERENCE, RATIO, INDEX, CHANGE)}
+COUNT, SUM, QUANTILE = Count.kind, Sum.kind, Quantile.kind  # what is measured
 CELLS, PREFIX, RANGES, ROWS, SHARES = "cells", "prefix", "ranges", "rows", "shares"  # how an axis is made of cells
 
 
@@ -45,7 +43,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Outline:
-    """A term: its text, what it measures ("count", "sum", "mean", …), of which column, along which axes."""
+    """A term: its text, what it measures (the kind of a statistic), of which column, along which axes."""
 
     text: str
     measure: str

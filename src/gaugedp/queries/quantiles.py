@@ -21,14 +21,14 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
-from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.base import ErrorScale, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed
 from gaugedp.queries.linear import n_cells
 from gaugedp.queries.maps import Identity, StepRuns
 from gaugedp.queries.outline import QUANTILE, SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
+from gaugedp.statistics import Quantile
 from gaugedp.tables.aggregate import Aggregate, check_values
 
 LEVEL, HIGHEST_LEVEL = 0.95, 0.999
@@ -121,18 +121,9 @@ class Quantiles(Query):
         return [(self.domain.column(self.column).step, self.n_released)]
 
     @property
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """1 for each: errors are ranks, and one row is one rank."""
-        return [(1.0, self.n_released)]
-
-    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
-        """Return the widths as they are: ranks."""
-        return widths
-
-    @property
-    def unit_of_error(self) -> str:
-        """Ranks, in words."""
-        return "rows, by which ranks are off"
+    def errors(self) -> ErrorScale:
+        """Return the scale of ranks: one row is one rank."""
+        return ErrorScale([(1.0, self.n_released)], float(self.step_runs[0][0]), "rows, by which ranks are off")
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""
@@ -143,13 +134,6 @@ class Quantiles(Query):
         columns = WorkloadColumns(domain, names, (), (Piece(names, Identity(domain.n_cells())),))
         replace = unit.neighbours == "replace"
         return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
-
-    @property
-    def bounded(self) -> Sequence[Bounded]:
-        """Return all quantiles; in the middle are the medians."""
-        name = self.text if self.is_median else f"The median in {self.text}"
-        places = slice(self.quantiles.index(MEDIAN), None, len(self.quantiles)) if MEDIAN in self.quantiles else None
-        return [Bounded(self.text, self.column, slice(None), name, places)]
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
         """Yield the mechanism whose intervals are the shorter, by public numbers."""
@@ -181,9 +165,9 @@ class Quantiles(Query):
         return table.totals([Aggregate(self.by, self.column, each=True)], row_key)[0]
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[Quantile]:
         """The values as they are released, with the ends of their intervals."""
-        return (Estimate(self.domain.n_cells(self.by) * len(self.quantiles), ends=self.level, alone=True),)
+        return (Quantile(self.domain.n_cells(self.by) * len(self.quantiles), self.level),)
 
     def digest(self) -> str:
         """Return a hash of the text and the facts of the domain that decide the answer."""

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain, product
 
 import numpy as np
@@ -15,14 +16,13 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import JOINED, Together
-from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.base import IN_ROWS, ErrorScale, Query, Rows
 from gaugedp.queries.candidate import best
-from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
-from gaugedp.queries.rules import cell_rules, column_rule
+from gaugedp.statistics.base import Statistic
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
 
@@ -80,59 +80,18 @@ class Stacked(Query):
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
-    def rules(self) -> list[str]:
-        """Return the rules of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
-        about_cells = [cell_rules(self.domain, part.attributes, part.text) for part in self.parts]
-        about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
-        origins = self.domain.origins([*self.attributes, *self.columns])
-        return list(dict.fromkeys([*origins, *chain.from_iterable(about_cells), *about_columns]))
-
-    def left_out_rows(self, person: str | None) -> list[str]:
-        """Return a line for each part that leaves rows out."""
-        return [f"{part.text}: {line}" for part in self.parts for line in part.left_out_rows(person)]
-
-    @property
     def step_runs(self) -> StepRuns:
         """Return the step runs of the parts."""
         return list(chain.from_iterable(part.step_runs for part in self.parts))
 
-    @property
-    def reach_runs(self) -> list[tuple[float, int]]:
-        """Return the reach runs of the parts."""
-        return list(chain.from_iterable(part.reach_runs for part in self.parts))
-
-    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
-        """Return each part's widths in its units."""
-        pieces = np.split(widths, np.cumsum([part.n_widths for part in self.parts])[:-1])
-        return np.concatenate([part.widths_in_units(piece) for part, piece in zip(self.parts, pieces, strict=True)])
-
-    @property
-    def error_weights(self) -> np.ndarray:
-        """The parts' reach: ranks are counted in rows, and so is all else."""
-        return np.concatenate([part.reach[: part.n_widths] for part in self.parts])
-
-    @property
-    def bounded(self) -> Sequence[Bounded]:
-        """Return the bounded columns of the parts."""
-        starts = np.cumsum([0, *(part.n_answers for part in self.parts)]).tolist()
-        return [
-            bounded._replace(
-                answers=_moved(bounded.answers, start, part.n_answers),
-                middle=bounded.middle and _moved(bounded.middle, start, part.n_answers),
-            )
-            for part, start in zip(self.parts, starts[:-1], strict=True)
-            for bounded in part.bounded
-        ]
-
-    @property
-    def has_one_unit(self) -> bool:
-        """No: ranks are in rows, and answers in units of their own."""
-        return False
-
-    @property
-    def unit_of_error(self) -> str:
-        """Rows, in words."""
-        return f"{super().unit_of_error}, and a quantile's is the number of rows by which its rank is off"
+    @cached_property
+    def errors(self) -> ErrorScale:
+        """Return the scale of the parts: ranks are counted in rows, and so is all else."""
+        runs = list(chain.from_iterable(part.errors.runs for part in self.parts))
+        sizes = [sum(term.n_widths for term in part.estimates) for part in self.parts]
+        weights = [part.errors.reach[:size] for part, size in zip(self.parts, sizes, strict=True)]
+        words = f"{IN_ROWS}, and a quantile's is the number of rows by which its rank is off"
+        return ErrorScale(runs, 1.0, words, False, np.concatenate(weights))
 
     @property
     def are_counts(self) -> np.ndarray:
@@ -178,7 +137,7 @@ class Stacked(Query):
         raise InvalidRequest("A stack is evaluated part by part.", "Release it.")
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[Statistic, ...]:
         """Return the estimates of the parts."""
         return tuple(chain.from_iterable(part.estimates for part in self.parts))
 
@@ -224,9 +183,3 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
     of_parts = [share / len(question.parts) for question, share in pairs for _ in question.parts]
     n_quantiles = sum(part.linear is None for part in parts) or 1
     return Stacked(tuple(part.with_share(_OF_QUANTILES / n_quantiles) for part in parts), tuple(of_parts))
-
-
-def _moved(places: slice, start: int, n_answers: int) -> slice:
-    """Return the slice of a part with `n_answers`, counted from the first answer of all."""
-    first, last, step = places.indices(n_answers)
-    return slice(start + first, start + last, step)

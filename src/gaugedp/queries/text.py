@@ -12,20 +12,12 @@ from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
+from gaugedp.statistics import KINDS
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
-_MEASURES: dict[str, Callable[[Domain, str, tuple[str, ...] | None], Workload]] = {
-    "sum": lambda domain, inside, by: builders.bounded_sums(domain, plain(inside), by),
-    "mean": lambda domain, inside, by: builders.bounded_means(domain, plain(inside), by),
-    "sd": lambda domain, inside, by: builders.bounded_deviations(domain, plain(inside), by),
-    "share": lambda domain, inside, by: builders.shares(domain, _product(inside) if inside else (), by),
-    "difference": lambda domain, inside, by: builders.comparisons(domain, "difference", plain(inside), by),
-    "ratio": lambda domain, inside, by: builders.comparisons(domain, "ratio", plain(inside), by),
-    "index": lambda domain, inside, by: builders.comparisons(domain, "index", plain(inside), by),
-    "change": lambda domain, inside, by: builders.comparisons(domain, "change", plain(inside), by),
-}
+_MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles")
 WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # every term but cells and products
 _RATES = "Write share(A) by B for the part of each cell, or ratio(A) by B for the counts of A over that of its first."
@@ -95,7 +87,9 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         return _quantiles(domain, word, name, names)
     _check_level(word, name)
     if word in _MEASURES:
-        return _MEASURES[word](domain, name, names)
+        kind = _MEASURES[word]
+        of = _product(name) if kind.is_of_products and name else () if kind.is_of_products else (plain(name),)
+        return builders.measured(domain, kind, of, names)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
         return ordered if names is None else builders.product(ordered, builders.marginals(domain, names))

@@ -139,7 +139,7 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
     meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
-        adds_up = any(estimate.kind == "" and estimate.ends is None for estimate in release.estimates)
+        adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]
     done = release.facts["processing"]
     processed, undone = _PROCESSED.format(steps=words(done)), remark(done)

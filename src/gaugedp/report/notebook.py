@@ -14,11 +14,11 @@ from gaugedp.attributes import Attribute, BoundedColumn
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger.entries import states
-from gaugedp.queries.estimates import split_answers
 from gaugedp.report.figures import at_least, at_most, percent, plain, short, typeset
 from gaugedp.report.markup import Html, table, tag
 from gaugedp.report.words import amount, symbol
 from gaugedp.report.words import plain as pure_of
+from gaugedp.statistics.base import split_answers
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release

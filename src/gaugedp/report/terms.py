@@ -9,67 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp.captions import Captions
-from gaugedp.queries.estimates import split_answers
-from gaugedp.queries.outline import (
-    CELLS,
-    CHANGE,
-    COUNT,
-    DEVIATION,
-    DIFFERENCE,
-    GINI,
-    INDEX,
-    LORENZ,
-    MATRIX,
-    MEAN,
-    OF_MEANS,
-    PREFIX,
-    QUANTILE,
-    RANGES,
-    RATIO,
-    SHARE,
-    SHARES,
-    SUM,
-    Axis,
-    Outline,
-)
+from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, Axis, Outline
 from gaugedp.report.figures import percent, typeset
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import split_answers
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
 
 LEVEL = 0.95  # of the intervals that are shown
 MOST_DRAWN = 2000  # cells of one chart
-_MEASURES = {
-    COUNT: "Number of {rows}",
-    SUM: "Sum of {}",
-    MEAN: "Mean of {}",
-    SHARE: "Percentage of {rows}",
-    DEVIATION: "Standard deviation of {}",
-    QUANTILE: "Quantiles of {}",
-    MATRIX: "Combination of counts",
-    DIFFERENCE: "{rows}, less those of {}",
-    RATIO: "{rows}, divided by those of {}",
-    INDEX: "Index of {rows}, {} = 100",
-    CHANGE: "Change from the cell before, in %",
-    OF_MEANS[DIFFERENCE]: "Mean of {}, less that of {}",
-    OF_MEANS[RATIO]: "Mean of {}, divided by that of {}",
-    OF_MEANS[INDEX]: "Index of the mean of {}, {} = 100",
-    OF_MEANS[CHANGE]: "Change of the mean of {} from the cell before, in %",
-    GINI: "Gini coefficient of {}",
-    LORENZ: "Percentage of the total of {} that the lowest {rows} have",
-}
-_OF_ONE_UNIT = (SUM, MEAN, DEVIATION, QUANTILE, OF_MEANS[DIFFERENCE])  # measures in the unit of their column
-_SHARES_OF_ALL = (SHARE, LORENZ)  # measures that are shown as percentages
-_FROM_ZERO = (
-    COUNT,
-    SHARE,
-    DIFFERENCE,
-    RATIO,
-    CHANGE,
-    GINI,
-    LORENZ,
-    *OF_MEANS.values(),
-)  # measures whose axis has 0 on it: lengths are compared
 _RANGE = re.compile(r"\[([^,]+),([^,]+)([)\]])")
 _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
 
@@ -142,15 +91,15 @@ def read_terms(release: "Release") -> list[ReportTerm]:
             term,
             processed=bool(release.processing),
             ends=estimate.ends,
-            simultaneous=estimate.ends is not None and not estimate.alone,
+            simultaneous=estimate.are_simultaneous,
         )
         for term, estimate in zip(terms, release.estimates, strict=True)
     ]
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> ReportTerm:
-    scale = 100 if outline.measure in _SHARES_OF_ALL else 1
-    estimate, lower, upper = (scale * part for part in parts)
+    wording = KINDS[outline.measure].wording
+    estimate, lower, upper = (wording.scale * part for part in parts)
     axes = outline.axes if len(cells) <= MOST_DRAWN else ()
     return ReportTerm(
         outline.text,
@@ -165,23 +114,22 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
         axes,
         outline.measure == COUNT,
-        outline.measure in _FROM_ZERO,
+        wording.from_zero,
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
-        sign="\u00a0%" if outline.measure in (*_SHARES_OF_ALL, CHANGE, OF_MEANS[CHANGE]) else "",
+        sign=wording.sign and f"\u00a0{wording.sign}",
     )
 
 
 def _measure(outline: Outline, captions: Captions) -> str:
     reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
-    rows = captions.rows or "rows"
-    if outline.column is None:
-        said = _MEASURES[outline.measure].format(reference, rows=rows)
-        return said[0].upper() + said[1:]
-    unit = captions.unit(outline.column) if outline.measure in _OF_ONE_UNIT else ""
-    is_median = outline.measure == QUANTILE and all(axis.form != SHARES for axis in outline.axes)
-    words = "Median of {}" if is_median else _MEASURES[outline.measure]
-    return words.format(captions.name(outline.column), reference, rows=rows) + (f" ({unit})" if unit else "")
+    name = "" if outline.column is None else captions.name(outline.column)
+    wording = KINDS[outline.measure].wording
+    has_shares = any(axis.form == SHARES for axis in outline.axes)
+    title = wording.title if has_shares else wording.title_alone or wording.title
+    said = title.format(*filter(None, (name, reference)), "", rows=captions.rows or "rows")
+    unit = captions.unit(outline.column) if outline.column is not None and wording.in_units else ""
+    return f"{said} ({unit})" if unit else said[0].upper() + said[1:]
 
 
 def _level(axis: Axis, captions: Captions, text: str) -> str:

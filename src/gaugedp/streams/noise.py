@@ -39,7 +39,7 @@ class StreamNoise:
     @classmethod
     def calibrate(cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, factor: TimeFactor) -> "StreamNoise":
         """Return the noise for ApproxDP with δ > 0, GaussianDP or ZCDP and a question of counts and sums."""
-        if query.linear is None or any(estimate.kind for estimate in query.estimates):
+        if query.linear is None or not all(estimate.is_plain for estimate in query.estimates):
             raise InvalidRequest(
                 "A stream answers counts and sums alone.",
                 "Ask for sum and count: means and shares are their quotients.",
@@ -48,7 +48,7 @@ class StreamNoise:
         missing = Gaussian.why_not(body, guarantee)
         if missing:
             raise InvalidRequest(f"A stream {missing}.", "Give delta beside epsilon, or rho, or mu.")
-        mechanism = Matrix.calibrate(body, guarantee, query.error_weights)
+        mechanism = Matrix.calibrate(body, guarantee, query.errors.weights)
         if not query.is_answered_by(mechanism):
             raise InvalidRequest("The question's answers are no whole numbers of steps.", "Ask for counts or sums.")
         noise = cls(mechanism, factor)

@@ -10,8 +10,8 @@ import numpy as np
 from gaugedp._runs import unfold
 from gaugedp.answer import Release
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.estimates import split, split_answers
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
+from gaugedp.statistics.base import split, split_answers
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread
 from gaugedp.trees import summed

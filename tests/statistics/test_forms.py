@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 
-from gaugedp.deriving.figures import Highest, Quotient, beyond, difference, gini, lowest, ratio
+from gaugedp.statistics.comparison import MeanDifference, MeanRatio
+from gaugedp.statistics.forms import FormPivot, FormQuotient, Highest, beyond
+from gaugedp.statistics.inequality import Gini, Lorenz
 
 MISSES = 0.05
 VALUES = np.array([5.0, 15, 25, 35])
+
+
+(GINI,), (HALF,) = Gini.quotients(VALUES), Lorenz.quotients(VALUES, [0.5])
+DIFFERENCE, RATIO = MeanDifference.quotient(0, 50, 1), MeanRatio.quotient(50, 50, 1)
 
 
 def draws(*scales: float) -> np.ndarray:
@@ -16,8 +22,8 @@ def draws(*scales: float) -> np.ndarray:
 
 def test_an_end_of_a_linear_quotient_is_where_the_noise_reaches() -> None:
     noise, numbers = draws(1, 1), np.array([50.0, 100])
-    share = Quotient(Highest(np.array([[1.0, 0]])), Highest(np.array([[0, 1.0]])), 0.0, 1.0, 0.5)
-    ends = share.under(noise).ends(numbers, MISSES)
+    share = FormQuotient(Highest(np.array([[1.0, 0]])), Highest(np.array([[0, 1.0]])), 0.0, 1.0, 0.5)
+    ends = FormPivot(share, noise).ends(numbers, MISSES)
     assert ends[0] < 0.5 < ends[1]
     for end in ends:
         reach = beyond(np.abs(noise[:, 0] - end * noise[:, 1]), MISSES)
@@ -27,23 +33,21 @@ def test_an_end_of_a_linear_quotient_is_where_the_noise_reaches() -> None:
 @pytest.mark.parametrize(
     ("figure", "noise", "numbers"),
     [
-        (difference(50), draws(50, 1, 50, 1), np.array([400.0, 80, -200, 80])),
-        (gini(VALUES), draws(2, 2, 2, 2), np.array([30.0, 20, 15, 10])),
-        (lowest(VALUES, 0.5), draws(2, 2, 2, 2), np.array([30.0, 20, 15, 10])),
+        (DIFFERENCE, draws(50, 1, 50, 1), np.array([400.0, 80, -200, 80])),
+        (GINI, draws(2, 2, 2, 2), np.array([30.0, 20, 15, 10])),
+        (HALF, draws(2, 2, 2, 2), np.array([30.0, 20, 15, 10])),
     ],
     ids=["difference", "gini", "lowest"],
 )
 def test_an_end_is_where_the_form_of_noisy_numbers_reaches_from_the_nearest_ones(figure, noise, numbers) -> None:
-    for end in figure.under(noise).ends(numbers, MISSES):
+    for end in FormPivot(figure, noise).ends(numbers, MISSES):
         assert figure.low < end < figure.high, "the range does not cut it"
         near = figure.nearest(numbers, end, np.cov(noise.T))
         reach = beyond(np.array([abs(figure.gap(near + row, end) - figure.gap(near, end)) for row in noise]), MISSES)
         assert abs(figure.gap(numbers, end)) == pytest.approx(reach, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    "figure", [difference(50), gini(VALUES), lowest(VALUES, 0.5)], ids=["difference", "gini", "lowest"]
-)
+@pytest.mark.parametrize("figure", [DIFFERENCE, GINI, HALF], ids=["difference", "gini", "lowest"])
 def test_the_nearest_numbers_have_the_figure_and_no_others_are_nearer(figure) -> None:
     numbers, spread = np.array([30.0, 20, 15, 10]), np.diag([4.0, 1, 2, 1])
     value = 1.02 * figure.value(numbers)
@@ -61,16 +65,16 @@ def test_the_lowest_rows_are_those_of_the_rows_one_by_one(share) -> None:
         rows = np.repeat(VALUES, counts)
         whole = int(share * len(rows))
         total = rows[:whole].sum() + (share * len(rows) - whole) * rows[whole]
-        assert lowest(VALUES, share).value(counts.astype(float)) == pytest.approx(total / rows.sum())
+        assert Lorenz.quotients(VALUES, [share])[0].value(counts.astype(float)) == pytest.approx(total / rows.sum())
 
 
 @pytest.mark.parametrize(
     ("figure", "numbers"),
-    [(gini(VALUES), -np.ones(4)), (lowest(VALUES, 0.5), np.zeros(4)), (ratio(50, 50, 1), np.array([9.0, 1, -60, 1]))],
+    [(GINI, -np.ones(4)), (HALF, np.zeros(4)), (RATIO, np.array([9.0, 1, -60, 1]))],
     ids=["gini", "lowest", "ratio"],
 )
 def test_where_the_number_below_the_line_is_not_positive_ends_hold_all_that_is_open(figure, numbers) -> None:
-    interval = figure.under(draws(*4 * [2.0]))
+    interval = FormPivot(figure, draws(*4 * [2.0]))
     low, high = interval.ends(numbers, 0.05)
     tried = np.linspace(figure.low, min(figure.high, 1000.0), 301)
     is_open = [interval.leaves_open(numbers, 0.05, value) for value in tried]

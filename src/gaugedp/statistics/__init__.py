@@ -1,0 +1,16 @@
+"""Statistics: what is computed from released numbers, with intervals and words for reports.
+
+The public face: `Statistic`, the interface; `KINDS`, every statistic by its name in JSON; and those that queries make.
+"""
+
+from gaugedp.statistics import comparison as comparison
+from gaugedp.statistics import inequality as inequality
+from gaugedp.statistics import variation as variation
+from gaugedp.statistics.base import KINDS, Statistic
+from gaugedp.statistics.count import Combination, Count, Sum
+from gaugedp.statistics.deviation import StandardDeviation
+from gaugedp.statistics.mean import ColumnMean
+from gaugedp.statistics.quantile import Quantile
+from gaugedp.statistics.share import Share
+
+__all__ = ["KINDS", "ColumnMean", "Combination", "Count", "Quantile", "Share", "StandardDeviation", "Statistic", "Sum"]

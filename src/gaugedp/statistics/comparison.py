@@ -1,0 +1,217 @@
+"""Counts, and means, beside that of another cell: differences, ratios, index numbers and changes.
+
+Let x = c + e be a released count and X = C + E the one that it is compared with. The pivots are x − m·X for ratios
+m ≤ 1, and X − x/m for those above. Means are compared in a release alone, from their centred sums and counts.
+docs/theory/derived.md
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.statistics.base import Ends, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.forms import FormQuotient, Quadratic
+from gaugedp.statistics.inversion import quotients_within
+from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
+from gaugedp.statistics.quantile import WithEnds
+
+_FEWEST = 1.0  # rows that a count is compared with, where a ratio is defined
+_OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, of that which they are compared with
+
+
+@dataclass(frozen=True)
+class CountRatio(Statistic):
+    """Ratios of counts, a table (parts, groups): of all parts but the first, to the first or to the part before.
+
+    The answer is factor·ratio + shift. A ratio is at least 0, and of counts at least 1 where the other is below 1. An
+    upper end is infinite where the other count may be 0. Without curves, intervals hold the ratios of tables without
+    negative counts, each of which is within its width of the released one.
+    """
+
+    parts: int
+    pivot = "comparisons"
+    takes_all_widths = True
+    first_cell = 1
+    has_counts = True
+    to_part_before: ClassVar[bool] = False
+    factor: ClassVar[float] = 1.0
+    shift: ClassVar[float] = 0.0
+
+    @classmethod
+    def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "CountRatio":
+        """Return the comparisons of the cells of `names`; refused for one cell."""
+        if n_parts == 1:
+            raise InvalidRequest(f"{names[0]} has one cell: nothing to compare.", "Compare those of another attribute.")
+        return cls(n_cells // n_parts * (n_parts - 1), n_parts)
+
+    @property
+    def n_released(self) -> int:
+        """The number of counts."""
+        return self.n_answers // (self.parts - 1) * self.parts
+
+    def compared(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is compared and with what, each (n_answers,), of `cells` (n_released,)."""
+        table = cells.reshape(self.parts, -1)
+        others = table[:-1] if self.to_part_before else np.broadcast_to(table[:1], table[1:].shape)
+        return table[1:].ravel(), others.ravel()
+
+    def answers(self, values: np.ndarray) -> np.ndarray:
+        """Return the comparisons."""
+        return self._values(*self.compared(values))
+
+    def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
+        """Return the least and the largest comparisons; curves (n_answers, 2k) are of both pivots, side by side."""
+        return self._ends(*self.compared(values), *self.compared(widths), curves)
+
+    def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
+        """Return half the longest interval of none, half or all of `count` rows, beside `count` rows."""
+        around, beside = self.compared(widths)
+        other = np.full(len(around), count)
+        return longest_half(self._ends(share * other, other, around, beside, curves) for share in _OF_PLAN)
+
+    def _values(self, own: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return self._shown(np.maximum(own, np.where(other < _FEWEST, _FEWEST, 0.0)) / np.maximum(other, _FEWEST))
+
+    def _shown(self, ratios: np.ndarray) -> np.ndarray:
+        return self.factor * (ratios + self.shift)
+
+    def _ends(
+        self, own: np.ndarray, other: np.ndarray, around: np.ndarray, beside: np.ndarray, curves: np.ndarray | None
+    ) -> Ends:
+        middle = self._values(own, other)
+        low, high = _of_box(own, other, around, beside) if curves is None else _of_curves(own, other, curves)
+        return np.minimum(self._shown(low), middle), np.maximum(self._shown(high), middle)
+
+    @classmethod
+    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:  # noqa: ARG003
+        """Return the widths of |e − p·E| and of |E − p·e|."""
+        places = [term.compared(start + np.arange(term.n_released)) for start, term in terms]
+        one_tells = are_alike(noise, [np.concatenate(pair) for pair in places])
+        rows = pair_draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in places)))
+        if rows is None:
+            return None
+        pairs = [(own, other, pair_kinds(noise, own, other)) for own, other in places]
+        below = [NoisePairs(rows, rows, own, other, kind) for own, other, kind in pairs]
+        above = [NoisePairs(rows, rows, other, own, kind) for own, other, kind in pairs]
+        return PairWidths([*below, *above], one_tells, n_ways=2)
+
+
+class Difference(CountRatio, kind="difference"):
+    """Counts less that of the first cell: intervals are those of the difference, in whole rows."""
+
+    word = "difference"
+    wording = Wording("{rows}, less those of {}", "comparisons", from_zero=True)
+
+    def _values(self, own: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return own - other
+
+    def _ends(
+        self, own: np.ndarray, other: np.ndarray, around: np.ndarray, beside: np.ndarray, curves: np.ndarray | None
+    ) -> Ends:
+        reach = around + beside if curves is None else np.floor(curves[:, curves.shape[1] // 2 - 1])
+        return own - other - reach, own - other + reach
+
+
+class Ratio(CountRatio, kind="ratio"):
+    """Counts divided by that of the first cell."""
+
+    word = "ratio"
+    wording = Wording("{rows}, divided by those of {}", "comparisons", from_zero=True)
+
+
+class IndexNumber(CountRatio, kind="index"):
+    """100 times the counts divided by that of the first cell."""
+
+    word = "index"
+    factor = 100.0
+    wording = Wording("Index of {rows}, {} = 100", "comparisons")
+
+
+class Change(CountRatio, kind="change"):
+    """Changes of counts from the cell before, in percent."""
+
+    word = "change"
+    to_part_before = True
+    factor, shift = 100.0, -1.0
+    wording = Wording("Change from the cell before, in %", "comparisons", sign="%", from_zero=True)
+
+
+class MeanRatio(WithEnds, kind="ratio of means"):
+    """Means divided by that of the first cell: (middle + m)/(middle + m′), of numbers (sum, count, sum′, count′)."""
+
+    of_counts: ClassVar[type[CountRatio]] = Ratio
+    wording = Wording("Mean of {}, divided by that of {}", from_zero=True)
+
+    @classmethod
+    def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:
+        """Return the ratio for means within half_range of the middle; a sum that is not 0 is at least a step."""
+        low, high = middle - half_range, middle + half_range
+        tops = _products([(0, 3, 1.0), (1, 3, middle)])
+        bottoms = _products([(2, 1, 1.0), (3, 1, middle)])
+        return FormQuotient(tops, bottoms, low / high, high / low if low > 0 else np.inf, max(low, step))
+
+
+class MeanIndex(MeanRatio, kind="index of means"):
+    """100 times the means divided by that of the first cell."""
+
+    of_counts = IndexNumber
+    wording = Wording("Index of the mean of {}, {} = 100", from_zero=True)
+
+
+class MeanChange(MeanRatio, kind="change of means"):
+    """Changes of means from the cell before, in percent."""
+
+    of_counts = Change
+    wording = Wording("Change of the mean of {} from the cell before, in %", sign="%", from_zero=True)
+
+
+class MeanDifference(MeanRatio, kind="difference of means"):
+    """Means less that of the first cell."""
+
+    of_counts = Difference
+    wording = Wording("Mean of {}, less that of {}", from_zero=True, in_units=True)
+
+    @classmethod
+    def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:  # noqa: ARG003
+        """Return m − m′."""
+        tops = _products([(0, 3, 1.0), (2, 1, -1.0)])
+        return FormQuotient(tops, _products([(1, 3, 1.0)]), -2 * half_range, 2 * half_range, 1.0)
+
+
+COMPARISONS: dict[str, type[CountRatio]] = {kind.kind: kind for kind in (Difference, Ratio, IndexNumber, Change)}
+
+
+def _of_curves(own: np.ndarray, other: np.ndarray, curves: np.ndarray) -> Ends:
+    below, above = np.split(curves, 2, axis=1)
+    places = share_places(below.shape[1])
+    low, high = quotients_within(own, other, below, places)
+    least, most = quotients_within(other, own, above, places)
+    with np.errstate(divide="ignore"):
+        inverses = 1 / np.maximum(most, 0.0), 1 / np.maximum(least, 0.0)
+    is_above = least <= most
+    return (
+        np.minimum(low, np.where(is_above, inverses[0], np.inf)),
+        np.maximum(high, np.where(is_above, inverses[1], -np.inf)),
+    )
+
+
+def _of_box(own: np.ndarray, other: np.ndarray, around: np.ndarray, beside: np.ndarray) -> Ends:
+    fewest, most = np.maximum(own - around, 0), np.maximum(own + around, 0)
+    least, largest = np.maximum(other - beside, 0), np.maximum(other + beside, 0)
+    return (
+        np.divide(fewest, largest, out=np.zeros(len(own)), where=largest > 0),
+        np.divide(most, least, out=np.full(len(own), np.inf), where=least > 0),
+    )
+
+
+def _products(terms: Sequence[tuple[int, int, float]]) -> Quadratic:
+    """Return Σ factor·c_i·c_j of four numbers."""
+    squares = np.zeros((4, 4))
+    for i, j, factor in terms:
+        squares[i, j] += factor
+        squares[j, i] += factor
+    return Quadratic(squares)

@@ -1,0 +1,39 @@
+"""Numbers that are released as they are: counts, sums, and combinations of counts."""
+
+import numpy as np
+
+from gaugedp.statistics.base import SUMMED, Ends, Statistic, Wording
+
+
+class Plain(Statistic):
+    """Released numbers, each an answer."""
+
+    is_plain = has_counts = True
+
+    def answers(self, values: np.ndarray) -> np.ndarray:
+        """Return the numbers."""
+        return values
+
+    def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
+        """Return the numbers that are within the widths."""
+        return values - widths, values + widths
+
+
+class Count(Plain, kind="count"):
+    """Numbers of rows."""
+
+    wording = Wording("Number of {rows}", from_zero=True)
+
+
+class Combination(Plain, kind="matrix"):
+    """Combinations of numbers of rows, one a row of a matrix."""
+
+    wording = Wording("Combination of counts")
+
+
+class Sum(Plain, kind="sum"):
+    """Sums of a bounded column."""
+
+    word = "sum"
+    moments = (SUMMED,)
+    wording = Wording("Sum of {}", in_units=True)

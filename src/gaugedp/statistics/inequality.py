@@ -1,0 +1,46 @@
+"""Gini's coefficient and the Lorenz curve of rows that have the middle of their cell, from counts of the cells.
+
+They are computed from a release. docs/theory/derived.md
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.statistics.base import Wording
+from gaugedp.statistics.forms import FormQuotient, Highest, Quadratic
+from gaugedp.statistics.quantile import WithEnds
+
+
+class Gini(WithEnds, kind="gini"):
+    """Gini's coefficient, ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v), of counts c of cells with values v ≥ 0, rising."""
+
+    takes_shares: ClassVar[bool] = False  # of the rows, in the text of a query
+
+    wording = Wording("Gini coefficient of {}", from_zero=True)
+
+    @classmethod
+    def quotients(cls, values: np.ndarray, shares: Sequence[float] = ()) -> list[FormQuotient]:  # noqa: ARG003
+        """Return what the answers of a group are."""
+        apart = np.abs(values[:, None] - values)
+        total = values[:, None] + np.zeros(len(values))
+        return [FormQuotient(Quadratic(apart), Quadratic(total + total.T), 0.0, 1.0, values.min())]
+
+
+class Lorenz(Gini, kind="lorenz"):
+    """Parts of the total that `shares` of rows with the least values have.
+
+    Where cell k holds the last of these rows, Σ c_i·([i < k]·(v_i − v_k) + share·v_k) is their total, and for other k
+    no more: the dual of a linear programme.
+    """
+
+    takes_shares = True
+    wording = Wording("Percentage of the total of {} that the lowest {rows} have", scale=100, sign="%", from_zero=True)
+
+    @classmethod
+    def quotients(cls, values: np.ndarray, shares: Sequence[float] = ()) -> list[FormQuotient]:
+        """Return a quotient for each share."""
+        below, bottom = np.tri(len(values), k=-1) * (values - values[:, None]), Highest(values[None])
+        tops = {share: Highest(below + share * values[:, None]) for share in shares}
+        return [FormQuotient(tops[share], bottom, 0.0, share, values.min()) for share in shares]

@@ -1,0 +1,101 @@
+"""Widths for quotients of counts: quantiles of |e − p·E|, e and E the noise of two counts.
+
+For released x = c + e and X = C + E with c = p·C, x − p·X = e − p·E. So the p with |x − p·X| ≤ q(p) hold the true
+quotient with the probability with which |e − p·E| ≤ q(p) (Fieller 1954). As |e − p·E| is convex in p for each draw,
+what holds at two places at once with straight widths holds between them: docs/theory/derived.md
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.noise_widths import safe_rank
+from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
+
+_NUMBERS = 10**7  # at a time, with more than the fewest trials
+_OF_SCALES = 10  # one of so many draws goes to the scales of widths, and not to the widths
+_PUBLIC_SEED = 1940
+
+
+def share_places(count: int) -> np.ndarray:
+    """Return where curves of widths are known, from 0 to 1: nearer to one another at small shares."""
+    return np.linspace(0, 1, count) ** 2
+
+
+PLACES = share_places(16)
+
+
+class NoisePairs(NamedTuple):
+    """Noise over noise: draws (m, …) of both, and for each quotient the columns of its two, and the kind of its law."""
+
+    tops: np.ndarray
+    bottoms: np.ndarray
+    top: np.ndarray
+    bottom: np.ndarray
+    kind: np.ndarray
+
+    def of_kind(self, number: int, most: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the draws of both, shapes (m,), for each quotient of a kind, `most` at most."""
+        places = np.flatnonzero(self.kind == number)[:most]
+        return [(self.tops[:, self.top[i]], self.bottoms[:, self.bottom[i]]) for i in places]
+
+
+class PairWidths:
+    """Widths at PLACES for pairs of noise (e, E)."""
+
+    def __init__(self, terms: Sequence[NoisePairs], one_tells: bool, n_ways: int = 1) -> None:
+        """Take the pairs of each term, in so many ways; where `one_tells`, those of a kind have the same law."""
+        self._of_kind: list[tuple[np.ndarray, np.ndarray]] = []  # scales at PLACES, and sorted trials (m, PLACES − 1)
+        self._n_ways, numbers = n_ways, []
+        for pairs in terms:
+            numbers.append(pairs.kind + len(self._of_kind))
+            for number in range(pairs.kind.max() + 1):
+                self._of_kind.append(_trials(pairs.of_kind(number, 1 if one_tells else None)))
+        self._numbers = np.concatenate(numbers)
+
+    def widths(self, level: float) -> np.ndarray | None:
+        """Return q at PLACES (pairs, places): |e − p·E| ≤ q(p) with chance `level`; None where draws are too few."""
+        rank = safe_rank(len(self._of_kind[0][1]), level)
+        if rank is None:
+            return None
+        widths = []
+        for scales, trials in self._of_kind:
+            factors = np.concatenate([trials[rank, :1], trials[rank], trials[rank, -1:]])
+            widths.append(rounded_up(scales * np.maximum(factors[:-1], factors[1:])))
+        return np.hstack(np.split(np.array(widths)[self._numbers], self._n_ways))
+
+
+def are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
+    """Return whether the noise of each term's numbers is independent, with one law."""
+    return noise.form == "independent" and all(np.ptp(noise.variances[place]) == 0 for place in places)
+
+
+def pair_draws(noise: AdditiveNoise, n_curves: int) -> np.ndarray | None:
+    """Return draws of all numbers for so many curves; None for a walk, and for more numbers than draws are made of."""
+    numbers = noise.n_answers + len(PLACES) * n_curves
+    return public_trials(noise, _PUBLIC_SEED, _NUMBERS, numbers, noise.n_answers)
+
+
+def pair_kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
+    """Return numbers that are the same for pairs whose counts have widths that are alike."""
+    widths = noise.half_widths(0.95)
+    return kinds_of(np.column_stack([widths[place] for place in places]))
+
+
+def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scales of |e − p·E| at PLACES, and the largest multiples of them at the ends of stretches, sorted."""
+    n_draws = len(pairs[0][0])
+    first = n_draws // _OF_SCALES
+    squares = [_gaps(top[:first], bottom[:first]) ** 2 for top, bottom in pairs]
+    scales = np.sqrt(np.mean([square.mean(axis=0) for square in squares], axis=0)) + 1e-300
+    largest = np.zeros((n_draws - first, len(PLACES) - 1))
+    for top, bottom in pairs:
+        multiples = _gaps(top[first:], bottom[first:]) / scales
+        np.maximum(largest, np.sort(np.maximum(multiples[:, :-1], multiples[:, 1:]), axis=0), out=largest)
+    return scales, largest
+
+
+def _gaps(count: np.ndarray, total: np.ndarray) -> np.ndarray:
+    return np.abs(count[:, None] - total[:, None] * PLACES)

@@ -1,0 +1,99 @@
+"""Shares of released counts: each cell over the total of its group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.statistics.base import Ends, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.inversion import quotients_within
+from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
+
+_OF_PLAN: np.ndarray = np.linspace(0, 1, 17)  # shares, at which the length of an interval is computed
+
+
+@dataclass(frozen=True)
+class Share(Statistic, kind="share"):
+    """Shares of counts, a table (parts, groups), in the totals of their groups; kept in [0, 1].
+
+    1/parts stands where a total is not positive. Without curves, intervals hold the shares of tables without negative
+    counts, each of which is within its width of the released one.
+    """
+
+    parts: int
+    word = "share"
+    is_of_products = True
+    pivot = "shares"
+    takes_all_widths = True
+    has_counts = True
+    wording = Wording("Percentage of {rows}", "shares", scale=100, sign="%", from_zero=True)
+
+    @classmethod
+    def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "Share":
+        """Return the shares of the cells of `names`."""
+        if not names:
+            raise InvalidRequest("The share names no attribute.", "Give one, such as gd.shares(domain, 'A', by='B').")
+        return cls(n_cells, n_parts)
+
+    @property
+    def span(self) -> float:
+        """Return 1, where there is more than one part."""
+        return 1.0 if self.parts > 1 else np.inf
+
+    def answers(self, values: np.ndarray) -> np.ndarray:
+        """Return count/total."""
+        totals = self._totals(values)
+        quotients = np.divide(values, totals, out=np.full(len(values), 1 / self.parts), where=totals > 0)
+        return np.clip(quotients, 0.0, 1.0)
+
+    def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
+        """Return the least and the largest shares; with curves, all of [0, 1] where a total is not positive."""
+        low, high = self._open(values, values, self._totals(values), widths, curves)
+        middle = self.answers(values)
+        return np.minimum(low, middle), np.maximum(high, middle)
+
+    def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
+        """Return half the longest interval in a group of `count` rows, the other parts alike."""
+        totals, rest = np.full(len(widths), count), max(self.parts - 1, 1)
+        cases = ((totals * share, totals * (1 - share) / rest) for share in _OF_PLAN)
+        return longest_half(self._open(own, others, totals, widths, curves) for own, others in cases)
+
+    def _open(
+        self, own: np.ndarray, others: np.ndarray, totals: np.ndarray, widths: np.ndarray, curves: np.ndarray | None
+    ) -> Ends:
+        """Return the shares that are open; `others` is what a cell is to the others of its group."""
+        if curves is not None:
+            low, high = quotients_within(own, totals, curves, share_places(curves.shape[1]))
+            return np.where(totals > 0, low, 0.0), np.where(totals > 0, high, 1.0)
+        fewest, most = np.maximum(own - widths, 0), np.maximum(own + widths, 0)
+        low = fewest + self._rest(np.maximum(others + widths, 0))
+        high = most + self._rest(np.maximum(others - widths, 0))
+        return (
+            np.divide(fewest, low, out=np.zeros(len(own)), where=low > 0),
+            np.divide(most, high, out=np.ones(len(own)), where=high > 0),
+        )
+
+    def _totals(self, counts: np.ndarray) -> np.ndarray:
+        """Return for each cell the total of its group."""
+        return np.tile(counts.reshape(self.parts, -1).sum(axis=0), self.parts)
+
+    def _rest(self, counts: np.ndarray) -> np.ndarray:
+        """Return for each cell the sum of the others of its group."""
+        return np.maximum(self._totals(counts) - counts, 0)
+
+    @classmethod
+    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:  # noqa: ARG003
+        """Return the widths of |e − p·E|, E the noise of the group's total."""
+        places = [start + np.arange(term.n_answers) for start, term in terms]
+        one_tells = are_alike(noise, places)
+        rows = pair_draws(noise, len(terms) if one_tells else sum(map(len, places)))
+        if rows is None:
+            return None
+        pairs = []
+        for place, (_, term) in zip(places, terms, strict=True):
+            totals = rows[:, place].reshape(len(rows), term.parts, -1).sum(axis=1)
+            groups = np.arange(term.n_answers) % totals.shape[1]
+            pairs.append(NoisePairs(rows, totals, place, groups, pair_kinds(noise, place)))
+        return PairWidths(pairs, one_tells)

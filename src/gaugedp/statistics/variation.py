@@ -1,0 +1,60 @@
+"""Coefficients of variation: the standard deviation over the mean, of the released numbers of both.
+
+Intervals hold whenever all numbers are within their widths: docs/theory/derived.md, theorem 6
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.attributes import BoundedColumn
+from gaugedp.errors import InvalidRequest
+from gaugedp.statistics.base import Ends, Wording
+from gaugedp.statistics.deviation import StandardDeviation
+from gaugedp.statistics.mean import ColumnMean
+
+
+@dataclass(frozen=True)
+class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
+    """Coefficients of variation of a column with bounds above 0, kept in [0, span]."""
+
+    middle: float
+    of_plan = ((0, 0), (0, 0.25), (-0.8, 0), (-0.8, 0.36), (0.8, 0))
+    word = "cv"
+    pivot = ""
+    wording = Wording("Coefficient of variation of {}", "coefficients of variation", from_zero=True)
+
+    @classmethod
+    def of_column(cls, n_cells: int, column: BoundedColumn) -> "VariationCoefficient":
+        """Return the coefficients of a column; refused where its mean may be 0 or below."""
+        if column.low <= 0:
+            raise InvalidRequest(
+                "The lower bound is not above 0, and a coefficient of variation has no bound.",
+                "Describe the column with a lower bound above 0, to which values are clipped, or ask for sd and mean.",
+            )
+        return cls(n_cells, float((column.high - column.low) / 2), float((column.high + column.low) / 2))
+
+    @property
+    def span(self) -> float:
+        """The largest coefficient: half the range over the root of the product of the bounds."""
+        return float(self.half_range / np.sqrt(self.middle**2 - self.half_range**2))
+
+    def answers(self, values: np.ndarray) -> np.ndarray:
+        """Return the standard deviations over the means."""
+        sums, _, counts = np.split(values, 3)
+        means = ColumnMean(self.n_answers, self.middle, self.half_range).answers(np.concatenate([sums, counts]))
+        return np.minimum(super().answers(values) / means, self.span)
+
+    def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
+        """Return the least and the largest coefficients of means and mean squares that are open."""
+        (sums, squares, counts), (around, about, beside) = np.split(values, 3), np.split(widths, 3)
+        square, n_rows, n_widths = self.half_range**2, len(counts), np.concatenate([about, beside])
+        low, high = ColumnMean(n_rows, 0.0, self.half_range).intervals(
+            np.concatenate([sums, counts]), np.concatenate([around, beside])
+        )
+        few, many = ColumnMean(n_rows, 0.0, square).intervals(np.concatenate([squares, counts]), n_widths)
+        least = (few + square) / 2 - np.maximum(low**2, high**2)
+        most = np.minimum((many + square) / 2, square) - np.clip(0, low, high) ** 2
+        ends = (np.sqrt(np.maximum(v, 0)) / (self.middle + m) for v, m in ((least, high), (most, low)))
+        answers, (lower, upper) = self.answers(values), ends
+        return np.minimum(lower, answers), np.maximum(np.minimum(upper, self.span), answers)
