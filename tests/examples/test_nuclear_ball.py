@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.bounds.nuclear import conjectured_rate, nuclear_risk, oja_privacy
-from gaugedp.errors import InvalidRequest
+from examples.papers import nuclear_ball
+from examples.papers.nuclear_ball import conjectured_rate, nuclear_risk, oja_privacy
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.spectraplex import Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
@@ -113,9 +113,6 @@ def test_ojas_term_falls_as_the_root() -> None:
     assert oja_privacy(10**4, 25, 1.0, 1e-6) > nuclear_risk(10**4, 25, 1.0, 1e-6, noise="uniform").privacy
 
 
-@pytest.mark.parametrize(
-    "change", [{"n_rows": 2}, {"n_columns": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"failure": 1.0}, {"lipschitz": -1}]
-)
-def test_bad_numbers_are_refused(change) -> None:
-    with pytest.raises(InvalidRequest):
-        nuclear_risk(**{"n_rows": 100, "n_columns": 3, "epsilon": 1.0, "delta": 1e-6} | change)
+def test_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    nuclear_ball.main()
+    assert "n = 1e+04: 1 by X = 0" in capsys.readouterr().out
