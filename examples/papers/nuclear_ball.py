@@ -10,7 +10,7 @@ import numpy as np
 
 from gaugedp.bounds.minimax import Rate
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.streams import stream
+from gaugedp.optimization.streams import ToeplitzRoot
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     *,
     lipschitz: float = 1.0,
     smoothness: float = 1.0,
-    noise: str = "toeplitz",
     failure: float | None = None,
 ) -> NuclearRisk:
     """Return the least bound for rows that are drawn independently, gradients of rank one, and replaced rows.
@@ -91,7 +90,7 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
         sure = math.sqrt(3 * math.log(2 * n_rows / failure))
         batch, later = batch * math.e, later * math.e / 2
         confidence = 4 * lipschitz * math.sqrt(2) * sure * log / n_rows * longer + 8 * steep * sure * log / root
-    running = stream(noise, 1 + n_rows // 2, 1 - log / n_rows)
+    running = ToeplitzRoot(1 + n_rows // 2, 1 - log / n_rows)
     sensitivities = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
     std = float(np.multiply(sensitivities, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
     privacy = std * _oracle_loss(n_columns, running.n_steps, failure)
@@ -101,7 +100,7 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
 def conjectured_rate(n_rows: int, n_columns: int, epsilon: float) -> Rate:
     """Return 1/√n + √d/(εn), which the thesis conjectures for the nuclear ball.
 
-    For gradients of rank one it is reached up to logarithms (`nuclear_risk` with noise="toeplitz"); for gradients that
+    For gradients of rank one it is reached up to logarithms (`nuclear_risk`); for gradients that
     are bounded in the operator norm alone it is open.
     """
     privacy = math.sqrt(n_columns) / (epsilon * n_rows)

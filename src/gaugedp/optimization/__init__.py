@@ -13,13 +13,12 @@ from gaugedp.optimization.matrix_grams import GramScale, MatrixGrams
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.streams import DyadicTree, Independent, NoiseStream, ToeplitzRoot
+from gaugedp.optimization.streams import ToeplitzRoot
 from gaugedp.optimization.trace_designs import CountedSlope, Full, RankOne, TraceProblem, TraceScale
 
 __all__ = [
     "Absolute",
     "CountedSlope",
-    "DyadicTree",
     "FrankWolfe",
     "Full",
     "Geometry",
@@ -27,7 +26,6 @@ __all__ = [
     "GramScale",
     "Hinge",
     "Huber",
-    "Independent",
     "LeastSquares",
     "Logistic",
     "Loss",
@@ -36,7 +34,6 @@ __all__ = [
     "MatrixGrams",
     "MatrixMoments",
     "MomentScale",
-    "NoiseStream",
     "NoisyMoments",
     "NuclearBall",
     "Oja",
