@@ -101,7 +101,7 @@ class Total:
         """Return the line of the families and the padding."""
         total = gaussian_line(self.padding, order, heights)
         for family in self.families:
-            total = total + family.line(order, heights)
+            total = total.plus(family.line(order, heights))
         return total
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +44,8 @@ class VolumeBound(float):
         bound.volume, bound.rank, bound.standard_error = volume, rank, standard_error
         return bound
 
-    def __getnewargs__(self) -> tuple[float, Volume, int, float | None]:  # type: ignore[override]
-        return float(self), self.volume, self.rank, self.standard_error
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.volume, self.rank, self.standard_error)
 
     @property
     def kind(self) -> str:

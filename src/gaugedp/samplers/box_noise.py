@@ -27,7 +27,12 @@ class BoxNoise(RealFunction):
     That is the law of density ∝ e^{−max|z_i|} on ℝ^d (docs/theory/reals.md, theorem 2).
     """
 
-    d: int
+    size: int
+
+    @property
+    def d(self) -> int:
+        """`size`."""
+        return self.size
 
     @property
     def n_reals(self) -> int:

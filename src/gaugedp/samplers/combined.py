@@ -30,7 +30,7 @@ class Combined(RealFunction):
     divisors: np.ndarray | None = None
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The rows of F."""
         return len(self.left)
 
@@ -118,7 +118,7 @@ class Alone(RealFunction):
     variables: Variables
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """Return the number of variables."""
         return self.variables.k
 

@@ -139,7 +139,7 @@ class ConeNoise(RealFunction):
     cones: Cones
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The rows of M."""
         return len(self.left)
 

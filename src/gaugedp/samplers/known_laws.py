@@ -73,8 +73,13 @@ class LpNoise(RealFunction):
     next one beyond d that is. There are more trials than numbers at the start, if need be.
     """
 
-    d: int
+    size: int
     p: float
+
+    @property
+    def d(self) -> int:
+        """`size`."""
+        return self.size
 
     @property
     def n_reals(self) -> int:

@@ -22,7 +22,7 @@ class Mapped(RealFunction):
     law: RealFunction
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The rows of M."""
         return len(self.matrix)
 
@@ -75,7 +75,7 @@ class SummedVariables(RealFunction):
     parts: tuple[Mapped, ...]
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """Return the dimension of each part."""
         return self.parts[0].d
 

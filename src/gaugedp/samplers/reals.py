@@ -72,7 +72,10 @@ class Reals:
 class RealFunction(ABC):
     """A function f of `n_reals` real numbers with values in ℝ^d, known to any precision."""
 
-    d: int
+    @property
+    @abstractmethod
+    def d(self) -> int:
+        """Return the number of coordinates."""
 
     @property
     @abstractmethod

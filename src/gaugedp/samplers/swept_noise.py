@@ -34,7 +34,7 @@ class SweptNoise(RealFunction):
     shrinking: tuple[int, int]
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The length of c."""
         return len(self.middle)
 
