@@ -12,7 +12,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from gaugedp.accountant.loss import UNIT, Array
+from gaugedp._rounding import UNIT
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
 _PROBES = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # orders beyond c, for the Chernoff bounds

@@ -11,11 +11,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from gaugedp._rounding import UNIT
 from gaugedp._validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]
-UNIT = 2.0**-53
 LARGEST_LOSS = 1e6  # a guarantee that allows more is left to the plain rules
 _CHUNK = 2**19  # numbers held at a time
 

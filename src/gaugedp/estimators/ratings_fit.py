@@ -17,7 +17,8 @@ from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.table_fit import Look, guarded, row_share
 from gaugedp.estimators.table_rows import check_known, check_target
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
+from gaugedp.optimization.lattice import BITS
+from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-ratings-1"

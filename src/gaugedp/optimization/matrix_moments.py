@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gaugedp._validate import non_negative, positive
-from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import ball_noise, released, shared
+from gaugedp.optimization.lattice import BITS, ball_noise, released, shared, sum_ball
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.symmetric import coordinates, square_of
-from gaugedp.optimization.trace_designs import BITS, Designs, TraceProblem, cut
+from gaugedp.optimization.trace_designs import Designs, TraceProblem, cut
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
 _LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; where p·edge/n is 5, it is one edge
@@ -24,7 +23,6 @@ _RESIDUAL = 1 / 8  # of the target's range: how far targets are from predictions
 _STEPS = 300
 _CENTRES = tuple(c / 64 for c in range(33))
 _LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # of the weight of b beside H
-_ROUNDING = 2.0**-24  # of a coordinate of either of two tables, whose sums are at most 2^28, times √2 in floats
 
 
 @dataclass(frozen=True)
@@ -145,11 +143,11 @@ class MatrixMoments:
             )
         n_of_h = p * (p + 1) // 2
         if isinstance(guarantee, GaussianDP):
-            return cls(scale, ball_noise(_ball(n_of_h + p, scale.sensitivity), shared(guarantee, 1.0)), None)
+            return cls(scale, ball_noise(sum_ball(n_of_h + p, scale.sensitivity), shared(guarantee, 1.0)), None)
         share = _share_of_h(scale)
         of_h, of_b = _separate(scale)
-        noise_of_b = ball_noise(_ball(p, of_b), shared(guarantee, 1 - share))
-        return cls(scale, ball_noise(_ball(n_of_h, of_h), shared(guarantee, share)), noise_of_b)
+        noise_of_b = ball_noise(sum_ball(p, of_b), shared(guarantee, 1 - share))
+        return cls(scale, ball_noise(sum_ball(n_of_h, of_h), shared(guarantee, share)), noise_of_b)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -274,7 +272,3 @@ def _share_of_h(scale: MomentScale) -> float:
     of_h, of_b = _separate(scale)
     u, v = p * (p + 1) / 2 * scale.from_second * of_h**2, p * (scale.ratio * of_b) ** 2
     return float(1 / (1 + (v / u) ** (1 / 3)))
-
-
-def _ball(n_coordinates: int, sensitivity: float) -> LpBall:
-    return LpBall(n_coordinates, 2, sensitivity * (1 + 2.0**-30) + _ROUNDING * math.sqrt(n_coordinates))

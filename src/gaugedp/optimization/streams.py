@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import TRANSFORMS
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.toeplitz import square_root
@@ -14,7 +15,6 @@ from gaugedp.samplers.continuous import normals
 
 MOST_NUMBERS = 2**27  # of noise kept in memory: 1 GiB
 _DRAWN = 2**20  # numbers at a time
-_UP = 1 + 2.0**-28  # the rounding of products of up to 10^7 factors, and of the transform
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class ToeplitzRoot:
     @cached_property
     def columns(self) -> tuple[float, float]:
         """‖C·e_0‖₂ = (Σ c_k²)^½, and max_{s > 0} ‖C·e_s‖₂, that without the last, rounded up."""
-        return float(np.linalg.norm(self.roots)) * _UP, float(np.linalg.norm(self.roots[:-1])) * _UP
+        lengths = float(np.linalg.norm(self.roots)), float(np.linalg.norm(self.roots[:-1]))
+        return lengths[0] * (1 + TRANSFORMS), lengths[1] * (1 + TRANSFORMS)
 
     @cached_property
     def row(self) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import TABLES
 from gaugedp._validate import positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
@@ -12,8 +13,6 @@ from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
 from gaugedp.optimization.lattice import released
-
-_ROUNDING = 2.0**-24  # of a coordinate of either of two matrices, whose entries are at most 2^28, times √2 in floats
 
 
 def coordinates(square: np.ndarray) -> np.ndarray:
@@ -55,7 +54,7 @@ class SymmetricNoise:
         positive(sensitivity=sensitivity)
         size = n_columns * (n_columns + 1) // 2
         gaussian = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
-        return cls(Gaussian.calibrate(LpBall(size, 2, sensitivity + _ROUNDING * math.sqrt(size)), gaussian))
+        return cls(Gaussian.calibrate(LpBall(size, 2, sensitivity + TABLES * math.sqrt(size)), gaussian))
 
     @property
     def guarantee(self) -> GaussianDP:

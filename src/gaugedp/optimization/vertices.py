@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import TRANSFORMS
 from gaugedp._validate import one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -19,7 +20,6 @@ ORACLES = ("toeplitz", "oja")
 _FINE = 20  # released numbers lie on a lattice with steps of 2^−20 to 2^−21 deviations
 _PACE = 10.0  # of the rate of Frank–Wolfe: how fast Oja's direction follows at least
 _WAVER = 0.03  # what noise may turn of it where it follows faster: half of the square of the angle, about
-_UP = 1 + 2.0**-28
 
 Choose = Callable[[np.ndarray], np.ndarray]  # from D_t to the matrix V_t, for t = 0, 1, … in order
 
@@ -42,7 +42,9 @@ class Running:
         """The most that a row moves all D_t in ℓ_2 over time, rounded up."""
         levels = self.decay ** (2 * np.arange(self.n_steps))
         lengths = [float(part.sum()) ** (1 / 2) for part in (levels, levels[:-1])]
-        return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * _UP
+        return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * (
+            1 + TRANSFORMS
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.reals import UNIT, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import Ends, RealFunction, Reals
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
 _LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one

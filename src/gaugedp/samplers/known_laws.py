@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
@@ -20,7 +21,7 @@ from gaugedp.samplers.integer_exp import Bracket, exp_negative
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.near_inverse import cross_gauge, round_gauge
-from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.variables import LaplaceVariables, Spherical, first_bits
 
 MOST_P = 64.0

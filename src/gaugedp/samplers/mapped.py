@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.samplers.reals import UNIT, Ends, RealFunction, Reals
+from gaugedp._rounding import UNIT
+from gaugedp.samplers.reals import Ends, RealFunction, Reals
 
 
 @dataclass(frozen=True, eq=False)

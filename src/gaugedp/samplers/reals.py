@@ -11,11 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp.entropy import Entropy
 
 WORD = 64
-UNIT = 2.0**-53  # rounding to the nearest float changes it by at most this share
-_COVERS = 1 + 2.0**-40  # the rounding of the margin itself
 _BATCH = 2**17  # numbers at a time: a megabyte, so that calls cost little beside them
 _UNDERFLOW = 2.0**-60  # far more than what underflow changes
 
@@ -150,7 +149,7 @@ def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tup
     values, bounds = known
     scaled = values * lattice
     nearest = np.rint(scaled)
-    limit = 0.5 - (bounds * lattice * _COVERS + _UNDERFLOW)
+    limit = 0.5 - (bounds * lattice * (1 + PARAMETERS) + _UNDERFLOW)
     scaled -= nearest  # exact: both are multiples of the last place of the larger
     undecided = ~(np.abs(scaled, out=scaled) < limit)
     if undecided.any():

@@ -10,10 +10,11 @@ from itertools import accumulate
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.variables import first_bits, unknown
 
 _MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors

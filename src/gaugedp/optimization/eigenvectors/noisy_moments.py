@@ -10,12 +10,10 @@ from gaugedp._validate import one_of, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP
+from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.symmetric import SymmetricNoise
 
-BITS = 12  # of a coordinate of a row, and of a product ⟨x, v⟩: sums over 2^28 rows are exact
-_FINE_BITS = 30  # of a coordinate of a direction
-_BLOCK = 2**20  # numbers
 NEIGHBOURS = ("replace", "add_remove")
 
 
@@ -46,9 +44,9 @@ def products(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
     Directions are rounded to multiples of 2^−30 and the ⟨x, v_j⟩ to multiples of 2^−12.
     """
-    fine, total = np.rint(directions * 2.0**_FINE_BITS), np.zeros(directions.shape)
+    fine, total = np.rint(directions * 2.0**WEIGHT_BITS), np.zeros(directions.shape)
     for steps in _steps(rows):
-        total += steps.T @ np.rint(steps @ fine * 2.0**-_FINE_BITS)
+        total += steps.T @ np.rint(steps @ fine * 2.0**-WEIGHT_BITS)
     return total * 4.0**-BITS
 
 
@@ -57,15 +55,15 @@ def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
     One row adds at least 0 to each, and to all together at most h² and what rounding of directions adds.
     """
-    fine, total = np.rint(directions * 2.0**_FINE_BITS), np.zeros(directions.shape[1])
+    fine, total = np.rint(directions * 2.0**WEIGHT_BITS), np.zeros(directions.shape[1])
     for steps in _steps(rows):
-        total += np.trunc((steps @ fine * 2.0**-_FINE_BITS) ** 2).sum(axis=0)
+        total += np.trunc((steps @ fine * 2.0**-WEIGHT_BITS) ** 2).sum(axis=0)
     return total * 4.0**-BITS
 
 
-def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
+def _steps(rows: np.ndarray, *, block: int = 2**20) -> Iterator[np.ndarray]:  # numbers
     """Yield blocks of rows as whole multiples of 2^−12."""
-    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, _BLOCK))
+    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, block))
 
 
 @dataclass(frozen=True, eq=False)
