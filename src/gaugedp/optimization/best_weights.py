@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from gaugedp.optimization.symmetric import repulsion
+
 _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
 _ONE_ERROR = 0.682689  # the level of a standard error
 _ROOM = 0.2  # the share of 1 − level that intervals leave to what is approximate in them
@@ -120,8 +122,8 @@ class NoisyEvidence:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the means and deviations (d,) of H along the eigenvectors of H + E."""
         doubt = max(self.deviation, 1e-9 * float(np.abs(values).max()), 1e-150)
-        gaps, off = values[:, None] - values, points - points.mean(axis=0)
-        mean = values - doubt**2 * (gaps / (gaps**2 + doubt**2)).sum(axis=1)
+        off = points - points.mean(axis=0)
+        mean = values - repulsion(values, doubt**2, doubt**2)
         squares = (off**2).sum(axis=0)
         noise = self.noise**2 + doubt**2 / 2 * squares.sum() / len(points)
         precision = 1 / doubt**2 + squares / noise

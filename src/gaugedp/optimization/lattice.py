@@ -18,6 +18,11 @@ BITS = 12  # of a coordinate of a row, a slope or a target in [−1, 1]: sums of
 WEIGHT_BITS = 30  # of weights over their radius: predictions are exact too, whatever the order of additions
 
 
+def weight_step(radius: float) -> float:
+    """Return the lattice step of weights: a power of two near 2^−30 of the radius."""
+    return 2.0 ** (math.ceil(math.log2(radius)) - WEIGHT_BITS)
+
+
 def released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
     """Return `exact`, rounded to the lattice of the noise, plus noise drawn now."""
     return with_noise(exact, noise, noise.prepare(rng))

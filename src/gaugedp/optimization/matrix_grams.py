@@ -9,6 +9,7 @@ from gaugedp._validate import positive
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.gradient import accelerated
 from gaugedp.optimization.lattice import BITS, ball_noise, released, shared, sum_ball
 from gaugedp.optimization.row_blocks import PRODUCTS, slices
 from gaugedp.optimization.spectraplex import Region
@@ -17,7 +18,6 @@ from gaugedp.optimization.trace_designs import Full, TraceProblem, cut
 
 _OF_GRAMS, _OF_LENGTH = 0.15, 0.05  # of μ², or of ε; the gradient has the rest
 _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
-_STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ class MatrixGrams:
         left = left / np.trace(left)
         steepest = float(np.linalg.eigvalsh(left)[-1] * np.linalg.eigvalsh(right)[-1])
         slope = self.scale.largest / self.scale.reach * first
-        point = start = np.zeros_like(first)
-        for step in range(_STEPS):
-            after = self.scale.region.projection(start - (left @ start @ right - slope) / steepest)
-            start, point = after + step / (step + 3) * (after - point), after
-        return point
+
+        def moved(start: np.ndarray) -> np.ndarray:
+            return self.scale.region.projection(start - (left @ start @ right - slope) / steepest)
+
+        return accelerated(moved, np.zeros_like(first))
 
     def _raised(self, gram: np.ndarray) -> np.ndarray:
         """Return a Gram matrix whose eigenvalues are at least a share of the edge of its noise."""

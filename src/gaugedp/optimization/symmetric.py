@@ -12,6 +12,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
+from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import released
 
 
@@ -27,6 +28,21 @@ def square_of(coords: np.ndarray) -> np.ndarray:
     upper, square = np.triu_indices(d), np.zeros((d, d))
     square[upper] = coords / stretch(upper)
     return square + np.triu(square, 1).T
+
+
+def released_square(square: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
+    """Return a symmetric matrix (d, d) with noise on its coordinates, drawn now."""
+    return square_of(released(coordinates(square), noise, rng))
+
+
+def repulsion(values: np.ndarray, variance: float, blur: float) -> np.ndarray:
+    """Return about how far noise off the diagonal, of this `variance`, pushes each of the eigenvalues (d,) apart.
+
+    variance·Σ_j 1/(λ_i − λ_j) (Benaych-Georges and Nadakuditi 2011, theorem 2.1, with the noisy spectrum's own
+    Stieltjes transform), gaps kept from 0 by the square root of `blur`. Post-processing.
+    """
+    gaps = values[:, None] - values
+    return np.asarray((gaps / (gaps**2 + blur)).sum(axis=1) * variance)
 
 
 def stretch(upper: tuple[np.ndarray, ...]) -> np.ndarray:
@@ -69,4 +85,4 @@ class SymmetricNoise:
 
     def release(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the symmetric (d, d) with noise drawn now."""
-        return square_of(released(coordinates(square), self.gaussian, rng))
+        return released_square(square, self.gaussian, rng)

@@ -12,8 +12,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP
 from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.row_blocks import slices
-from gaugedp.optimization.symmetric import SymmetricNoise
+from gaugedp.optimization.symmetric import SymmetricNoise, repulsion
 
+_BLOCK = 2**20  # numbers
 NEIGHBOURS = ("replace", "add_remove")
 
 
@@ -61,9 +62,9 @@ def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
     return total * 4.0**-BITS
 
 
-def _steps(rows: np.ndarray, *, block: int = 2**20) -> Iterator[np.ndarray]:  # numbers
+def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Yield blocks of rows as whole multiples of 2^−12."""
-    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, block))
+    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, _BLOCK))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +131,8 @@ class NoisyMoments:
 def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.ndarray:
     """Return the eigenvalues (d,) less what noise off the diagonal of this `variance` adds to them, at least 0.
 
-    It pushes λ̂_i up by about variance·Σ_j 1/(λ̂_i − λ̂_j) (Benaych-Georges and Nadakuditi 2011, theorem 2.1, with the
-    noisy spectrum's own Stieltjes transform); where gaps are below the noise they are kept from 0. Taken off twice
-    (`times` = 2) it is about vᵀAv for the noisy eigenvectors v (Bun, Allez, Bouchaud and Potters 2016, section III):
-    the values with the least Frobenius error for these vectors. Post-processing.
+    That is their `repulsion`, gaps below the noise kept from 0. Taken off twice (`times` = 2) it is about vᵀAv for the
+    noisy eigenvectors v (Bun, Allez, Bouchaud and Potters 2016, section III): the values with the least Frobenius error
+    for these vectors. Post-processing.
     """
-    gaps = values[:, None] - values
-    pushed = (gaps / (gaps**2 + max(variance, 1e-300))).sum(axis=1) * variance
-    return np.maximum(values - times * pushed, 0.0)
+    return np.maximum(values - times * repulsion(values, variance, max(variance, 1e-300)), 0.0)
