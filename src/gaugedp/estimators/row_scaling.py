@@ -196,15 +196,20 @@ class Centre:
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
             share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
-            mu_side = mu * math.sqrt(share)
-            if fine / math.sqrt(share) > _WORST:
-                return cls(None, guarantee)
-            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+            return cls.spending(mu * math.sqrt(share), guarantee, ball, fine / math.sqrt(share))
         assert isinstance(guarantee, PureDP)
         fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
         spent = guarantee.epsilon_value * min(_SHARE, fine / _FAINT)
-        if fine * guarantee.epsilon_value / spent > _WORST:
+        return cls.spending(spent, guarantee, ball, fine * guarantee.epsilon_value / spent)
+
+    @classmethod
+    def spending(cls, spent: float, guarantee: Guarantee, ball: LpBall, noise: float) -> "Centre":
+        """Return the noise for sums in the ball that takes μ, or ε, `spent`; None where a mean's `noise` hides it."""
+        if noise > _WORST:
             return cls(None, guarantee)
+        if isinstance(guarantee, ApproxDP):
+            return cls(Gaussian.calibrate(ball, GaussianDP(spent)), guarantee, spent)
+        assert isinstance(guarantee, PureDP)
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, sums: Callable[[], np.ndarray], n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
