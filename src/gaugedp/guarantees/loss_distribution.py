@@ -18,10 +18,9 @@ from gaugedp.accountant.rounding import above
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
-from gaugedp.guarantees.profile_points import NO_LOSS, curve_of
+from gaugedp.guarantees.profile_points import FIRST, NO_LOSS, curve_of
 from gaugedp.guarantees.pure import PureDP
 
-_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 _MISSING = 1e-6  # of a law of losses, which counts as an infinite loss
 
 
@@ -80,7 +79,7 @@ class LossDistribution(Guarantee):
         check_order(order)
         if math.isinf(order):
             return self._largest
-        return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
+        return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, FIRST)) for removed in (1, 0))
 
     @property
     def _largest(self) -> float:

@@ -22,6 +22,7 @@ from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
 
 Points = tuple[tuple[Fraction, Fraction], ...]  # (γ, upper bound on the profile), γ ascending
 
+FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 START = (Fraction(0), Fraction(1))
 _CLOSED, _BY_LINES, _BY_CURVE = 512, 128, 40  # cells between points: a profile takes 1 µs, 10 ms or 0.1 s a point
 _BEND = 1.5  # of the places of the points: they are nearer to each other at small losses

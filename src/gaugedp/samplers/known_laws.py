@@ -29,7 +29,6 @@ _NUMBERS = 3  # of a trial
 _LEAST = -690.0  # of exponents
 _LOOSE = 0.25  # of a share: |e^s − 1| and |log(1 ± s)| are at most 1.2·s
 _SLOPE = 1.2 * (1 + 2.0**-30)
-_LOG_2 = 0.6931471805599453
 _LOG_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10  # the first of 32 bits, so that its product with k is exact
 _EXP = [1 / math.factorial(k) for k in range(14)]
 _MOST_WRITTEN = 1024  # rows of a matrix, each a sum that is written out
@@ -220,7 +219,7 @@ def exponential(x: np.ndarray) -> np.ndarray:
     x = k·log 2 + r and e^r by 14 terms; the proof is that of lemma 4 in docs/theory/reals.md.
     """
     x = np.clip(x, _LEAST, -_LEAST)
-    exponent = np.rint(x * (1 / _LOG_2))
+    exponent = np.rint(x * (1 / math.log(2)))
     rest = x - exponent * _LOG_2_PARTS[0]
     rest -= exponent * _LOG_2_PARTS[1]
     total = np.full_like(rest, _EXP[-1])

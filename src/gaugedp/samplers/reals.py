@@ -97,6 +97,11 @@ class RealFunction(ABC):
         """Return ends of an interval that holds f at each place of a draw, whatever bits follow the first `n_bits`."""
 
 
+def joined(bounds: np.ndarray, *, unlike: float = 8.0) -> np.ndarray:
+    """Return the largest of some bounds for all, (1,), where they are alike, which is quicker; else the bounds (d,)."""
+    return bounds if bounds.max() > unlike * bounds.min() else bounds.max(keepdims=True)
+
+
 def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
     """Return `size` independent draws of lattice·f, rounded as in `rounded`: shape (size, d), dtype int64."""
     result = np.empty((size, law.d), dtype=np.int64)
