@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import TABLES
 from gaugedp._validate import one_of, whole
+from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP
+from gaugedp.guarantees.parse_guarantee import of_kind
+from gaugedp.mechanisms import Gaussian
 from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.row_blocks import slices
-from gaugedp.optimization.symmetric import SymmetricNoise, repulsion
+from gaugedp.optimization.symmetric import released_square, repulsion
 
 _BLOCK = 2**20  # numbers
 NEIGHBOURS = ("replace", "add_remove")
@@ -99,30 +103,38 @@ class NoisyMoments:
     """
 
     n_components: int
-    noise: SymmetricNoise
+    noise: Gaussian
 
     @classmethod
     def calibrate(cls, shape: tuple[int, int], guarantee: GaussianDP, neighbours: str = "replace") -> "NoisyMoments":
         """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
-        return cls(shape[1], SymmetricNoise.calibrate(shape[0], moved_frobenius(shape[0], neighbours), guarantee))
+        size, moved = shape[0] * (shape[0] + 1) // 2, moved_frobenius(shape[0], neighbours)
+        gaussian = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
+        return cls(shape[1], Gaussian.calibrate(LpBall(size, 2, moved + TABLES * math.sqrt(size)), gaussian))
 
     exactness = "exact"
 
     @property
     def guarantee(self) -> GaussianDP:
         """μ-GDP."""
+        assert isinstance(self.noise.guarantee, GaussianDP)
         return self.noise.guarantee
+
+    @property
+    def std(self) -> float:
+        """The deviation of an entry of the diagonal; beside it, over √2, so that no basis is special."""
+        return math.sqrt(float(self.noise.variances.max()))
 
     def describe(self) -> str:
         """Return the noise in words."""
-        return f"second moments with noise of deviation {self.noise.std:.6g} on the diagonal"
+        return f"second moments with noise of deviation {self.std:.6g} on the diagonal"
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
         """Return the pairs for rows (n, d) of norm at most 1: pay first."""
-        values, vectors = np.linalg.eigh(self.noise.release(second_moments(rows), rng))
+        values, vectors = np.linalg.eigh(released_square(second_moments(rows), self.noise, rng))
         components, k = vectors[:, ::-1].T[: self.n_components], self.n_components
-        values, variance = values[::-1], self.noise.std**2 / 2
+        values, variance = values[::-1], self.std**2 / 2
         freed = without_noise(values, variance)[:k]
         total = max(float(values.sum()), float(freed.sum()))  # noise adds 0 to the trace on average
         return Pairs(components, freed, without_noise(values, variance, 2)[:k], total)
