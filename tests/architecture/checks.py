@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_bisection", "_displays", "_files", "_late", "_names", "_numbers", "_progress", "_runs", "_version",
+    "errors", "_bisection", "_displays", "_files", "_late", "_names", "_numbers", "_rounding", "_progress", "_runs",
+    "_version",
     "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
     "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
     "bodies", "accountant", "guarantees", "samplers", "tables",

@@ -18,7 +18,6 @@ from gaugedp.estimators.trace_regression import TraceRegression, into_operator_b
 from tests.estimators.kit import check_refused
 
 SOLVERS = ["moments", "descent", "frank_wolfe", "stochastic"]
-NOISES = ["toeplitz", "tree", "independent", "uniform"]
 
 
 def spiked(n: int, d: int, key: int, noise: float = 0.2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -148,21 +147,6 @@ def test_the_fit_spends_what_is_asked(solver: str, neighbours: str) -> None:
         assert model.method_.noise.body.radius(2) == pytest.approx(charged, rel=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_draws_spend_what_is_asked(delta: float, neighbours: str) -> None:
-    """Of (ε, δ) as the largest zCDP, of ε as it is; the ledger pays."""
-    ledger = gd.Ledger.in_memory(gd.ApproxDP(1.5, 1e-5) if delta else gd.PureDP(1.5))
-    model = clone(MODEL).set_params(solver="stochastic", noise="exponential", delta=delta, neighbours=neighbours)
-    model.set_params(ledger=ledger).fit(ROWS[:300], TARGET[:300])
-    assert 0.9 < ledger.spent.epsilon(10 * delta) <= 1
-    assert 0.97 < model.guarantee_.epsilon(delta) <= 1
-    share = 0.9 if neighbours == "add_remove" else 1.0
-    assert 0.97 * share < model.method_.guarantee.epsilon(delta) <= share
-    assert model.release_.exactness == "idealized"
-
-
 def test_full_batch_fits_do_not_depend_on_the_order_of_rows() -> None:
     order = np.random.default_rng(1).permutation(len(ROWS))
     model = clone(MODEL).set_params(random_state=2)
@@ -200,17 +184,6 @@ def test_the_excess_risk_on_isotropic_rows(n: int, most: float) -> None:
         off[0, 0] -= 1
         results.append(float(np.trace(off @ off) * 2 + np.trace(off) ** 2) / (10 * 12) / 2)  # E(zᵀMz)²/2 on the sphere
     assert np.mean(results) < most
-
-
-@pytest.mark.statistical
-def test_correlated_noise_beats_independent_noise_in_one_pass() -> None:
-    rows, target, _ = spiked(8192, 4, 1)
-    results = {
-        noise: risk(clone(MODEL).set_params(solver="stochastic", noise=noise, random_state=1).fit(rows, target).coef_,
-                    rows, target)
-        for noise in NOISES
-    }  # fmt: skip
-    assert results["toeplitz"] < results["tree"] < results["independent"] < results["uniform"]
 
 
 # -- habits --------------------------------------------------------------------------------------------

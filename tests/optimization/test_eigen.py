@@ -21,6 +21,7 @@ from gaugedp.optimization.eigenvectors.noisy_moments import (
 )
 from gaugedp.optimization.eigenvectors.oja import Oja, printed_oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
+from gaugedp.optimization.symmetric import released_square
 from gaugedp.samplers import bingham
 from gaugedp.samplers.bingham import Bingham
 
@@ -128,7 +129,7 @@ def test_released_matrices_have_the_profile_they_guarantee_and_less_noise_has_no
         noise, rng = NoisyMoments.calibrate((2, 1), gd.GaussianDP(guarantee)).noise, research_rng(3)
         count = 0
         for side in (0, 1):
-            gaps = [np.diff(np.diag(noise.release(second_moments(rows[[side]]), rng)))[0] for _ in range(8000)]
+            gaps = [np.diff(np.diag(released_square(second_moments(rows[[side]]), noise, rng)))[0] for _ in range(8000)]
             count += int((np.array(gaps) > 0).sum()) if side else int((np.array(gaps) < 0).sum())
         return count
 
@@ -144,7 +145,7 @@ def test_released_matrices_have_the_profile_they_guarantee_and_less_noise_has_no
 @pytest.mark.parametrize("k", [1, 2])
 def test_noise_has_the_deviations_that_mu_asks_for(neighbours: str, k: int) -> None:
     """Five standard errors of 12,000 numbers and more; noise 10 % smaller is seen."""
-    moments = NoisyMoments.calibrate((4, k), gd.GaussianDP(0.5), neighbours).noise.gaussian
+    moments = NoisyMoments.calibrate((4, k), gd.GaussianDP(0.5), neighbours).noise
     oja = Oja.calibrate((4, k), gd.GaussianDP(0.5), neighbours, steps=9)
     frobenius, product = (math.sqrt(2), math.sqrt(k)) if neighbours == "replace" else (1.0, 1.0)
     for noise, expected in ((moments, frobenius / 0.5), (oja.noise, product * 3 / 0.5)):
@@ -157,12 +158,12 @@ def test_noise_has_the_deviations_that_mu_asks_for(neighbours: str, k: int) -> N
 @pytest.mark.statistical
 def test_the_noise_of_moments_does_not_depend_on_the_basis() -> None:
     """Deviation s on the diagonal, s/√2 beside it; in another basis the same, to five standard errors."""
-    noise, rng = NoisyMoments.calibrate((3, 1), gd.GaussianDP(0.5)).noise, research_rng(6)
+    moments, rng = NoisyMoments.calibrate((3, 1), gd.GaussianDP(0.5)), research_rng(6)
     turn = np.linalg.qr(RNG.standard_normal((3, 3)))[0]
-    drawn = np.array([noise.release(np.zeros((3, 3)), rng) for _ in range(8000)])
+    drawn = np.array([released_square(np.zeros((3, 3)), moments.noise, rng) for _ in range(8000)])
     for one in (drawn, turn.T @ drawn @ turn):
-        assert one[:, 0, 0].std() == pytest.approx(noise.std, rel=5 / math.sqrt(16_000))
-        assert one[:, 0, 1].std() == pytest.approx(noise.std / math.sqrt(2), rel=5 / math.sqrt(16_000))
+        assert one[:, 0, 0].std() == pytest.approx(moments.std, rel=5 / math.sqrt(16_000))
+        assert one[:, 0, 1].std() == pytest.approx(moments.std / math.sqrt(2), rel=5 / math.sqrt(16_000))
 
 
 # -- the exponential mechanism -----------------------------------------------------------------------

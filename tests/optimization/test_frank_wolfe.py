@@ -10,7 +10,7 @@ import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
 from gaugedp.optimization import Hinge, Huber, Logistic, Squared
-from gaugedp.optimization.frank_wolfe import _BITS, FrankWolfe, Walk, frank_wolfe, start
+from gaugedp.optimization.frank_wolfe import BITS, FrankWolfe, Walk, frank_wolfe, start
 from gaugedp.optimization.losses import Loss
 
 pytestmark = pytest.mark.statistical
@@ -83,13 +83,13 @@ def test_sums_of_residuals_are_those_of_the_rows(d: int) -> None:
     """By fractions, row by row, for second moments had at once and for those of a column when it is met."""
     rng, ratio = np.random.default_rng(4), 3.0 / 0.25
     features, targets, vertices = rng.uniform(-1, 1, (30, d)), rng.uniform(-2, 2, 30), rng.integers(2 * d, size=9)
-    walk, unit = walked(Squared(0.25), (features, targets), 3.0, vertices), Fraction(1, 2**_BITS)
+    walk, unit = walked(Squared(0.25), (features, targets), 3.0, vertices), Fraction(1, 2**BITS)
     by_rows = np.zeros(d, object)
     for row, predicted, target in zip(walk.grid, walk.predicted, targets / 0.25, strict=True):
-        goal = round(max(-1 - ratio, min(1 + ratio, target)) * 2**_BITS)
+        goal = round(max(-1 - ratio, min(1 + ratio, target)) * 2**BITS)
         residual = (Fraction(2, 90) * Fraction(ratio) * int(predicted) - goal) * unit
         by_rows += [int(x) * unit * max(-1, min(1, residual)) for x in row]
-    assert walk.slopes() == pytest.approx(by_rows.astype(float), abs=30 * 2.0**-_BITS)
+    assert walk.slopes() == pytest.approx(by_rows.astype(float), abs=30 * 2.0**-BITS)
     weights = 3.0 * walk.shares
     exact = np.clip((features @ weights - targets) / 0.25, -1, 1) @ features
     assert walk.slopes() == pytest.approx(exact, abs=0.02)

@@ -18,7 +18,6 @@ from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe, _moved
-from gaugedp.optimization.streams import NOISES
 from gaugedp.optimization.trace_designs import CountedSlope, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES, Running, oracle
 from tests.optimization.test_matrix_descent import squared, unit_rows
@@ -65,7 +64,7 @@ def linear(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
 def true_mu(model: StochasticFrankWolfe, made, slope, replaced: bool) -> float:
     """The largest μ between neighbours, over rows, targets, steps and histories."""
     steps = 1 + model.schedule.n_later
-    noise = noise_map(model.stream_name, steps, 1 - model.schedule.rate) * model.oracle.std
+    noise = noise_map(steps, 1 - model.schedule.rate) * model.oracle.std
     columns = decays(steps, 1 - model.schedule.rate)
     lengths = [math.sqrt(float(a @ np.linalg.solve(noise @ noise.T, a))) for a in columns.T]
     worst, rng = 0.0, np.random.default_rng(3)
@@ -99,17 +98,16 @@ def corners(kind: str):
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("slope", ["squared", "steep", "linear"])
 @pytest.mark.parametrize("kind", ["rank one", "full"])
-@pytest.mark.parametrize("name", NOISES)
-def test_the_whole_stream_keeps_its_guarantee_and_would_not_with_less_noise(name, kind, slope, replaced) -> None:
+def test_the_whole_stream_keeps_its_guarantee_and_would_not_with_less_noise(kind, slope, replaced) -> None:
     """Every pair of rows at every step, μ = 0.5; with a linear loss the worst pair attains it."""
     made = corners(kind)
     half = squared_half if kind == "full" else squared
     chosen, growth = {"squared": (half, 1.0), "steep": (steep, None), "linear": (linear, 1.0)}[slope]
     scale = TraceScale(made.region, 12, 4.0 if slope == "steep" else 1.0, made.prediction_range, replaced)
-    model = Named(StochasticFrankWolfe.calibrate(gd.GaussianDP(0.5), scale, name, growth), name)
+    model = StochasticFrankWolfe.calibrate(gd.GaussianDP(0.5), scale, growth=growth)
     actual = true_mu(model, made, chosen, replaced)
     assert actual <= 0.5
-    if slope == "linear" and name != "uniform":
+    if slope == "linear":
         assert actual > 0.999 * 0.5  # noise 10 % smaller, found/0.9, would break the guarantee
     if slope == "squared":
         assert actual > 0.15
@@ -118,16 +116,6 @@ def test_the_whole_stream_keeps_its_guarantee_and_would_not_with_less_noise(name
 def squared_half(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
     """(p − y)/2, in [−1, 1] for p and y in [−1, 1]."""
     return (predictions - target) / 2
-
-
-class Named:
-    """The model and the name of its noise."""
-
-    def __init__(self, model: StochasticFrankWolfe, name: str) -> None:
-        self.model, self.stream_name = model, name
-
-    def __getattr__(self, attribute: str):
-        return getattr(self.model, attribute)
 
 
 def test_weights_are_cut_to_the_bound_for_any_slope() -> None:
@@ -241,9 +229,8 @@ def test_without_noise_the_matrix_is_found(name: str, kind: str) -> None:
     made = RankOne(unit_rows(4000, 4, rng)) if kind == "rank one" else Full(unit_rows(4000, 12, rng), (3, 4))
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     problem = TraceProblem(made, made.predictions(truth), lambda p, y: (p - y) / 2)
-    guarantee = gd.PureDP(1e9) if name == "exponential" else gd.GaussianDP(1e7)
     model = StochasticFrankWolfe.calibrate(
-        guarantee, TraceScale(made.region, 4000, 1.0, made.prediction_range), name, 1.0
+        gd.GaussianDP(1e7), TraceScale(made.region, 4000, 1.0, made.prediction_range), name, 1.0
     )
     assert np.linalg.norm(model.solve(problem, len(problem.target), research_rng(1)) - truth) < 0.1
 
@@ -252,7 +239,7 @@ def test_the_recursion_is_the_printed_one() -> None:
     """Algorithm 2, step by step, with hardly any noise: the same points."""
     made, target = RankOne(unit_rows(30, 3)), np.linspace(0, 1, 30)
     problem = TraceProblem(made, target, squared)
-    model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e12), TraceScale(made.region, 30, 1.0, 1.0), "tree")
+    model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e12), TraceScale(made.region, 30, 1.0, 1.0))
     order, _ = model.schedule.slots(30, True, research_rng(4))
     eta, first = math.log(30) / 30, order[:15]
 
@@ -286,54 +273,21 @@ def test_other_guarantees_are_refused() -> None:
             StochasticFrankWolfe.calibrate(guarantee, TraceScale(Spectraplex(2), 10))
         with pytest.raises(InvalidRequest, match="cannot guarantee"):
             StochasticFrankWolfe.calibrate(guarantee, TraceScale(Spectraplex(2), 10), "oja")
-    for guarantee in (gd.GaussianDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.PureDP(0.0), gd.ZCDP(0.0)):
-        with pytest.raises(InvalidRequest, match="Draws cannot guarantee"):
-            StochasticFrankWolfe.calibrate(guarantee, TraceScale(Spectraplex(2), 10), "exponential")
     with pytest.raises(InvalidRequest, match="noise"):
         StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(Spectraplex(2), 10), "forest")
     with pytest.raises(InvalidRequest, match="growth"):
-        StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(Spectraplex(2), 10), "tree", 0.0)
+        StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(Spectraplex(2), 10), growth=0.0)
 
 
 # -- oracles on the sphere --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("replaced", [True, False])
-@pytest.mark.parametrize("region", [Spectraplex(3), NuclearBall((2, 4))], ids=repr)
-def test_ranges_of_all_draws_add_up_to_the_guarantee(region, replaced: bool) -> None:
-    """For a row of the first batch, of the first later slot and of the last; each with its own fading sum."""
-    scale = TraceScale(region, 500, 1.0, 1.0, replaced)
-    for guarantee in (gd.PureDP(0.7), gd.ZCDP(0.7)):
-        model = StochasticFrankWolfe.calibrate(guarantee, scale, "exponential", 1.0)
-        steps, decay, totals = 1 + model.schedule.n_later, 1 - model.schedule.rate, []
-        for slot in (0, 1, steps - 1):
-            moved = model.moved[min(slot, 1)] * decay ** np.arange(steps - slot)
-            ranges = model.oracle.beta * region.spread * moved
-            totals.append(ranges.sum() if isinstance(guarantee, gd.PureDP) else (ranges**2).sum() / 8)
-        assert 0.7 * (1 - 1e-6) < max(totals) <= 0.7
-
-
-def test_a_row_that_fades_costs_less_than_one_that_does_not() -> None:
-    """β is about ε/(4·growth), half of that on the nuclear ball, where rows share no step; zCDP grows as √(n/log n)."""
-    for region, share in ((Spectraplex(3), 2), (NuclearBall((2, 2)), 4)):
-        results = []
-        for n in (10**3, 60_000):
-            scale = TraceScale(region, n, 1.0, 1.0)
-            pure, many = (
-                StochasticFrankWolfe.calibrate(guarantee, scale, "exponential", 1.0).oracle.beta
-                for guarantee in (gd.PureDP(1.0), gd.ZCDP(0.02))
-            )
-            assert pure == pytest.approx(1 / share, rel=0.05)
-            results.append(many)
-        assert results[1] / results[0] == pytest.approx(math.sqrt(60 * math.log(10**3) / math.log(60_000)), rel=0.05)
-
-
-def test_products_need_the_noise_of_independent_gradients_on_fewer_numbers() -> None:
+def test_products_need_noise_for_all_steps_that_a_row_lasts() -> None:
     scale = TraceScale(Spectraplex(30), 400, 1.0, 1.0)
-    products, gradients = (
-        StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), scale, name, 1.0).oracle for name in ("oja", "independent")
-    )
-    assert products.std == pytest.approx(gradients.std, rel=1e-6)
+    model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), scale, "oja", 1.0)
+    fading = (1 - model.schedule.rate) ** np.arange(1 + model.schedule.n_later)
+    products, lengths = model.oracle, [np.linalg.norm(fading), np.linalg.norm(fading[:-1])]
+    assert products.std == pytest.approx(max(np.multiply(model.moved, lengths)), rel=1e-6)
     assert products.least == products.pace(0.0, np.ones(31)) == pytest.approx(10 * math.log(400) / 400)
     assert products.pace(1e3, np.full(4, 2.0)) == pytest.approx(0.25)
     assert products.released(np.zeros((30, 30)), np.eye(31)[0], np.ones(31)) == pytest.approx(products.std, rel=1e-5)

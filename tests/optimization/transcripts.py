@@ -157,11 +157,11 @@ def _whole(steps: list[tuple[Any, np.ndarray, np.ndarray, np.ndarray]]) -> Step:
     oracle = steps[0][0]
     running = oracle.running
     if isinstance(oracle, NoisyProducts):
-        turned, columns, charged = [step[1:] for step in steps], np.eye(len(steps)), running.total(2)
+        turned, columns, charged = [step[1:] for step in steps], np.eye(len(steps)), running.total
     else:
         coords = running.region.coordinates
         turned = [tuple(coords(matrix) for matrix in step[1:]) for step in steps]
-        columns = np.array(list(oracle.stream.spread(np.eye(len(steps)))))
+        columns = oracle.stream.spread(np.eye(len(steps))).T
         charged = max(a * b for a, b in zip(running.sensitivities, oracle.stream.columns, strict=True))
     exact, other, released = (np.array(column) for column in zip(*turned, strict=True))
     white, shift = (np.linalg.solve(columns, table) for table in (released - exact, other - exact))

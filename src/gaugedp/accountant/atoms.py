@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.accountant.contour import Bracket, log_of
-from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 

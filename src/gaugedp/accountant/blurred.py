@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from gaugedp._rounding import UNIT
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.contour import Bracket
-from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
 _MOST = 2**16  # losses written out

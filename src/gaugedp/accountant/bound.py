@@ -1,5 +1,7 @@
 """An upper bound with the rule that proved it."""
 
+from typing import Any
+
 
 class Bound(float):
     """An upper bound, and a certified lower bound `low` on the same number: low ≤ value ≤ bound.
@@ -19,5 +21,5 @@ class Bound(float):
         bound.method, bound.low = method, min(low, value)
         return bound
 
-    def __getnewargs__(self) -> tuple[float, str, float]:  # type: ignore[override]
-        return float(self), self.method, self.low
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.method, self.low)

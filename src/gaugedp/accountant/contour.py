@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from gaugedp.accountant.loss import UNIT, Array
+from gaugedp._rounding import UNIT
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
 _PROBES = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # orders beyond c, for the Chernoff bounds
@@ -157,13 +158,16 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
     def excess(n_nodes: int, until: float = math.inf) -> float:
         return _excess(total, order, probes.log_moment - order * epsilon - log_delta, n_nodes * step, until)
 
+    def is_short_enough(reach: float, n_nodes: int) -> bool:
+        return excess(n_nodes, reach * n_nodes * step) <= 0
+
     n_nodes = _first(lambda n: excess(n) <= 0, n_largest)
     if excess(n_nodes) <= 0:
         return _sampled(total, order, probes, step, n_nodes, total.log_tail(order, n_nodes * step))
     until = n_nodes * step
     for reach in (4.0**7, 4.0**5, 4.0**3):
-        shorter = _first(lambda n, reach=reach: excess(n, reach * n * step) <= 0, n_largest)  # type: ignore[misc]
-        if excess(shorter, reach * shorter * step) <= 0:
+        shorter = _first(partial(is_short_enough, reach), n_largest)
+        if is_short_enough(reach, shorter):
             n_nodes, until = shorter, reach * shorter * step
             break
     square = 2 * max(0.0, excess(math.ceil(until / step))) / until**2

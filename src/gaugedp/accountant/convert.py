@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.accountant.contour import log_chernoff
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import up
 
 LogMoment = Callable[[Array], Array]  # at c = order − 1: c·D_order
 _RANGE = (-25.0, 45.0)  # of log c
-_ROUNDING = 2.0**-50  # of each term of a sum
 
 
 class Converted(NamedTuple):
@@ -52,7 +52,7 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
 
 def _sum(*terms: Array | float) -> Array:
     """Return the sum rounded up, whatever cancels; infinity where it is not a number."""
-    total = sum(terms) + _ROUNDING * sum(map(np.abs, terms))
+    total = sum(terms) + 8 * UNIT * sum(map(np.abs, terms))
     return np.nan_to_num(total, nan=math.inf, posinf=math.inf)
 
 

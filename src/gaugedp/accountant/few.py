@@ -7,14 +7,16 @@ more than a bound of second order in the span: docs/theory/accountant.md.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
+from gaugedp._rounding import UNIT
 from gaugedp.accountant.atoms import LONGEST, n_sums, repeated
 from gaugedp.accountant.contour import Bracket, log_chernoff, log_of
-from gaugedp.accountant.loss import UNIT, Array, atom_cells, log_sum
+from gaugedp.accountant.loss import Array, PrivacyLoss, atom_cells, log_sum
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 
@@ -150,13 +152,18 @@ def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
     for family in total.single_rows():
         atoms = family.atoms()
         if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= _WRITTEN:
-            sums = repeated(*atoms[0])
-            kinds.append((lambda edges, sums=sums: atom_cells(*sums, edges), 1))  # type: ignore[misc,call-arg]
+            kinds.append((partial(atom_cells, *repeated(*atoms[0])), 1))
         elif family.cells(np.zeros(1)) is None:
             return None
         else:
-            kinds.append((lambda edges, family=family: family.cells(edges)[0][:2], family.times[0]))  # type: ignore[misc]
+            kinds.append((partial(_cells_of, family), family.times[0]))
     return kinds
+
+
+def _cells_of(family: PrivacyLoss, edges: Array) -> tuple[Array, Array]:
+    cells = family.cells(edges)
+    assert cells is not None
+    return cells[0][:2]
 
 
 class _Look(NamedTuple):

@@ -11,11 +11,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from gaugedp._rounding import UNIT
 from gaugedp._validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]
-UNIT = 2.0**-53
 LARGEST_LOSS = 1e6  # a guarantee that allows more is left to the plain rules
 _CHUNK = 2**19  # numbers held at a time
 
@@ -38,13 +38,14 @@ class Line(NamedTuple):
     imaginary: Array
     rounding: Array
 
-    def __add__(self, line: "Line") -> "Line":  # type: ignore[override]
+    def plus(self, line: "Line") -> "Line":
+        """Return the line of both together."""
         return Line(*(mine + theirs for mine, theirs in zip(self, line, strict=True)))
 
     @classmethod
     def sum(cls, lines: "Iterable[Line]", heights: Array) -> "Line":
         """Return the sum of the lines at `heights`."""
-        return reduce(Line.__add__, lines, cls(*np.zeros((3, len(heights)))))
+        return reduce(Line.plus, lines, cls(*np.zeros((3, len(heights)))))
 
     def times(self, count: Array | float) -> "Line":
         """Return the line of as many independent copies."""

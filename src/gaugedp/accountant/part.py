@@ -14,10 +14,22 @@ Cost = tuple[Fraction, ...]
 class Part(ABC):
     """A guarantee as the accountant sees it: its Rényi curve, its dominating pair, its costs and closed forms."""
 
-    pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
-    pair_is_least: ClassVar[bool] = True  # the pair's profile is the guarantee's own, not one above it
     is_chain: ClassVar[bool] = False  # a guarantee to a group, along a chain of neighbours
-    n_units: ClassVar[int] = 1  # added or removed, in which the tables of a pair differ
+
+    @property
+    def pair_has_curve(self) -> bool:
+        """Whether the pair's Rényi curve is the guarantee's own."""
+        return True
+
+    @property
+    def pair_is_least(self) -> bool:
+        """Whether the pair's profile is the guarantee's own, not one above it."""
+        return True
+
+    @property
+    def n_units(self) -> int:
+        """The number of units, added or removed, in which the tables of a pair differ."""
+        return 1
 
     @abstractmethod
     def components(self) -> "Iterable[tuple[Part, int]]":

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from gaugedp.accountant.loss import UNIT, Array
+from gaugedp._rounding import UNIT
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE, up
 
 _DIGITS = 1e-9  # of δ and ε

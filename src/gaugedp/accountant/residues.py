@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.accountant.atoms import ExplicitDistribution, explicit_distribution
 from gaugedp.accountant.contour import Bracket
-from gaugedp.accountant.loss import UNIT
 from gaugedp.accountant.total import Total
 
 _MOST = 45_000  # terms times the order of the pole

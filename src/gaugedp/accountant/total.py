@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp._validate import decimal
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, common_span, gaussian_line, gaussian_moment
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, common_span, gaussian_line, gaussian_moment
 from gaugedp.accountant.part import Part
 from gaugedp.accountant.rounding import up_decimal
 
@@ -101,7 +102,7 @@ class Total:
         """Return the line of the families and the padding."""
         total = gaussian_line(self.padding, order, heights)
         for family in self.families:
-            total = total + family.line(order, heights)
+            total = total.plus(family.line(order, heights))
         return total
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:

@@ -3,21 +3,6 @@
 Nothing here reads a table or spends a budget.
 """
 
-from gaugedp.audit.canaries import OneRun, audit_canaries, one_run
-from gaugedp.audit.distinguish import audit
-from gaugedp.audit.noise import noise_tests
-from gaugedp.audit.result import Audit, Test
-from gaugedp.audit.tracing import Tracing, tracing_attack, tracing_power
+from gaugedp._late import attach
 
-__all__ = [
-    "Audit",
-    "OneRun",
-    "Test",
-    "Tracing",
-    "audit",
-    "audit_canaries",
-    "noise_tests",
-    "one_run",
-    "tracing_attack",
-    "tracing_power",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi

@@ -13,7 +13,6 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 
-_MOST_ENDS = 46  # thresholds that are tried for each end
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
 _MOST_GAPS = 4  # between values, on both sides of which a threshold is tried
 _RARE = 1 / 4  # of the runs: a rule that guesses on no more of them is a rare one
@@ -162,12 +161,12 @@ def _allowed(point: ProfilePoint, extra: np.ndarray) -> np.ndarray:
     return np.asarray(np.minimum((1 + extra * shrunk) / (1 + shrunk), 1 - 1e-9))
 
 
-def _ends(n: int) -> np.ndarray:
+def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds that are tried for each end
     """Return some places among n distinct values: all where they are few, dense at both ends."""
-    if n <= _MOST_ENDS:
+    if n <= most_ends:
         return np.arange(n)
     middle = np.linspace(0, n - 1, _IN_MIDDLE).astype(int)
-    edge = np.geomspace(1, n / _IN_MIDDLE, (_MOST_ENDS - _IN_MIDDLE) // 2).astype(int)
+    edge = np.geomspace(1, n / _IN_MIDDLE, (most_ends - _IN_MIDDLE) // 2).astype(int)
     return np.concatenate([middle, edge, n - 1 - edge])
 
 

@@ -5,7 +5,6 @@ import numpy as np
 from gaugedp.bodies.base import Body
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 
-_MOST_DIRECTIONS = 64
 _LEVEL = 20.0
 
 
@@ -22,9 +21,9 @@ def neighbours(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros_like(best), best
 
 
-def _corners(body: Body, rates: np.ndarray) -> np.ndarray:
+def _corners(body: Body, rates: np.ndarray, *, most_directions: int = 64) -> np.ndarray:
     d = body.ambient_dim
-    axes = np.zeros((min(d, _MOST_DIRECTIONS), d))
+    axes = np.zeros((min(d, most_directions), d))
     places = np.unique(np.linspace(0, d - 1, len(axes)).astype(int))
     axes[np.arange(len(places)), places] = 1.0
     directions = np.vstack([axes[: len(places)], np.ones(d), rates / rates.max()])

@@ -32,7 +32,6 @@ _FINE = 0.01  # of the gauge's deviation, that rounding may shift it by and be f
 _MOST_AXES = 8
 _MOST_LAWS = 24
 _LEAST_DRAWS = 50
-_PUBLIC_SEED = 20240229
 _MOST_POINTS = 400_000  # uniform points that are weighted by the density
 
 
@@ -235,9 +234,9 @@ def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
     }
 
 
-def _of_points(model: Any, rows: np.ndarray, answer: Any) -> Found:
+def _of_points(model: Any, rows: np.ndarray, answer: Any, *, public_seed: int = 20240229) -> Found:
     """Means of scores and coordinates against those of uniform points that are weighted by the density."""
-    points = uniform(model.over, min(_MOST_POINTS, 20 * len(rows)), research_rng(_PUBLIC_SEED))
+    points = uniform(model.over, min(_MOST_POINTS, 20 * len(rows)), research_rng(public_seed))
     row = np.asarray(answer, dtype=float)
     weights = np.exp(model.log_weights(row, points))
     pairs = [(model.quality.values(row, rows), model.quality.values(row, points))]

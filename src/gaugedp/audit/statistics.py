@@ -17,7 +17,6 @@ _FINE = 2.0**53
 _SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
 _RIDGE = 1.0
 _STEPS = 25
-_LARGEST = 50.0  # after standardising
 
 
 def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple[Any, Any]) -> Scores:
@@ -149,12 +148,12 @@ def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: flo
     return step * min(1.0, 5 / max(float(np.abs(step).max()), 1e-300))
 
 
-def _standard(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _standard(values: np.ndarray, like: np.ndarray, *, largest: float = 50.0) -> np.ndarray:  # after standardising
     """Return columns less the medians and over the deviations of `like`, huge numbers cut; 0 where nothing varies."""
     middle = np.median(like, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         centred = np.nan_to_num(values - middle)
         spread = np.quantile(np.abs(np.nan_to_num(like - middle)), 0.8, axis=0)
         spread = np.where(spread > 0, spread, np.abs(np.nan_to_num(like - middle)).max(axis=0))
-        cut: np.ndarray = np.nan_to_num(centred / np.where(spread > 0, spread, 1)).clip(-_LARGEST, _LARGEST)
+        cut: np.ndarray = np.nan_to_num(centred / np.where(spread > 0, spread, 1)).clip(-largest, largest)
     return cut

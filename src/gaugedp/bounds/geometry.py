@@ -29,7 +29,6 @@ from gaugedp.samplers.uniform import UniformMoments, moments
 
 _MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than seconds
 _DRAWS, _KEY = 600, 7
-_ROUND = 180  # points of a shadow's edge
 _PANELS = ((0, 1), (0, 2), (1, 2))  # of principal axes
 _OVER = "least error over the bound"
 _BELOW = "below 1: the bound is for data in real numbers, and some noise for whole ones"
@@ -151,9 +150,9 @@ class BodyGeometry:
         """Write `to_svg` to a file."""
         Path(path).write_text(self.to_svg(axes), encoding="utf-8")
 
-    def _edge(self, plane: np.ndarray) -> np.ndarray:
+    def _edge(self, plane: np.ndarray, *, n_points: int = 180) -> np.ndarray:  # points of a shadow's edge
         """Return points in order around the shadow on a plane (d, 2), closed; shape (k, 2)."""
-        turns = np.linspace(0, 2 * math.pi, 2 * _ROUND + 1)
+        turns = np.linspace(0, 2 * math.pi, 2 * n_points + 1)
         return self.body.argmax(np.column_stack([np.cos(turns), np.sin(turns)]) @ plane.T) @ plane
 
 

@@ -14,8 +14,6 @@ from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-_TELLING = 10.0  # ratios to a bound beyond this say nothing
-_ROUNDING = 1e-9  # by which an error may be below a bound that it equals
 _FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
 _MOST_EPSILON = 6.0  # e^ε − 1 is 402 there, and nothing is left
 
@@ -48,7 +46,7 @@ def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> s
     """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
     kind = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
     none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
-    if error < real * (1 - _ROUNDING):
+    if error < real * (1 - 1e-9):  # an error may be below a bound that it equals by rounding
         real_is_none = "The bound for data in real numbers does not hold for noise on whole numbers"
         if not _tells(error, whole):
             return f"{real_is_none}; nothing near is proved."
@@ -70,8 +68,8 @@ def floor_in_words(ratio: float) -> str:
     return f"Of all Gaussian noise that keeps this guarantee, the best has a root mean square error {near} smaller."
 
 
-def _tells(error: float, whole: float) -> bool:
-    return whole > 0 and error / whole < _TELLING
+def _tells(error: float, whole: float, *, telling: float = 10.0) -> bool:  # ratios to a bound beyond this say nothing
+    return whole > 0 and error / whole < telling
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:

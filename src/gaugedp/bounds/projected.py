@@ -16,7 +16,6 @@ from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, st
 from gaugedp.errors import InvalidRequest
 
 _SEGMENT = 1e-12  # of a support that is computed
-_FLAT = 1e-200
 _MORE = 1.01  # so much larger a certified bound is taken in place of a proved one
 _JOINED = 2.0**-40  # of a bound from several: more than their bases and sums lose by rounding
 _WORTH, _WORTH_MORE = 0.4, 0.5  # of the best shadow's expected bound; the truth of a bound does not depend on it
@@ -120,12 +119,12 @@ def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound 
     return bound and VolumeBound(bound / stretch, bound.volume, bound.rank)
 
 
-def _ranks(values: np.ndarray, drawn: bool) -> list[int]:
+def _ranks(values: np.ndarray, drawn: bool, *, flat: float = 1e-200) -> list[int]:
     """Return the ranks k below the full one whose shadows may give a bound near the best, by k·(λ_1⋯λ_k)^{1/2k}."""
     rank = len(values)
     high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
     every = np.arange(1, rank + 1)
-    expected = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
+    expected = every * np.exp(np.cumsum(np.log(np.maximum(values, flat * values.max(initial=flat)))) / (2 * every))
     share = np.where(every <= _QUICK, _WORTH, _WORTH_MORE)
     least = np.maximum(share * expected.max(initial=0), _WORTH_BESIDE_DRAWS * expected[-1] if drawn else 0.0)
     worth = {1, *every[expected >= least].tolist()}  # the segment costs nothing

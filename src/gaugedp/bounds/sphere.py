@@ -21,7 +21,6 @@ _WORK = 7.5e8  # multiplications: a third of a second
 _BLOCK = 2**23  # numbers that a block of draws holds
 _POWERS = (1.0, 0.5, 0.25, 0.1)  # of the rank
 _STAKES = tuple(np.geomspace(0.003, 0.95, 24).tolist())
-_ROUNDING = 1e-9  # of a logarithm: far more than sums of some thousand terms lose
 
 
 def certified_volume(body: Body) -> Volume | None:
@@ -59,7 +58,9 @@ def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: i
     )
     logs = -power * np.log(_sums(columns, root, count, rng))
     gain = _log_mean(logs, stake, count) / power * rank
-    return float(np.linalg.slogdet(root)[1]) + volume(LpBall(rank, 2)).log_volume + gain - _ROUNDING * rank
+    return (
+        float(np.linalg.slogdet(root)[1]) + volume(LpBall(rank, 2)).log_volume + gain - 1e-9 * rank
+    )  # far more than sums of some thousand terms lose
 
 
 def _root(columns: np.ndarray, balanced: bool) -> np.ndarray:

@@ -2,9 +2,11 @@
 
 import math
 import sys
+from typing import Any
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp._validate import one_of, positive
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.frame import independent
@@ -14,14 +16,11 @@ from gaugedp.bodies.volume import Volume, volume
 from gaugedp.bounds.sphere import certified_volume
 from gaugedp.errors import InvalidRequest
 
-_ROUNDING = 2.0**-40  # of 1 and of each logarithm: far more than a few dozen operations lose
 _LOG_LARGEST = math.log(sys.float_info.max) - 1e-9
-_LEAST_EPSILON = 1e-290  # below it waves are as small
 _MOST_EPSILON = 700.0  # e^ε is still a float
 _NEGLIGIBLE = 1e-6  # waves that are not searched
 _SMALL = 50  # exponents up to which a fine search is quick
 _WAVES = 64  # terms of a series that are added one by one
-_FIRST_CELLS = 8
 _MOST_NUMBERS = 2 * 10**5  # sums held at a time, a sixth of them
 _MOST_ROUNDS = 200  # the minimum may lie as near to 0 as e^{−ε}
 
@@ -43,8 +42,8 @@ class VolumeBound(float):
         bound.volume, bound.rank, bound.standard_error = volume, rank, standard_error
         return bound
 
-    def __getnewargs__(self) -> tuple[float, Volume, int, float | None]:  # type: ignore[override]
-        return float(self), self.volume, self.rank, self.standard_error
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.volume, self.rank, self.standard_error)
 
     @property
     def kind(self) -> str:
@@ -93,11 +92,11 @@ def bound_from_volume(
     positive(epsilon=epsilon)
     one_of(("1", "2"), power=f"{power}")
     ball = volume(LpBall(rank, norm)).log_volume
-    rounding = body_volume.log_error + _ROUNDING * (1 + abs(body_volume.log_volume) + abs(ball))
+    rounding = body_volume.log_error + PARAMETERS * (1 + abs(body_volume.log_volume) + abs(ball))
     log_radius = (body_volume.log_volume - ball - rounding) / rank
     log_ratio = log_least_ratio(rank if sharp else rank - 1, epsilon, power)
     log = power * log_radius + log_ratio + (math.log(rank / (rank + power)) if sharp else 0.0)
-    value = 0.0 if math.isinf(log) else math.exp(min(log - _ROUNDING * (1 + abs(log)), _LOG_LARGEST))
+    value = 0.0 if math.isinf(log) else math.exp(min(log - PARAMETERS * (1 + abs(log)), _LOG_LARGEST))
     error = body_volume.standard_error
     return VolumeBound(value, body_volume, rank, None if error is None else value * power / rank * error)
 
@@ -150,7 +149,7 @@ def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:
     return math.log(share) + scale - 2.0**-48 * (1 + abs(scale)) if share > 0 else -math.inf
 
 
-def _waves(exponent: int, epsilon: float) -> float:
+def _waves(exponent: int, epsilon: float, *, least_epsilon: float = 1e-290) -> float:  # below it waves are as small
     """Return at least 2·Σ_{n≥1} |1 + 2πin/ε|^{−m−1}, m = `exponent`: at most 1; it falls as m grows."""
     if exponent == 0:
         return 1.0
@@ -158,15 +157,15 @@ def _waves(exponent: int, epsilon: float) -> float:
     log_tail = log_first - exponent * math.log(_WAVES) - math.log(exponent)
     if log_tail > 0:
         return 1.0
-    slopes = 2 * math.pi / max(epsilon, _LEAST_EPSILON) * np.arange(1, _WAVES + 1)
+    slopes = 2 * math.pi / max(epsilon, least_epsilon) * np.arange(1, _WAVES + 1)
     terms = np.hypot(1, slopes) ** -(exponent + 1.0)
     return min(1.0, 2.01 * (float(terms.sum()) + math.exp(log_tail)))
 
 
-def _least_share(sums: tuple[int, float, int]) -> float:
+def _least_share(sums: tuple[int, float, int], *, first_cells: int = 8) -> float:
     """Return the minimum as a part of (m + 1)…(m + p)/ε^p, rounded down."""
     precision = 1 - (1e-7 if sums[0] <= _SMALL else 1e-5)
-    edges = np.linspace(0, 1, _FIRST_CELLS + 1)
+    edges = np.linspace(0, 1, first_cells + 1)
     low, high, settled, best = edges[:-1], edges[1:], math.inf, math.inf
     for _ in range(_MOST_ROUNDS):
         lower, value = _on_cells(low, high, sums)

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.trace_designs import cut
-
-_ROUNDING = 1 + 2.0**-30  # norms in floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class GroupSums:
     ) -> "GroupSums":
         """Return the sums for `shape` = (groups, numbers of a vector)."""
         guarantee = for_gaussian_releases(requested)
-        distance = radius * (2.0 if neighbours == "replace" else 1.0) * _ROUNDING
+        distance = radius * (2.0 if neighbours == "replace" else 1.0) * (1 + NORMS)
         at_once = 1 if isinstance(guarantee, PureDP) else shape[0]
         noise = ball_noise(LpBall(at_once * shape[1], 2, distance), shared(guarantee, 1 / releases))
         return cls(*shape, noise, guarantee)

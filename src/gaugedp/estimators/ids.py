@@ -12,7 +12,6 @@ from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 
 MOST_IDS = 2**21  # so many users' sums of products are exact
-_MOST_ROWS = 2**28  # so many rows' sums are exact
 _BEYOND = 2**53  # from here on a float does not tell whole numbers apart
 
 
@@ -38,11 +37,11 @@ def _pairs(entries: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return as_they_are(user for user, _ in pairs), as_they_are(item for _, item in pairs)
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def _check_shape(shape: tuple[int, ...], *, most_rows: int = 2**28) -> None:  # so many rows' sums are exact
     if shape[1:] != (2,):
         raise InvalidRequest("X is not a table of two columns.", "Give two columns: user and item.")
-    if shape[0] > _MOST_ROWS:
-        raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
+    if shape[0] > most_rows:
+        raise InvalidRequest(f"There are more than {most_rows:,} rows.", "Fit to a sample of them.")
 
 
 def _check_type(column: Any) -> np.ndarray:

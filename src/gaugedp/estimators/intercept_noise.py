@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import SCORES
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.rows import SUM_BITS, ball_steps
@@ -27,7 +28,6 @@ _DOUBT = 2.0  # times the variance of its noise that the square of the label's m
 _APART = 2.0  # how many spreads classes are taken to lie apart: the closer, the more goes to the commoner one
 _FEWEST = 0.02  # no class is taken to be rarer
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
-_ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
 
 
 def spares_delta(mu_side: float, guarantee: ApproxDP, n_classes: int) -> bool:
@@ -55,7 +55,7 @@ class InterceptNoise:
     @classmethod
     def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "InterceptNoise":
         """Return the noise and what remains; no noise where it would take much of δ, with releases of μ = `beside`."""
-        moved = (2.0 if replaced else 1.0) * _ROUNDING
+        moved = (2.0 if replaced else 1.0) * (1 + SCORES)
         coarse, fine = LpBall(1, 2, moved), LpBall(2, 2, moved)
         if isinstance(guarantee, ApproxDP):
             mu = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)

@@ -1,6 +1,6 @@
 """Standard errors and intervals of coefficients, which hold the noise and the sampling of the rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from gaugedp._numbers import answers
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
+from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.best_weights import NormalMixture
 
 _HEADS = ("coefficient", "estimate", "std. error", "lower", "upper")
@@ -67,6 +68,8 @@ class Intervals:
     judged_by: ClassVar[str]  # the solver that tells it
     supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
     n_features_in_: int
+    solver_: str
+    _requested: Callable[[], Guarantee]
     _read_as: Reading
     _best: NormalMixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
 
@@ -91,7 +94,7 @@ class Intervals:
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
         missing = [f"{columns[i]} missing" for i in self._read_as.indicators]
-        title = f"{type(self).__name__}, {self._requested()}"  # type: ignore[attr-defined]
+        title = f"{type(self).__name__}, {self._requested()}"
         return Summary(title, (*columns, *missing, "intercept"), law, level, self.supposed)
 
     @property
@@ -107,9 +110,11 @@ class Intervals:
         return self._best, self.n_features_in_
 
     def _no_law(self) -> InvalidRequest:
-        solver = self.solver_  # type: ignore[attr-defined]
-        if solver == self.judged_by:
+        if self.solver_ == self.judged_by:
             reason, action = "its rows have weights", "Fit without sample_weight."
         else:
-            reason, action = f'solver="{solver}" releases no second moments', f'Fit with solver="{self.judged_by}".'
+            reason, action = (
+                f'solver="{self.solver_}" releases no second moments',
+                f'Fit with solver="{self.judged_by}".',
+            )
         return InvalidRequest(f"This fit does not say how far noise moved the coefficients: {reason}.", action, "")

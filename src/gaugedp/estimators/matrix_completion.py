@@ -14,7 +14,8 @@ from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
+from gaugedp.optimization.lattice import BITS
+from gaugedp.optimization.ratings.model import Completed, Ratings
 from gaugedp.optimization.ratings.stages import Completion, Terms
 
 UNITS = ("rating", "user")

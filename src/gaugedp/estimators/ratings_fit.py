@@ -18,7 +18,8 @@ from gaugedp.estimators.table_fit import Look, TableMeasurement, guarded, row_sh
 from gaugedp.estimators.table_rows import check_known, check_target
 from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
+from gaugedp.optimization.lattice import BITS
+from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 
 FORMAT = "gaugedp-ratings-1"
 RULES = "A row whose user or item has no cell, or that has no rating, is left out; ratings are clipped to their bounds."

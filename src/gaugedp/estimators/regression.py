@@ -26,7 +26,8 @@ from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.entries import Reservation
 from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.least_squares import BITS, LeastSquares, Of
+from gaugedp.optimization.lattice import BITS
+from gaugedp.optimization.least_squares import LeastSquares, Of
 from gaugedp.optimization.losses import Absolute, Huber, Loss, Squared
 from gaugedp.optimization.row_blocks import in_threads
 

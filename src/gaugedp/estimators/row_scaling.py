@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gaugedp._rounding import SCORES
 from gaugedp._validate import moderate
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
@@ -27,7 +28,6 @@ _MIDDLE, _NEAR = 0.5, 0.15  # of √d: how far the means of columns are taken to
 _WHOLE, _DOUBT = 0.7, 1.5  # noise of a whole mean at most, and by what its square is taken to be longer than it is
 _DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, and count by their direction alone
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
-_ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
 SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
 
@@ -178,7 +178,7 @@ class Centre:
     @classmethod
     def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
         """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide the ball."""
-        sensitivity, n_groups = (2.0 if replaced else 1.0) * _ROUNDING, int(groups.max()) + 1
+        sensitivity, n_groups = (2.0 if replaced else 1.0) * (1 + SCORES), int(groups.max()) + 1
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
         mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
@@ -190,21 +190,26 @@ class Centre:
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
         """Return what public numbers advise."""
-        sensitivity = (2.0 if replaced else math.sqrt(2)) * _ROUNDING
+        sensitivity = (2.0 if replaced else math.sqrt(2)) * (1 + SCORES)
         ball = LpBall(n_columns + 1, 2, sensitivity)
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
             share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
-            mu_side = mu * math.sqrt(share)
-            if fine / math.sqrt(share) > _WORST:
-                return cls(None, guarantee)
-            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+            return cls.spending(mu * math.sqrt(share), guarantee, ball, fine / math.sqrt(share))
         assert isinstance(guarantee, PureDP)
         fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
         spent = guarantee.epsilon_value * min(_SHARE, fine / _FAINT)
-        if fine * guarantee.epsilon_value / spent > _WORST:
+        return cls.spending(spent, guarantee, ball, fine * guarantee.epsilon_value / spent)
+
+    @classmethod
+    def spending(cls, spent: float, guarantee: Guarantee, ball: LpBall, noise: float) -> "Centre":
+        """Return the noise for sums in the ball that takes μ, or ε, `spent`; None where a mean's `noise` hides it."""
+        if noise > _WORST:
             return cls(None, guarantee)
+        if isinstance(guarantee, ApproxDP):
+            return cls(Gaussian.calibrate(ball, GaussianDP(spent)), guarantee, spent)
+        assert isinstance(guarantee, PureDP)
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, sums: Callable[[], np.ndarray], n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
@@ -262,7 +267,7 @@ class RoughCentre:
     @classmethod
     def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
         """Return Gaussian noise for groups 0, 1, …; nothing near them where it would hide the ball."""
-        moved, width = (2.0 if replaced else 1.0) * _ROUNDING, len(groups)
+        moved, width = (2.0 if replaced else 1.0) * (1 + SCORES), len(groups)
         mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         hidden = moved * math.sqrt(width) / (n_rows * mu)
         first = width if hidden <= _WHOLE else int(groups.max()) + 1

@@ -9,7 +9,7 @@ from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.row_blocks import slices
 
-SUM_BITS, PRODUCT_BITS = 22, 12
+SUM_BITS = 22  # of numbers whose sums over 2^30 rows are exact
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
 Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
@@ -218,7 +218,7 @@ def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     """Return numbers in [−1, 1] as whole multiples of 2^−bits, as floats, rounded to the nearest: they stay inside.
 
     Whole numbers below 2^53 add up exactly in floats, in any order: sums of neighbours differ by what their rows
-    differ by, and by nothing else. `SUM_BITS` serve sums over 2^30 rows, `PRODUCT_BITS` sums of products over 2^28.
+    differ by, and by nothing else. `SUM_BITS` serve sums over 2^30 rows, `BITS` sums of products over 2^28.
     """
     return np.rint(scaled * 2.0**bits)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gaugedp._rounding import SCORES
 from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
@@ -23,7 +24,6 @@ from gaugedp.mechanisms.peeling import NOISES
 from gaugedp.optimization.row_blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import posterior_means
 
-_ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves
 _FARTHEST = 4  # widths of the bounds, from 0 to their middle
 RANGE_SHARE = Fraction(1, 10)  # of ε, for the range where it is private
 
@@ -154,7 +154,7 @@ class SparseMean(PrivateEstimator):
         """Return the selection for sums in units of half the width of the bounds."""
         low, high = bounds
         sensitivity = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)
-        body = LpBall(shape[1], math.inf, sensitivity * (1 + _ROUNDING))
+        body = LpBall(shape[1], math.inf, sensitivity * (1 + SCORES))
         light = Peeling.calibrate(body, guarantee, self.sparsity, self.noise, share=0.3)
         tenth = max(abs(low), abs(high)) / (high - low) / 5 * shape[0]
         if self.neighbours == "replace" and light.error_bound(0.05) <= tenth:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._rounding import SCORES
 from gaugedp._validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
@@ -14,19 +15,18 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_target
+from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import ball_noise, released
+from gaugedp.optimization.lattice import BITS, ball_noise, released
 from gaugedp.optimization.symmetric import coordinates, square_of
 
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
 _SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the guarantee: screening, equations, rounds
 _MOST, _FINE = 64.0, 2.0**-24  # coefficients are cut and rounded to these for predictions
-_ROUNDING = 2.0**-20  # what floats may add to how far a score moves
 _FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds mend more than they cost
 
 
@@ -109,9 +109,9 @@ class SparseRegression(LinearRegressor):
         budget = self._budget(requested, solver, reading.width)
         steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
         reservation = self._pay(steps.guarantee, requested, rows.shape)
-        goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
+        goal = box_steps(into_box(target, *range_), BITS)
         columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
-        weights = steps.solve(box_steps(columns, PRODUCT_BITS), goal, self._generator())
+        weights = steps.solve(box_steps(columns, BITS), goal, self._generator())
         slopes = weights[: reading.width]
         slopes[np.argsort(np.abs(slopes))[: -self.sparsity]] = 0.0
         self._show(reading, slopes, float(weights[reading.width :].sum()), range_)
@@ -152,7 +152,7 @@ class Steps:
 
     def __init__(self, budget: BudgetSplit, n_columns: int, neighbours: str) -> None:
         screen, moments, rounds = budget.shares
-        sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
+        sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + SCORES)
         cube = LpBall(n_columns, math.inf, sensitivity)
         self.k, self.rounds = budget.k, budget.rounds
         self.weight = (2 * self.k) ** 0.25  # of products with the target, against second moments
@@ -174,7 +174,7 @@ class Steps:
 
     def solve(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the coefficients (d,) in units where features and target are in [−1, 1], at most k of them not 0."""
-        unit = 4.0**-PRODUCT_BITS
+        unit = 4.0**-BITS
         support = self.screen.sample(features.T @ goal * unit, rng)
         weights = np.zeros(features.shape[1])
         weights[support], curvature = self._equations(features[:, support], goal, rng)
@@ -186,7 +186,7 @@ class Steps:
 
     def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Solve the noisy normal equations; return the coefficients and the largest eigenvalue of the moments."""
-        unit, step = 4.0**-PRODUCT_BITS, float(self.moments.lattice_step)
+        unit, step = 4.0**-BITS, float(self.moments.lattice_step)
         exact = np.concatenate([coordinates(features.T @ features), self.weight * (features.T @ goal)]) * unit
         noisy = released(exact, self.moments, rng)
         square = square_of(noisy[: -self.k])
@@ -202,9 +202,9 @@ class Steps:
         """Return the coefficients after a gradient step and hard thresholding, with noise, and which were kept."""
         assert self.round is not None
         weights, curvature = state
-        scale = 2.0**-PRODUCT_BITS
+        scale = 2.0**-BITS
         predicted = features @ np.rint(np.clip(weights, -_MOST, _MOST) / _FINE) * _FINE  # exact, in any order
-        residual = box_steps(np.clip((goal - predicted) * scale, -1, 1), PRODUCT_BITS)
+        residual = box_steps(np.clip((goal - predicted) * scale, -1, 1), BITS)
         scores = weights * curvature + features.T @ residual * scale**2
         support, values = self.round.split(self.round.sample(scores, rng))
         updated = np.zeros_like(weights)
@@ -224,6 +224,6 @@ def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -
     """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure guarantee."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
-    size = math.sqrt(twice if neighbours == "replace" else once) * (1 + _ROUNDING)
+    size = math.sqrt(twice if neighbours == "replace" else once) * (1 + SCORES)
     n_kept = _gaussian(guarantee.rho) if isinstance(guarantee, ZCDP) else guarantee
     return ball_noise(LpBall(k * (k + 1) // 2 + k, 2, size), n_kept)

@@ -19,7 +19,6 @@ from gaugedp.estimators.rows import check_one_given, into_ball, into_box
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
-from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, Pairs, check_components
 from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
@@ -29,7 +28,6 @@ from gaugedp.optimization.row_blocks import blocks, slices
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 CENTRES = ("mean", "public")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
-_WORST = 0.5  # the most noise of the mean, in units of the ball
 _ROOM = 0.005  # more keeps the variances of long tails, less keeps directions
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
@@ -193,15 +191,11 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
         mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         ratio = sensitivity**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
         mu_side = mu * math.sqrt(ratio / (1 + ratio))
-        if sensitivity * math.sqrt(size) / (n_rows * mu_side) > _WORST:
-            return Centre(None, guarantee)
-        return Centre(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+        return Centre.spending(mu_side, guarantee, ball, sensitivity * math.sqrt(size) / (n_rows * mu_side))
     assert isinstance(guarantee, PureDP)
     ratio = sensitivity**2 * size / (guarantee.epsilon_value * n_rows * _SPREAD)
     spent = guarantee.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
-    if sensitivity * size / (n_rows * spent) > _WORST:
-        return Centre(None, guarantee)
-    return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
+    return Centre.spending(spent, guarantee, ball, sensitivity * size / (n_rows * spent))
 
 
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:

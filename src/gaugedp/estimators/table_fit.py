@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._rounding import NORMS
 from gaugedp._version import __version__
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
@@ -26,7 +27,6 @@ from gaugedp.tables.aggregate import Rows
 Look = Callable[[PaidRows], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
 _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
-_BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above what was asked, rounded up
 
 
 class TableMeasurement(ABC):
@@ -258,11 +258,11 @@ def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
     """
     if size == 1:
         return guarantee
-    epsilon = _epsilon(guarantee) / size * _BELOW
+    epsilon = _epsilon(guarantee) / size * (1 - NORMS)
     if isinstance(guarantee, PureDP):
         return PureDP(epsilon)
     shrunk = math.exp(largest / size - largest) * math.expm1(-largest / size) / math.expm1(-largest)
-    return ApproxDP(epsilon, _delta(guarantee) * shrunk * _BELOW)
+    return ApproxDP(epsilon, _delta(guarantee) * shrunk * (1 - NORMS))
 
 
 def _fitted(estimator: Any) -> tuple[np.ndarray, np.ndarray]:

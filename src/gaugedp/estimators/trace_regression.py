@@ -16,8 +16,7 @@ from gaugedp.estimators.gibbs_fit import MatrixGibbs
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, products, read_array, read_bounds, read_target
 from gaugedp.estimators.trace_losses import SQUARED, TraceLoss, trace_loss
-from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
-from gaugedp.guarantees.calibrate import largest_parameter
+from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.matrix_grams import GramScale, MatrixGrams
@@ -56,8 +55,8 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         every row once, and clips nothing. "gibbs", for matrices and delta, draws X from the regularised exponential
         mechanism of the nuclear norm, in the Frobenius ball around it. "auto" takes moments, grams or descent, by
         public numbers alone.
-    noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
-        "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
+    noise : how "stochastic", which needs delta, finds extreme points: noise on its running gradients, correlated over
+        the steps, "toeplitz"; or on products of them with one direction, "oja".
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
     nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md.
@@ -123,7 +122,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     def _fitted(self, guarantee: Guarantee) -> Guarantee:
         """Return what the fit keeps, besides the number of rows."""
         if self.solver != "gibbs":
-            return _guarantee(guarantee, self.solver == "stochastic" and self.noise == "exponential")
+            return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
             raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
         return guarantee
@@ -235,10 +234,3 @@ def _of_operators(loudness: float) -> tuple[str, str]:
     if loudness <= _HIDDEN:
         return "moments", "all second moments stand out of their noise"
     return "grams", "noise hides the second moments, and two Gram matrices need less"
-
-
-def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
-    """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
-    if is_drawn and isinstance(guarantee, ApproxDP):
-        return ZCDP(largest_parameter(ZCDP, guarantee.epsilon_value, guarantee.delta_value))
-    return for_gaussian_releases(guarantee)

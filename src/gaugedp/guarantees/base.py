@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,6 +31,7 @@ class Guarantee(Part):
 
     accounting: ClassVar[Accounting | None] = None
     kind: ClassVar[str]  # the name in JSON
+    __match_args__: ClassVar[tuple[str, ...]]  # the names of its numbers, by @dataclass
     written: ClassVar[Callable[[Any], str]] = staticmethod(exact)  # a number in the repr
     _compose: "ClassVar[Callable[[Iterable[tuple[Guarantee, int]]], Guarantee]]"  # set by composed.py
     _chain: "ClassVar[Callable[[Guarantee, int], Guarantee]]"  # set by groups.py
@@ -53,7 +53,7 @@ class Guarantee(Part):
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
         """Return the guarantee whose `to_dict` holds these numbers."""
-        return cls(*(numbers[field.name.removesuffix("_value")] for field in fields(cls)))  # type: ignore[arg-type]
+        return cls(*(numbers[name.removesuffix("_value")] for name in cls.__match_args__))
 
     def follows_from(self, premise: "Guarantee") -> bool:
         """Return whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.

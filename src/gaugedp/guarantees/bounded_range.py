@@ -13,7 +13,6 @@ from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
 
 _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
-_ROUNDING = 2.0**-44  # of the curve, far above what its floats lose
 _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # of a series: enough for x below 2
 
 
@@ -46,7 +45,7 @@ class ExponentialLoss(Guarantee):
             return min(largest, parabola)
         more, half = max(order - 1, 1e-15), loss / 2
         curve = _growth(more * half, half) + _growth(half, more * half) / more
-        return min(largest, parabola, up(curve, _ROUNDING))
+        return min(largest, parabola, up(curve, relative=2.0**-44))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the pair with the profile of all mechanisms of range ε."""

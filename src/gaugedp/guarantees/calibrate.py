@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from gaugedp._bisection import root_of
 from gaugedp._validate import between, decimal, non_negative, positive, whole
@@ -38,8 +39,8 @@ class Noise(float):
         noise.guarantee, noise.slack = guarantee, slack
         return noise
 
-    def __getnewargs__(self) -> tuple[float, Guarantee, float]:  # type: ignore[override]
-        return float(self), self.guarantee, self.slack
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.guarantee, self.slack)
 
 
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:

@@ -188,7 +188,7 @@ def _outward(nearest: Decimal) -> Decimal:
 
 
 def _order(order: object) -> Number:
-    if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:  # type: ignore[operator]
+    if isinstance(order, bool) or not isinstance(order, Real) or not float(order) >= 1:
         raise InvalidRequest(f"order is {order!r}.", "Give order as a number of at least 1, or math.inf.")
     return order if isinstance(order, Fraction | int) else float(order)
 

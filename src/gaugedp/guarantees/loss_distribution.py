@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp._validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -17,12 +18,10 @@ from gaugedp.accountant.rounding import above
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
-from gaugedp.guarantees.profile_points import NO_LOSS, curve_of
+from gaugedp.guarantees.profile_points import FIRST, NO_LOSS, curve_of
 from gaugedp.guarantees.pure import PureDP
 
-_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 _MISSING = 1e-6  # of a law of losses, which counts as an infinite loss
-_RAISED = 1 + 2.0**-40  # what sums and quotients of the probabilities may lose
 
 
 class Losses(NamedTuple):
@@ -80,7 +79,7 @@ class LossDistribution(Guarantee):
         check_order(order)
         if math.isinf(order):
             return self._largest
-        return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
+        return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, FIRST)) for removed in (1, 0))
 
     @property
     def _largest(self) -> float:
@@ -125,7 +124,7 @@ def _pair(span: float, losses: Losses) -> Pair:
     infinite = decimal(losses.infinite)
     if not losses.probabilities or infinite >= 1:
         return Pair(FinitePrivacyLoss, (NO_LOSS,), min(infinite, Fraction(1)))
-    weights = _of_mass_one(np.array(losses.probabilities) / float(1 - infinite) * _RAISED)
+    weights = _of_mass_one(np.array(losses.probabilities) / float(1 - infinite) * (1 + PARAMETERS))
     places = np.append(losses.first + np.flatnonzero(weights), max(0, losses.first + len(weights)))
     values, weights = places * span, np.append(weights[weights > 0], 0.0)
     weights = _raised(values, weights, float(1 / (1 - infinite)))

@@ -43,17 +43,17 @@ class Mixture(Guarantee):
         return list(zip(self.probabilities, self.guarantees, strict=True))
 
     @property
-    def n_units(self) -> int:  # type: ignore[override]
+    def n_units(self) -> int:
         """The most of the parts."""
         return max(part.n_units for part in self.guarantees)
 
     @property
-    def pair_has_curve(self) -> bool:  # type: ignore[override]
+    def pair_has_curve(self) -> bool:
         """Return whether each part's pair has its Rényi curve."""
         return all(part.pair_has_curve for part in self.guarantees)
 
     @property
-    def pair_is_least(self) -> bool:  # type: ignore[override]
+    def pair_is_least(self) -> bool:
         """Return whether each part's pair is its own."""
         return all(part.pair_is_least for part in self.guarantees)
 

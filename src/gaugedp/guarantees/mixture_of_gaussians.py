@@ -19,7 +19,7 @@ from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.losses.subsampled import inverse
-from gaugedp.guarantees.profile_points import START, pair_of, points_at, reversed_points
+from gaugedp.guarantees.profile_points import FIRST, START, pair_of, points_at, reversed_points
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 _CELLS = 1024  # between points of the profile, for compositions
@@ -27,7 +27,6 @@ _BEND = 1.5  # they are nearer to each other at small losses
 _FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which a threshold is looked for
 _FINE = 1e-6  # of a loss: how fine the search for one threshold is
 _TAILS = 2.0**-40  # relative: what normal tails lose
-_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 _LARGEST = 1e100  # an order beyond which the largest shift alone counts
 _CANCELLED = 1e-8  # relative, of a difference of tails
 _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
@@ -73,7 +72,7 @@ class MixtureOfGaussians(Guarantee):
     def renyi(self, order: float) -> float:
         """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
-        largest, shift = self._whole.renyi(order), max(order - 1, _FIRST)
+        largest, shift = self._whole.renyi(order), max(order - 1, FIRST)
         if order > _LARGEST or math.isinf(largest) or not self.shifts[-1]:
             return largest
         chances, grown = list(map(above, self.chances)), shift * order / 2 * np.square(self._moves)

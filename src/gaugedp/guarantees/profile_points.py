@@ -22,10 +22,10 @@ from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
 
 Points = tuple[tuple[Fraction, Fraction], ...]  # (γ, upper bound on the profile), γ ascending
 
+FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 START = (Fraction(0), Fraction(1))
 _CLOSED, _BY_LINES, _BY_CURVE = 512, 128, 40  # cells between points: a profile takes 1 µs, 10 ms or 0.1 s a point
 _BEND = 1.5  # of the places of the points: they are nearer to each other at small losses
-_UNSEEN = 1e-30  # δ beyond which a profile counts as level
 _FAR, _FARTHEST = 60.0, 600.0  # the largest ε looked at, where that δ is never met, and of all
 _FINE = 6  # binary digits of a lattice below the mean size of a loss
 NO_LOSS = Atoms((0.0,), (1.0,))
@@ -58,10 +58,10 @@ def _bends(guarantee: Guarantee) -> list[float]:
     return sorted(places) if None not in listed and len(places) <= _CLOSED and max(places) <= _FARTHEST else []
 
 
-def _grid(guarantee: Guarantee) -> list[float]:
+def _grid(guarantee: Guarantee, *, unseen: float = 1e-30) -> list[float]:  # δ beyond which a profile counts as level
     cost = guarantee.cost("approx")
     largest = [] if cost is None else [above(min(cost[0], Fraction(_FARTHEST)))]
-    least = min(float(guarantee.epsilon(_UNSEEN)), *largest, _FARTHEST + 1)
+    least = min(float(guarantee.epsilon(unseen)), *largest, _FARTHEST + 1)
     end = least if least <= _FARTHEST else _FAR
     n_cells = _n_cells(guarantee)
     return [end * (k / n_cells) ** _BEND for k in range(n_cells + 1)]

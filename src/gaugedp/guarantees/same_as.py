@@ -24,7 +24,7 @@ class SameAs(Part):
         return self.equivalent.dominating_pair(removed)
 
     @property
-    def n_units(self) -> int:  # type: ignore[override]
+    def n_units(self) -> int:
         """The units of `equivalent`."""
         return self.equivalent.n_units
 

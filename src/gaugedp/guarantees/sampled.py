@@ -18,12 +18,11 @@ from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.json import from_dict
-from gaugedp.guarantees.profile_points import START, Points, curve_of, pair_of, points_above_one, reversed_points
+from gaugedp.guarantees.profile_points import FIRST, START, Points, curve_of, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours it is proved for
-_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 _MOST = 256  # the largest order for which moments of all orders up to it are asked
 _OVERFLOW = 700.0  # a power of e that is still a float
 _STEP = 32  # orders that are asked together
@@ -97,7 +96,7 @@ class Sampled(Guarantee):
         elif order == 1:
             bounds.append(up(self.rate * whole_curve))
         if order < math.inf:
-            bounds += [max(curve_of(self.dominating_pair(removed), max(order - 1, _FIRST)) for removed in (1, 0))]
+            bounds += [max(curve_of(self.dominating_pair(removed), max(order - 1, FIRST)) for removed in (1, 0))]
         return min(bounds)
 
     def dominating_pair(self, removed: int) -> Pair:

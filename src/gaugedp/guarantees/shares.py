@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
@@ -12,7 +13,6 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 
 _DIGITS = 12
-_DOWN = 1 - 2.0**-40
 
 
 def part(number: float, share: Fraction) -> float:
@@ -37,7 +37,7 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
         case ZCDP(rho=rho) if rho > 0:
             return ZCDP(part(rho, share))
         case GaussianDP(mu=mu) if mu > 0:
-            return GaussianDP(mu * math.sqrt(share) * _DOWN)
+            return GaussianDP(mu * math.sqrt(share) * (1 - PARAMETERS))
     raise InvalidRequest(
         f"{guarantee!r} cannot be shared by several mechanisms.", "Give epsilon, epsilon and delta, rho or mu, above 0."
     )

@@ -13,8 +13,9 @@ import numpy as np
 import scipy
 
 from gaugedp._bisection import bisected
+from gaugedp._rounding import UNIT
 from gaugedp._validate import between, non_negative, whole
-from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest
 

@@ -64,7 +64,7 @@ class SubsampledGaussian(Guarantee):
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
 
     @property
-    def n_units(self) -> int:  # type: ignore[override]
+    def n_units(self) -> int:
         """The size of the group; replaced units have one pair for both directions."""
         return 1 if self._is_replaced else self.size
 
@@ -78,12 +78,12 @@ class SubsampledGaussian(Guarantee):
         return self.size * (2 if self._is_replaced else 1)
 
     @property
-    def pair_has_curve(self) -> bool:  # type: ignore[override]
+    def pair_has_curve(self) -> bool:
         """Return whether the pair is the mechanism's own; that of faint noise has an infinite loss."""
         return not self._is_faint
 
     @property
-    def pair_is_least(self) -> bool:  # type: ignore[override]
+    def pair_is_least(self) -> bool:
         """The same: who is in the sample is seen in the pair of faint noise."""
         return not self._is_faint
 

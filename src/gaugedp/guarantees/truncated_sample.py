@@ -69,7 +69,7 @@ class TruncatedPoisson(SameAs, Guarantee):
         return frozenset({"add_remove", ONE_CHANGE})
 
     @property
-    def pair_has_curve(self) -> bool:  # type: ignore[override]
+    def pair_has_curve(self) -> bool:
         """Return whether that of `equivalent` has."""
         return self.equivalent.pair_has_curve
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp._progress import Progress, silent
+from gaugedp._rounding import UNIT
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.derived import LinearImage
@@ -23,7 +24,6 @@ from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattic
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.known_laws import Known
 from gaugedp.samplers.mapped import Mapped, SummedVariables
-from gaugedp.samplers.reals import UNIT
 from gaugedp.samplers.uniform import moments
 
 _THINNEST = 1e-12  # of mean squares: a million times in length

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from gaugedp.optimization.symmetric import repulsion
+
 _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
 _ONE_ERROR = 0.682689  # the level of a standard error
 _ROOM = 0.2  # the share of 1 − level that intervals leave to what is approximate in them
-_HALVINGS = 80
 _CELLS, _REACH = 400, 9.0  # a grid of curvatures: how many, and how many deviations from the middle
 _BELOW = 5.0  # deviations by which the middle of a curvature's law may lie below 0
 _BIAS_ROOM = 1.5  # the deviation of the bias of a bent loss, over its estimate
@@ -50,13 +51,13 @@ class NormalMixture:
         outside = (1 - level) * (1 - _ROOM) / 2
         return self._quantile(outside), self._quantile(1 - outside)
 
-    def _quantile(self, share: float) -> np.ndarray:
+    def _quantile(self, share: float, *, halvings: int = 80) -> np.ndarray:
         middles = self.means @ self.basis.T + self.shift
         squares = self.variances @ (self.basis**2).T + ((self.pulls @ self.basis.T) ** 2).sum(axis=1)
         spreads = np.sqrt(np.maximum(squares, 1e-300))
         ends = middles + float(ndtri(share)) * spreads
         low, high = ends.min(axis=0), ends.max(axis=0)
-        for _ in range(_HALVINGS):
+        for _ in range(halvings):
             middle = (low + high) / 2
             below = ndtr((middle - middles) / spreads).mean(axis=0) < share
             low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -121,8 +122,8 @@ class NoisyEvidence:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the means and deviations (d,) of H along the eigenvectors of H + E."""
         doubt = max(self.deviation, 1e-9 * float(np.abs(values).max()), 1e-150)
-        gaps, off = values[:, None] - values, points - points.mean(axis=0)
-        mean = values - doubt**2 * (gaps / (gaps**2 + doubt**2)).sum(axis=1)
+        off = points - points.mean(axis=0)
+        mean = values - repulsion(values, doubt**2, doubt**2)
         squares = (off**2).sum(axis=0)
         noise = self.noise**2 + doubt**2 / 2 * squares.sum() / len(points)
         precision = 1 / doubt**2 + squares / noise

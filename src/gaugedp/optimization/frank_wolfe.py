@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._progress import Progress, silent
+from gaugedp._rounding import SCORES
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy, system_rng
@@ -16,13 +17,11 @@ from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
+from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.losses import Loss, check_loss
 from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, summed
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
-_BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
-_WEIGHT_BITS = 30  # of the weights over the radius
-_ROUNDING = 2.0**-20  # what floats may add to how far a score moves
 _FARTHEST = 2.0**60
 _LARGEST_RATIO = 2.0**8  # of radius and clipping, up to which sums of residuals fit in 63 bits
 _DENSE, _WIDEST = 16, 2**11  # columns a step, and in all, up to which all second moments are had at once
@@ -70,7 +69,7 @@ class FrankWolfe:
         if steps > _MOST_EXACT:
             raise InvalidRequest(f"steps is {steps}.", f"Give at most {_MOST_EXACT}.")
         # of scores over the Lipschitz constant
-        sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
+        sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + SCORES)
         step_epsilon = _step_epsilon(guarantee, steps)
         selection = Exponential.calibrate(LpBall(2 * n_columns, math.inf, sensitivity), ExponentialLoss(step_epsilon))
         return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
@@ -83,7 +82,7 @@ class FrankWolfe:
         F is that of the features as they are rounded.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
-        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - _BITS) * n_rows) / n_rows
+        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - BITS) * n_rows) / n_rows
         bound = 8 * loss.smoothness * radius**2 / (self.steps + 2) + lost
         return min(bound, 2 * radius * loss.lipschitz)
 
@@ -138,7 +137,7 @@ class Walk(ABC):
     @property
     def shares(self) -> np.ndarray:
         """w/R, cut towards 0 to a grid: the ℓ₁ norm is at most 1."""
-        cut: np.ndarray = np.trunc(self.weights * self.unit * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
+        cut: np.ndarray = np.trunc(self.weights * self.unit * 2.0**WEIGHT_BITS) * 2.0**-WEIGHT_BITS
         return cut
 
     @abstractmethod
@@ -159,13 +158,13 @@ class Derivatives(Walk):
 
     def slopes(self) -> np.ndarray:
         """Each derivative is clipped and rounded to its grid, so that sums are exact."""
-        unit = self.radius * 2.0**-_BITS * self.unit
+        unit = self.radius * 2.0**-BITS * self.unit
 
         def of(part: slice) -> np.ndarray:
             slopes = self.loss.derivative(self.predicted[part] * unit, self.targets[part]) / self.loss.lipschitz
-            return np.asarray(np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ self.grid[part])
+            return np.asarray(np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**BITS) @ self.grid[part])
 
-        return summed(of, self.grid) * 4.0**-_BITS
+        return summed(of, self.grid) * 4.0**-BITS
 
     def _learn(self, place: int, share: int) -> None:
         del place, share
@@ -179,7 +178,7 @@ class ClippedResiduals(Walk):
 
     def __init__(self, grid: np.ndarray, targets: np.ndarray, ratio: float, n_steps: int) -> None:
         super().__init__(grid, n_steps)
-        self.targets, self.ratio = np.rint(np.clip(targets, -1 - ratio, 1 + ratio) * 2.0**_BITS), ratio
+        self.targets, self.ratio = np.rint(np.clip(targets, -1 - ratio, 1 + ratio) * 2.0**BITS), ratio
         self._of_weights = np.zeros(len(self.weights), object)
         self._of_targets = summed(lambda part: (self.targets[part] @ grid[part]).astype(np.int64), grid).astype(object)
         self._moments = dict(enumerate(grid.T @ grid)) if len(self.weights) <= min(_DENSE * n_steps, _WIDEST) else {}
@@ -187,12 +186,12 @@ class ClippedResiduals(Walk):
     def slopes(self) -> np.ndarray:
         """Rounded once, after exact sums."""
         residuals = self.predicted * (self.ratio * self.unit) - self.targets
-        beyond = np.flatnonzero(np.abs(residuals) > 2.0**_BITS)
+        beyond = np.flatnonzero(np.abs(residuals) > 2.0**BITS)
         far = residuals[beyond]
-        cut = self._sums(np.sign(far) * np.ceil(np.abs(far) - 2.0**_BITS), beyond)
+        cut = self._sums(np.sign(far) * np.ceil(np.abs(far) - 2.0**BITS), beyond)
         (top, bottom), size = (2 * self.ratio).as_integer_ratio(), max(1, self.count * (self.count + 1))
         total = self._of_weights * top - (self._of_targets + cut) * (size * bottom)
-        return np.asarray(total / (size * bottom << 2 * _BITS), float)
+        return np.asarray(total / (size * bottom << 2 * BITS), float)
 
     def _learn(self, place: int, share: int) -> None:
         if place not in self._moments:
@@ -215,7 +214,7 @@ def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float],
     def fill(parts: list[slice]) -> None:
         for part in parts:
             block = features[part]
-            np.multiply(np.clip(np.where(np.isfinite(block), block, 0.0), -1, 1), 2.0**_BITS, out=grid[part])
+            np.multiply(np.clip(np.where(np.isfinite(block), block, 0.0), -1, 1), 2.0**BITS, out=grid[part])
             np.rint(grid[part], out=grid[part])
 
     in_threads(fill, grid)

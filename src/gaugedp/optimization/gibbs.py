@@ -30,7 +30,7 @@ from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
 _SAMPLER_SHARE = 2.0**-4  # of δ, for the sampler: half for the walk, half for where it may stop
-_ROUNDING = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
+_CAUTION = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
 _BLOCK = 2**17  # numbers that are worked on together
 _LATTICE_BITS = 24
@@ -323,14 +323,14 @@ class GibbsProblem:
             epsilon, share = guarantee.epsilon_value, ALLOWANCE / 2
             rate, strength = self._pure(epsilon, in_ball)
             satisfied = ApproxDP(epsilon, ALLOWANCE)
-            stop = tau = share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING
+            stop = tau = share * math.exp(-float(np.logaddexp(0, epsilon))) * _CAUTION
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
             epsilon, delta, satisfied = guarantee.epsilon_value, guarantee.delta_value, guarantee
             share = delta * _SAMPLER_SHARE / 2
             mu = self._remaining(gaussian_mu(epsilon, delta - 2 * share))
             rate, strength = self._approximate(mu, purpose)
             tau = (self._remaining(gaussian_mu(epsilon, delta - share)) - mu) / 4
-            stop = share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING
+            stop = share * math.exp(-float(np.logaddexp(0, epsilon))) * _CAUTION
         else:
             raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Give ApproxDP or PureDP.")
         return rate, strength, tau, stop, satisfied
@@ -347,7 +347,7 @@ class GibbsProblem:
     def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
         outer = self.geometry.row_reach * self.geometry.length
         width = 2 * self.factor * self.lipschitz * (self.geometry.radius if in_ball else outer)
-        rate = epsilon / width * _ROUNDING
+        rate = epsilon / width * _CAUTION
         if self.convexity is not None:
             return rate, rate * self.n_rows * self.convexity
         return rate, self.geometry.n_free / (2 * self.geometry.range)
@@ -359,4 +359,4 @@ class GibbsProblem:
         else:
             spread = 2 * self.n_rows * (mu / self.factor) ** 2 if purpose == "sco" else 0.0
             strength = (self.geometry.n_free + spread) / self.geometry.range
-        return mu * math.sqrt(strength) / sensitivity * _ROUNDING, strength
+        return mu * math.sqrt(strength) / sensitivity * _CAUTION, strength

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import NORMS
 from gaugedp._validate import positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Prepared
-from gaugedp.optimization.lattice import ball_noise, shared, with_noise
+from gaugedp.optimization.lattice import BITS, ball_noise, shared, with_noise
 from gaugedp.optimization.row_blocks import slices
 
-BITS = 12  # of a coordinate of a row, and of a slope: sums over 2^28 rows are exact
 _PRODUCT_BITS = 51  # of a prediction
-_ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
 _LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
@@ -117,7 +116,7 @@ class NoisyDescent:
         """Return the mechanism for GaussianDP or PureDP and weights of `shape`."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
-        size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
+        size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + NORMS)
         if not isinstance(guarantee, GaussianDP | PureDP):
             raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
         path = Path.plan(guarantee, size, sensitivity, scale)
@@ -186,3 +185,12 @@ def whole_blocks(data: Data) -> Iterator[Data]:
     weights = others[0] if others else np.broadcast_to(1.0, (len(rows),))
     for part in slices(rows, _BLOCK):
         yield np.trunc(rows[part] * 2.0**BITS), target[part], weights[part]
+
+
+def accelerated(moved: Callable[[np.ndarray], np.ndarray], start: np.ndarray, *, n_steps: int = 300) -> np.ndarray:
+    """Return the last point of accelerated steps (Nesterov 1983); `moved` takes a projected gradient step, no noise."""
+    point = ahead = start
+    for step in range(n_steps):
+        after = moved(ahead)
+        ahead, point = after + step / (step + 3) * (after - point), after
+    return point

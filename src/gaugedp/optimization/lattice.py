@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gaugedp._rounding import NORMS, TABLES
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -12,6 +13,14 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+
+BITS = 12  # of a coordinate of a row, a slope or a target in [−1, 1]: sums of products over 2^28 rows are exact
+WEIGHT_BITS = 30  # of weights over their radius: predictions are exact too, whatever the order of additions
+
+
+def weight_step(radius: float) -> float:
+    """Return the lattice step of weights: a power of two near 2^−30 of the radius."""
+    return 2.0 ** (math.ceil(math.log2(radius)) - WEIGHT_BITS)
 
 
 def released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
@@ -40,6 +49,11 @@ def shared(guarantee: Guarantee, share: float) -> GaussianDP | PureDP:
     if isinstance(guarantee, PureDP):
         return PureDP(guarantee.epsilon_value * share * (1 - 2.0**-40))
     raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give epsilon, or epsilon and delta.")
+
+
+def sum_ball(n_coordinates: int, sensitivity: float) -> LpBall:
+    """Return the ball in which sums of up to 2^28 numbers move by one row, with what floats may add."""
+    return LpBall(n_coordinates, 2, sensitivity * (1 + NORMS) + TABLES * math.sqrt(n_coordinates))
 
 
 def ball_noise(ball: LpBall, guarantee: GaussianDP | PureDP) -> AdditiveNoise:

@@ -11,12 +11,10 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
-from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
+from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases, released, shared, weight_step
 from gaugedp.optimization.row_blocks import summed
-from gaugedp.optimization.symmetric import coordinates, square_of
+from gaugedp.optimization.symmetric import released_square
 
-BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
-_WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by which estimates are judged
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
@@ -137,7 +135,7 @@ class LeastSquares:
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
     ) -> tuple[np.ndarray, NormalMixture]:
         """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
-        second = square_of(released(coordinates(sums(second_moments) * 4.0**-BITS), moments, rng))
+        second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
         points, gradients = [np.zeros(self.n_columns)], []
         for _ in range(self.steps):
@@ -165,8 +163,7 @@ class LeastSquares:
 
     @property
     def _fine(self) -> float:
-        """Return the lattice step of weights: a power of two near 2^−30 of the radius."""
-        return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
+        return weight_step(self.radius)
 
     def _rounded(self, point: np.ndarray) -> np.ndarray:
         return np.rint(point / self._fine) * self._fine

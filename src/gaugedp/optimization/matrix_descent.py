@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -17,7 +18,6 @@ from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 
 _MOST_STEPS = 400
-_ROUNDING = 1 + 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class MatrixFrankWolfe(FullBatch):
 
 def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
     """Return the noise of one of the steps."""
-    return ball_noise(LpBall(scale.region.n_coordinates, 2, scale.factor * _ROUNDING), shared(guarantee, 1 / n_steps))
+    return ball_noise(LpBall(scale.region.n_coordinates, 2, scale.factor * (1 + NORMS)), shared(guarantee, 1 / n_steps))
 
 
 def _power(guarantee: Guarantee) -> float:

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import ball_noise, released, shared
+from gaugedp.optimization.gradient import accelerated
+from gaugedp.optimization.lattice import BITS, ball_noise, released, shared, sum_ball
 from gaugedp.optimization.row_blocks import PRODUCTS, slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.symmetric import coordinates, square_of
-from gaugedp.optimization.trace_designs import BITS, Full, TraceProblem, cut
+from gaugedp.optimization.trace_designs import Full, TraceProblem, cut
 
 _OF_GRAMS, _OF_LENGTH = 0.15, 0.05  # of μ², or of ε; the gradient has the rest
 _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
-_STEPS = 300
-_ROUNDING = 2.0**-24  # of a coordinate of either of two tables, whose sums are at most 2^28, times √2 in floats
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,9 @@ class MatrixGrams:
             (rows * columns, scale.of_gradient, 1 - _OF_GRAMS - _OF_LENGTH),
             (2, scale.of_length, _OF_LENGTH),
         )
-        return cls(scale, *(ball_noise(_ball(size, moved), shared(guarantee, share)) for size, moved, share in parts))
+        return cls(
+            scale, *(ball_noise(sum_ball(size, moved), shared(guarantee, share)) for size, moved, share in parts)
+        )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -125,11 +125,11 @@ class MatrixGrams:
         left = left / np.trace(left)
         steepest = float(np.linalg.eigvalsh(left)[-1] * np.linalg.eigvalsh(right)[-1])
         slope = self.scale.largest / self.scale.reach * first
-        point = start = np.zeros_like(first)
-        for step in range(_STEPS):
-            after = self.scale.region.projection(start - (left @ start @ right - slope) / steepest)
-            start, point = after + step / (step + 3) * (after - point), after
-        return point
+
+        def moved(start: np.ndarray) -> np.ndarray:
+            return self.scale.region.projection(start - (left @ start @ right - slope) / steepest)
+
+        return accelerated(moved, np.zeros_like(first))
 
     def _raised(self, gram: np.ndarray) -> np.ndarray:
         """Return a Gram matrix whose eigenvalues are at least a share of the edge of its noise."""
@@ -164,7 +164,3 @@ def lengths(designs: Full, target: np.ndarray, direction: np.ndarray, longest: f
     """Return (Σ q², Σ t·q), q = ⟨A, D⟩/longest cut to [−1, 1] and to multiples of 2^−12: exact in any order."""
     q = cut(np.clip(designs.predictions(direction) / longest, -1.0, 1.0))
     return np.array([np.sum(q * q), np.sum(target * q)])
-
-
-def _ball(n_coordinates: int, moved: float) -> LpBall:
-    return LpBall(n_coordinates, 2, moved * (1 + 2.0**-30) + _ROUNDING * math.sqrt(n_coordinates))

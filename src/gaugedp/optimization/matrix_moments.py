@@ -6,25 +6,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gaugedp._validate import non_negative, positive
-from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import ball_noise, released, shared
+from gaugedp.optimization.gradient import accelerated
+from gaugedp.optimization.lattice import BITS, ball_noise, released, shared, sum_ball
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.spectraplex import Region
-from gaugedp.optimization.symmetric import coordinates, square_of
-from gaugedp.optimization.trace_designs import BITS, Designs, TraceProblem, cut
+from gaugedp.optimization.symmetric import coordinates, repulsion, square_of
+from gaugedp.optimization.trace_designs import Designs, TraceProblem, cut
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
 _LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; where p·edge/n is 5, it is one edge
 _PRIOR = 0.2  # times p: the precision of a coordinate of X around the region's middle, before anything is seen
 _RESIDUAL = 1 / 8  # of the target's range: how far targets are from predictions, a guess
-_STEPS = 300
 _CENTRES = tuple(c / 64 for c in range(33))
 _LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # of the weight of b beside H
-_ROUNDING = 2.0**-24  # of a coordinate of either of two tables, whose sums are at most 2^28, times √2 in floats
 
 
 @dataclass(frozen=True)
@@ -145,11 +143,11 @@ class MatrixMoments:
             )
         n_of_h = p * (p + 1) // 2
         if isinstance(guarantee, GaussianDP):
-            return cls(scale, ball_noise(_ball(n_of_h + p, scale.sensitivity), shared(guarantee, 1.0)), None)
+            return cls(scale, ball_noise(sum_ball(n_of_h + p, scale.sensitivity), shared(guarantee, 1.0)), None)
         share = _share_of_h(scale)
         of_h, of_b = _separate(scale)
-        noise_of_b = ball_noise(_ball(p, of_b), shared(guarantee, 1 - share))
-        return cls(scale, ball_noise(_ball(n_of_h, of_h), shared(guarantee, share)), noise_of_b)
+        noise_of_b = ball_noise(sum_ball(p, of_b), shared(guarantee, 1 - share))
+        return cls(scale, ball_noise(sum_ball(n_of_h, of_h), shared(guarantee, share)), noise_of_b)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -216,9 +214,8 @@ class MatrixMoments:
         Among all with these vectors it is the nearest matrix to H, as p grows (Bun, Allez, Bouchaud and Potters 2016).
         """
         values, vectors = np.linalg.eigh(second)
-        apart = values[:, None] - values
-        pushed = (apart / (apart**2 + self.edge**2 / len(values))).sum(axis=1)
-        return np.maximum(values - float(self.noise.variances.max()) * pushed, 0.0), vectors
+        pushed = repulsion(values, float(self.noise.variances.max()), self.edge**2 / len(values))
+        return np.maximum(values - pushed, 0.0), vectors
 
     def _minimum(self, second: np.ndarray, first: np.ndarray) -> np.ndarray:
         """Return the likeliest x in the region, b = Hx + noise, by accelerated projected steps (Nesterov 1983)."""
@@ -229,12 +226,12 @@ class MatrixMoments:
         steepest, middle = float(curvature[-1]), region.coordinates(region.middle)
         hessian = (vectors * curvature) @ vectors.T
         slope = vectors @ (values / (1 + rows) * (first @ vectors)) + prior * middle
-        point = start = middle
-        for step in range(_STEPS):
+
+        def moved(start: np.ndarray) -> np.ndarray:
             lower = region.matrix_of(start - (hessian @ start - slope) / steepest)
-            after = region.coordinates(region.projection(lower))
-            start, point = after + step / (step + 3) * (after - point), after
-        return region.matrix_of(point)
+            return region.coordinates(region.projection(lower))
+
+        return region.matrix_of(accelerated(moved, middle))
 
 
 def moments(designs: Designs, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -274,7 +271,3 @@ def _share_of_h(scale: MomentScale) -> float:
     of_h, of_b = _separate(scale)
     u, v = p * (p + 1) / 2 * scale.from_second * of_h**2, p * (scale.ratio * of_b) ** 2
     return float(1 / (1 + (v / u) ** (1 / 3)))
-
-
-def _ball(n_coordinates: int, sensitivity: float) -> LpBall:
-    return LpBall(n_coordinates, 2, sensitivity * (1 + 2.0**-30) + _ROUNDING * math.sqrt(n_coordinates))

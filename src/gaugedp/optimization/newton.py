@@ -11,16 +11,15 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
-from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
-from gaugedp.optimization.least_squares import BITS, Metric, Sums, deviation_of, moments_edge
+from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases, released, shared, weight_step
+from gaugedp.optimization.least_squares import Metric, Sums, deviation_of, moments_edge
 from gaugedp.optimization.row_blocks import summed
-from gaugedp.optimization.symmetric import coordinates, square_of
+from gaugedp.optimization.symmetric import released_square
 
 _WAY = (4, 2, 0.01, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
 _END = (5, 0.15)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
 _FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
 _SCORE = 3.5  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
-_WEIGHT_BITS = 30  # of weights over the radius, so that scores are exact, whatever the order of additions
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,11 @@ class NoisyNewton:
 
     def _curvature(self, sums: Sums, point: np.ndarray, stage: NewtonStage, rng: Entropy) -> np.ndarray:
         exact = sums(Curvature(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
-        return square_of(released(coordinates(exact), stage.curvature, rng))
+        return released_square(exact, stage.curvature, rng)
 
     @property
     def _fine(self) -> float:
-        """Return the lattice step of weights: a power of two near 2^−30 of the radius."""
-        return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
+        return weight_step(self.radius)
 
 
 @dataclass(frozen=True, eq=False)

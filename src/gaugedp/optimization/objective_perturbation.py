@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from gaugedp._bisection import bisected
+from gaugedp._rounding import NORMS
 from gaugedp._validate import between, positive
 from gaugedp.accountant.rounding import up
 from gaugedp.bodies import LpBall
@@ -26,7 +27,6 @@ from gaugedp.samplers.continuous import gammas, normals
 OUTPUT_SHARE = 0.1  # of μ, or a tenth of it of ε, for the distance to the true minimum
 _LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times what one row can bend, four times
 _TANGENTS = np.linspace(0.5, 1.0, 11)
-_ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _FARTHEST = 64.0  # coefficients are clipped to this many radii
 _LONGEST = 40.0  # usual lengths that b never passes
 _UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with less, rows that are all alike have no minimum in floats
@@ -99,7 +99,7 @@ class Problem:
 
     def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
         """Return lists, each of which bounds the privacy loss by itself: docs/theory/objective_perturbation.md."""
-        curvature = _ROUNDING**2 / strength
+        curvature = (1 + NORMS) ** 2 / strength
         match self.loss:
             case CappedLogistic():
                 lists = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
@@ -279,7 +279,7 @@ def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -
         return 1.0
     parts = [
         extreme.count
-        * gaussian_delta(up(math.hypot(_ROUNDING * extreme.reach / noise, mu_side)), epsilon - extreme.jacobian)
+        * gaussian_delta(up(math.hypot((1 + NORMS) * extreme.reach / noise, mu_side)), epsilon - extreme.jacobian)
         for extreme in few
     ]
     return min(1.0, up(sum(parts)))
@@ -288,7 +288,7 @@ def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -
 def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
     """Return ε of the minimum where b has the density ∝ e^{−‖b‖/noise}."""
     lists = problem.extremes(strength, math.inf)
-    return up(min(max(extreme.jacobian + _ROUNDING * extreme.reach / noise for extreme in few) for few in lists))
+    return up(min(max(extreme.jacobian + (1 + NORMS) * extreme.reach / noise for extreme in few) for few in lists))
 
 
 @lru_cache(maxsize=256)

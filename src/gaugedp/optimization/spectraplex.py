@@ -85,8 +85,6 @@ class Spectraplex:
         """d + 1: the last coordinate stands for the extreme point 0."""
         return self.n_columns + 1
 
-    spread = 1.0  # of xᵀ·square(A)·x/radius over unit x: for A = zzᵀ it is in [0, 1]
-
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the matrix with a row and a column of 0 more."""
         return np.pad(slope, (0, 1))
@@ -158,8 +156,6 @@ class NuclearBall:
     def n_directions(self) -> int:
         """m + k."""
         return sum(self.shape_of)
-
-    spread = 2.0  # of xᵀ·square(A)·x/radius over unit x: the dilation of A has eigenvalues ±σ_i
 
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the dilation, written out."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import TABLES
 from gaugedp._validate import positive
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee
@@ -14,7 +15,6 @@ from gaugedp.optimization.streams import MOST_NUMBERS
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 from gaugedp.optimization.vertices import Oracle, Running, oracle
 
-_ROUNDING = 1 + 2.0**-24  # of slopes and predictions in floats
 _DRIFT = 2.0**-43  # a step: twice what rounding adds to the running gradient, of norm at most 64
 _DRIFT_OF_ROWS = 2.0**-51  # a row of the first batch: four times what rounding adds to its mean
 _MOST_SLOTS = 2**16  # twice the steps of a pass: more rows share slots
@@ -157,6 +157,6 @@ class StochasticFrankWolfe:
 
 def _moved(schedule: Schedule, growth: float, factor: float) -> tuple[float, float]:
     """Return (Δ_0, Δ), with what floats may add."""
-    grown, group = factor * _ROUNDING, schedule.group
+    grown, group = factor * (1 + TABLES), schedule.group
     drift = schedule.n_later * _DRIFT + schedule.first * group * _DRIFT_OF_ROWS
     return grown / (schedule.first * group) + drift, grown * schedule.rate * growth / group + drift

@@ -7,11 +7,11 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.lattice import BITS
 from gaugedp.optimization.row_blocks import PRODUCTS, blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
 from gaugedp.optimization.symmetric import stretch
 
-BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact
 _POINT_BITS = 28  # of X, so that zᵀXz is exact; 40 for ⟨A, X⟩
 
 Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and targets, row by row, in [−1, 1]

@@ -7,21 +7,19 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import TRANSFORMS
 from gaugedp._validate import one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees import GaussianDP, Guarantee
 from gaugedp.optimization.spectraplex import Region, unit
-from gaugedp.optimization.streams import NOISES, Independent, NoiseStream, stream
-from gaugedp.samplers.bingham import Bingham
+from gaugedp.optimization.streams import ToeplitzRoot, steps
 from gaugedp.samplers.continuous import normals
 
-ORACLES = (*NOISES, "oja", "exponential")
+ORACLES = ("toeplitz", "oja")
 _FINE = 20  # released numbers lie on a lattice with steps of 2^−20 to 2^−21 deviations
-_LATTICE = 2.0**-24  # what coordinates of drawn directions are rounded to
 _PACE = 10.0  # of the rate of Frank–Wolfe: how fast Oja's direction follows at least
 _WAVER = 0.03  # what noise may turn of it where it follows faster: half of the square of the angle, about
-_UP = 1 + 2.0**-28
 
 Choose = Callable[[np.ndarray], np.ndarray]  # from D_t to the matrix V_t, for t = 0, 1, … in order
 
@@ -39,11 +37,14 @@ class Running:
     decay: float
     sensitivities: tuple[float, float]
 
-    def total(self, power: int) -> float:
-        """Return the most that a row moves all D_t in ℓ_1 or ℓ_2 over time, rounded up."""
-        levels = self.decay ** (power * np.arange(self.n_steps))
-        lengths = [float(part.sum()) ** (1 / power) for part in (levels, levels[:-1])]
-        return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * _UP
+    @property
+    def total(self) -> float:
+        """The most that a row moves all D_t in ℓ_2 over time, rounded up."""
+        levels = self.decay ** (2 * np.arange(self.n_steps))
+        lengths = [float(part.sum()) ** (1 / 2) for part in (levels, levels[:-1])]
+        return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * (
+            1 + TRANSFORMS
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,12 @@ class NoisyGradients:
     """
 
     running: Running
-    stream: NoiseStream
     guarantee: GaussianDP
+
+    @cached_property
+    def stream(self) -> ToeplitzRoot:
+        """The noise of all steps."""
+        return ToeplitzRoot(self.running.n_steps, self.running.decay)
 
     @cached_property
     def std(self) -> float:
@@ -94,7 +99,7 @@ class NoisyProducts:
     @cached_property
     def std(self) -> float:
         """σ: the deviation of the noise on a number of a product."""
-        return self.running.total(2) / self.guarantee.mu * (1 + 2.0**-40)
+        return self.running.total / self.guarantee.mu * (1 + 2.0**-40)
 
     @cached_property
     def least(self) -> float:
@@ -109,7 +114,7 @@ class NoisyProducts:
     def start(self, rng: Entropy) -> Choose:
         """Return what follows the lowest direction, called with D_0, D_1, … in order."""
         region, size = self.running.region, self.running.region.n_directions
-        noise = Independent(self.running.n_steps, self.running.decay).noise(size, rng)
+        noise = steps(self.running.n_steps, size, rng)
         place, depth = unit(normals(size, rng)), 0.0
 
         def follow(slope: np.ndarray) -> np.ndarray:
@@ -126,55 +131,16 @@ class NoisyProducts:
         return _on_lattice(self.running.region.square(slope) @ place + self.std * noise, self.std)
 
 
-@dataclass(frozen=True, eq=False)
-class SphereDraws:
-    """x_t drawn from the sphere with density ∝ e^{−β·xᵀS_t·x} at every step, V_t the point of x_t.
-
-    Theorem. With W = `spread`·decay^{t−s}·Δ the width of what a row moves the scores by, step t has (β·W)-bounded
-    range. All steps are ε-DP at β = ε/(spread·max Δ_s·Σ decay^k), and ρ-zCDP at β = √(8ρ)/(spread·max Δ_s·c_s), c_s² =
-    Σ decay^{2k}. docs/theory/stochastic_frank_wolfe.md. How long a draw takes depends on D_t (`Bingham`).
-    """
-
-    running: Running
-    guarantee: PureDP | ZCDP
-
-    @cached_property
-    def beta(self) -> float:
-        """β."""
-        spread, down = self.running.region.spread, 1 - 2.0**-40
-        if isinstance(self.guarantee, PureDP):
-            return self.guarantee.epsilon_value / (spread * self.running.total(1)) * down
-        return math.sqrt(8 * self.guarantee.rho) / (spread * self.running.total(2)) * down
-
-    def start(self, rng: Entropy) -> Choose:
-        """Return what draws a point for each of D_0, D_1, …"""
-        region = self.running.region
-
-        def drawn(slope: np.ndarray) -> np.ndarray:
-            place = Bingham.of(-region.square(slope), self.beta).draw(1, rng)[0]
-            return region.at(unit(np.rint(place / _LATTICE) * _LATTICE))
-
-        return drawn
-
-
 # points V_t of a region, often extreme ones, where ⟨D_t, V⟩ is low; `start` returns what is called with D_0, D_1, …
-Oracle = NoisyGradients | NoisyProducts | SphereDraws
+Oracle = NoisyGradients | NoisyProducts
 
 
 def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
-    """Return the oracle of a name: GaussianDP for noise, PureDP or ZCDP for "exponential"."""
+    """Return the oracle of a name, for a GaussianDP."""
     one_of(ORACLES, noise=name)
-    if name == "exponential":
-        if isinstance(guarantee, PureDP | ZCDP) and guarantee != type(guarantee)(0.0):
-            return SphereDraws(running, guarantee)
-        raise InvalidRequest(f"Draws cannot guarantee {guarantee!r}.", "Give PureDP or ZCDP above 0.")
     if not (isinstance(guarantee, GaussianDP) and guarantee.mu > 0):
         raise InvalidRequest(f"A stream cannot guarantee {guarantee!r}.", "Give GaussianDP: epsilon and delta above 0.")
-    if name == "oja":
-        return NoisyProducts(running, guarantee)
-    noise = stream(name, running.n_steps, running.decay)
-    noise.check(running.region.n_coordinates)
-    return NoisyGradients(running, noise, guarantee)
+    return NoisyProducts(running, guarantee) if name == "oja" else NoisyGradients(running, guarantee)
 
 
 def _on_lattice(numbers: np.ndarray, std: float) -> np.ndarray:

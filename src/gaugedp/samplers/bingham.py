@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from gaugedp._rounding import NORMS
 from gaugedp._validate import non_negative, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals
 
 _STEEPEST = 2.0**500  # of a rate: beyond it, a coordinate is 0 in floats whatever the rate
-_ROUNDING = 2.0**-30  # of the largest entry, by which a symmetric matrix may be off
 _BATCH = 2**20  # numbers that are proposed together
 
 
@@ -44,7 +44,7 @@ class Bingham:
             raise InvalidRequest(f"The matrix has shape {matrix.shape}.", "Give a symmetric one, (d, d).", "")
         non_negative(beta=beta)
         size = float(np.abs(matrix).max()) or 1.0  # divided out: no product overflows
-        if not np.abs(matrix / size - matrix.T / size).max() <= _ROUNDING:
+        if not np.abs(matrix / size - matrix.T / size).max() <= NORMS:
             raise InvalidRequest(
                 "The matrix is not symmetric, or not finite.", "Give a symmetric one, such as (A + A.T) / 2.", ""
             )

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
-from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 
 _LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
 _MULTIPLIED = 16  # integers
@@ -27,7 +28,12 @@ class BoxNoise(RealFunction):
     That is the law of density ∝ e^{−max|z_i|} on ℝ^d (docs/theory/reals.md, theorem 2).
     """
 
-    d: int
+    size: int
+
+    @property
+    def d(self) -> int:
+        """`size`."""
+        return self.size
 
     @property
     def n_reals(self) -> int:

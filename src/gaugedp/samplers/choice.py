@@ -13,9 +13,9 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.integer_exp import exp_negative
+from gaugedp.samplers.reals import WORD
 
-_WORD = 64
-_UNIT = 2.0**-_WORD
+_UNIT = 2.0**-WORD
 _TOTAL_BITS = 61  # the weights, as integers, add up to less than 2^62
 _MARGIN = 2.0**-39  # for e^{−x} in floating point: x ≤ 745 is rounded by 2^−43, and twice in a quotient
 _WIDE_MARGIN = 2.0**-32  # where logarithms up to 10^4 are added first: each is rounded by 2^−39
@@ -95,9 +95,9 @@ class _Decision:
 
     def settle(self, uniform: int, rng: Entropy) -> int:
         """Return the index that a uniform number chooses, given its first bits; more are drawn as they are needed."""
-        n_bits = _WORD
+        n_bits = WORD
         while True:
-            uniform, n_bits = uniform << _WORD | rng.integer(_WORD), n_bits + _WORD
+            uniform, n_bits = uniform << WORD | rng.integer(WORD), n_bits + WORD
             lows, highs = self._thresholds(n_bits)
             index = bisect_left(highs, uniform)
             if uniform < lows[index]:
@@ -119,11 +119,11 @@ class _Decision:
 
 
 def _settle_coin(exponent: Fraction, uniform: int, rng: Entropy) -> bool:
-    n_bits = _WORD
+    n_bits = WORD
     while True:
         low, high = exp_negative(exponent, n_bits)
         if uniform < low:
             return True
         if uniform >= high:
             return False
-        uniform, n_bits = uniform << _WORD | rng.integer(_WORD), n_bits + _WORD
+        uniform, n_bits = uniform << WORD | rng.integer(WORD), n_bits + WORD

@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.reals import UNIT, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
 _LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
 _MOST = 2.0**500
-_UNLIKE = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Combined(RealFunction):
     divisors: np.ndarray | None = None
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The rows of F."""
         return len(self.left)
 
@@ -90,7 +90,7 @@ class Combined(RealFunction):
     def _row_sizes(self) -> np.ndarray:
         """Return bounds on max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
         sizes = np.maximum(self._sizes.max(axis=1), _LEAST)
-        return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
+        return joined(sizes)
 
     @cached_property
     def _exact_rows(self) -> dict[int, tuple[dict[int, int], int]]:
@@ -118,7 +118,7 @@ class Alone(RealFunction):
     variables: Variables
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """Return the number of variables."""
         return self.variables.k
 

@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket
 from gaugedp.samplers.combined import combined_ends, whole_numbers
-from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.swept_noise import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
@@ -139,7 +140,7 @@ class ConeNoise(RealFunction):
     cones: Cones
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The rows of M."""
         return len(self.left)
 

@@ -18,7 +18,6 @@ import numpy as np
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import normals, uniforms
 
-_SMALLEST_PIVOT = 1e-9
 _REFACTOR = 128  # steps between two inversions of the bases
 
 
@@ -106,11 +105,11 @@ def _orthogonal(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
     return vectors
 
 
-def _distances(along: np.ndarray, products: np.ndarray) -> np.ndarray:
+def _distances(along: np.ndarray, products: np.ndarray, *, smallest_pivot: float = 1e-9) -> np.ndarray:
     """Return how far y may go along each ray until |yᵀw_j| = 1, for each j."""
     size = np.abs(along)
     room = np.where(along >= 0, 1 - products, 1 + products)
-    return np.divide(room, size, out=np.full_like(size, np.inf), where=size > _SMALLEST_PIVOT)
+    return np.divide(room, size, out=np.full_like(size, np.inf), where=size > smallest_pivot)
 
 
 def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:

@@ -11,7 +11,6 @@ MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90
 _OUTSIDE = 1e-10  # times the rank: less than what the noise is stretched by
 _VOLUME = 1e-7
 _THIN = 1e-12
-_MOST_PRODUCTS = 2 * 10**8
 
 
 class ListedFacets:
@@ -59,10 +58,10 @@ class ListedFacets:
             total += np.einsum("m,mij,mkj->ik", shares, facets, facets) + (shares[:, None] * ends).T @ ends
         return total / ((rank + 1) * (rank + 2))
 
-    def _check(self, total: float, volume: float) -> None:
+    def _check(self, total: float, volume: float, *, most_products: int = 2 * 10**8) -> None:
         """Refuse where a column lies beyond a facet's hyperplane; of very many columns only some are tried."""
         rank, count = self.columns.shape
-        some = self.columns[:, :: max(1, len(self.basis) * count // _MOST_PRODUCTS)]
+        some = self.columns[:, :: max(1, len(self.basis) * count // most_products)]
         size = max(1, 10**6 // some.shape[1])
         for start in range(0, len(self.basis), size):
             facets = self.facets(slice(start, start + size))

@@ -10,9 +10,9 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.integer_exp import Bracket, exp_negative, multiply
+from gaugedp.samplers.reals import WORD
 
 Weights = Callable[[int], tuple[list[Bracket], Bracket]]
-_WORD = 64
 _SPARE_BITS = 32  # the rounding of a few thousand products stays below
 
 
@@ -26,14 +26,14 @@ class InverseTable:
     so the law is exact. `first_bits` < 64 serves tests of that path.
     """
 
-    def __init__(self, weights: Weights, first_bits: int = _WORD) -> None:
+    def __init__(self, weights: Weights, first_bits: int = WORD) -> None:
         self._weights = weights
         self._first_bits = first_bits
         self._known: dict[int, tuple[list[int], list[int]]] = {}
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` independent draws, shape (size,), dtype int64."""
-        uniform = rng.words(size) >> np.uint64(_WORD - self._first_bits)
+        uniform = rng.words(size) >> np.uint64(WORD - self._first_bits)
         lows, highs = self._arrays
         values = np.searchsorted(highs, uniform, side="left")
         unsure = np.append(lows, np.uint64(2**64 - 1))[values] <= uniform
@@ -50,7 +50,7 @@ class InverseTable:
     def _refine(self, uniform: int, rng: Entropy) -> int:
         n_bits = self._first_bits
         while True:
-            uniform, n_bits = uniform << _WORD | rng.integer(_WORD), n_bits + _WORD
+            uniform, n_bits = uniform << WORD | rng.integer(WORD), n_bits + WORD
             lows, highs = self._thresholds(n_bits)
             value = bisect_left(highs, uniform)
             if value == len(lows) or uniform < lows[value]:

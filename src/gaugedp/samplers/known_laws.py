@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
@@ -20,7 +21,7 @@ from gaugedp.samplers.integer_exp import Bracket, exp_negative
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.near_inverse import cross_gauge, round_gauge
-from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.variables import LaplaceVariables, Spherical, first_bits
 
 MOST_P = 64.0
@@ -28,7 +29,6 @@ _NUMBERS = 3  # of a trial
 _LEAST = -690.0  # of exponents
 _LOOSE = 0.25  # of a share: |e^s − 1| and |log(1 ± s)| are at most 1.2·s
 _SLOPE = 1.2 * (1 + 2.0**-30)
-_LOG_2 = 0.6931471805599453
 _LOG_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10  # the first of 32 bits, so that its product with k is exact
 _EXP = [1 / math.factorial(k) for k in range(14)]
 _MOST_WRITTEN = 1024  # rows of a matrix, each a sum that is written out
@@ -73,8 +73,13 @@ class LpNoise(RealFunction):
     next one beyond d that is. There are more trials than numbers at the start, if need be.
     """
 
-    d: int
+    size: int
     p: float
+
+    @property
+    def d(self) -> int:
+        """`size`."""
+        return self.size
 
     @property
     def n_reals(self) -> int:
@@ -214,7 +219,7 @@ def exponential(x: np.ndarray) -> np.ndarray:
     x = k·log 2 + r and e^r by 14 terms; the proof is that of lemma 4 in docs/theory/reals.md.
     """
     x = np.clip(x, _LEAST, -_LEAST)
-    exponent = np.rint(x * (1 / _LOG_2))
+    exponent = np.rint(x * (1 / math.log(2)))
     rest = x - exponent * _LOG_2_PARTS[0]
     rest -= exponent * _LOG_2_PARTS[1]
     total = np.full_like(rest, _EXP[-1])

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.samplers.reals import UNIT, Ends, RealFunction, Reals
+from gaugedp._rounding import UNIT
+from gaugedp.samplers.reals import Ends, RealFunction, Reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,7 @@ class Mapped(RealFunction):
     law: RealFunction
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The rows of M."""
         return len(self.matrix)
 
@@ -75,7 +76,7 @@ class SummedVariables(RealFunction):
     parts: tuple[Mapped, ...]
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """Return the dimension of each part."""
         return self.parts[0].d
 

@@ -6,9 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp.samplers.reals import UNIT
-
-_UP = 1 + 2.0**-40  # covers the rounding of the sums that norms are computed by
+from gaugedp._rounding import PARAMETERS, UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +32,22 @@ class Inverse:
             return None
         residual = _residual(np.eye(len(left)), left, matrix)
         residual += 0.0 if sizes is None else UNIT * sizes @ np.abs(matrix)
-        missed = float(np.linalg.norm(residual)) * _UP
+        missed = float(np.linalg.norm(residual)) * (1 + PARAMETERS)
         if not missed <= 1e-3:
             return None
         longest = float(np.linalg.norm(matrix)) * (1.0 if p == 2 else math.sqrt(len(matrix)))
-        return cls(left, matrix, p, missed, longest / (1 - missed) * _UP)
+        return cls(left, matrix, p, missed, longest / (1 - missed) * (1 + PARAMETERS))
 
     def reach(self, points: np.ndarray, solutions: np.ndarray) -> tuple[np.ndarray, float]:
         """Return u near `solutions` (k, n), and at most how far in ‖·‖_p the true u with L·u = point are from them."""
         missed = float(np.linalg.norm(_residual(points, self.left, solutions), axis=0).max())
-        return solutions, self.steep * missed * _UP
+        return solutions, self.steep * missed * (1 + PARAMETERS)
 
     @property
     def cube(self) -> float:
         """Return a bound on ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
         lengths = np.linalg.norm(self.matrix, self.p, axis=0)
-        return float(lengths.sum() + len(lengths) * self.steep * self.missed) * _UP
+        return float(lengths.sum() + len(lengths) * self.steep * self.missed) * (1 + PARAMETERS)
 
 
 def cross_gauge(columns: np.ndarray, factor: float = 1.0) -> Fraction | None:

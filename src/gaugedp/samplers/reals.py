@@ -11,11 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp.entropy import Entropy
 
 WORD = 64
-UNIT = 2.0**-53  # rounding to the nearest float changes it by at most this share
-_COVERS = 1 + 2.0**-40  # the rounding of the margin itself
 _BATCH = 2**17  # numbers at a time: a megabyte, so that calls cost little beside them
 _UNDERFLOW = 2.0**-60  # far more than what underflow changes
 
@@ -72,7 +71,10 @@ class Reals:
 class RealFunction(ABC):
     """A function f of `n_reals` real numbers with values in ℝ^d, known to any precision."""
 
-    d: int
+    @property
+    @abstractmethod
+    def d(self) -> int:
+        """Return the number of coordinates."""
 
     @property
     @abstractmethod
@@ -93,6 +95,11 @@ class RealFunction(ABC):
     @abstractmethod
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return ends of an interval that holds f at each place of a draw, whatever bits follow the first `n_bits`."""
+
+
+def joined(bounds: np.ndarray, *, unlike: float = 8.0) -> np.ndarray:
+    """Return the largest of some bounds for all, (1,), where they are alike, which is quicker; else the bounds (d,)."""
+    return bounds if bounds.max() > unlike * bounds.min() else bounds.max(keepdims=True)
 
 
 def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
@@ -147,7 +154,7 @@ def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tup
     values, bounds = known
     scaled = values * lattice
     nearest = np.rint(scaled)
-    limit = 0.5 - (bounds * lattice * _COVERS + _UNDERFLOW)
+    limit = 0.5 - (bounds * lattice * (1 + PARAMETERS) + _UNDERFLOW)
     scaled -= nearest  # exact: both are multiples of the last place of the larger
     undecided = ~(np.abs(scaled, out=scaled) < limit)
     if undecided.any():

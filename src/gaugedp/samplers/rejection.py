@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp.bodies.frame import sums_above
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, research_rng
@@ -12,7 +13,6 @@ from gaugedp.samplers.gauge_noise import GaugeNoise
 _PILOT, _FEWEST = 500, 3  # public points, and how many of them must lie in the body
 _KEY = 2411
 _BLOCK = 256  # points that are tested together, at most
-_LARGER = 1 + 2.0**-40  # covers the rounding of the box
 
 
 class ByRejection(GaugeNoise):
@@ -29,7 +29,7 @@ class ByRejection(GaugeNoise):
                 "The body is flat, and there is no box around it to draw from.", "Leave walk at True, or use Matrix."
             )
         self.body, self.walk, self.rank = body, walk, body.rank
-        self.half = body.support(np.eye(body.rank)) * _LARGER
+        self.half = body.support(np.eye(body.rank)) * (1 + PARAMETERS)
         accepted = int(self._surely_inside(self._proposals(_PILOT, research_rng(_KEY))).sum())
         if accepted < _FEWEST:
             raise InvalidRequest(

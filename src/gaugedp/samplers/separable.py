@@ -14,7 +14,7 @@ from gaugedp.samplers.proximal import Ball
 
 _MOST_ROUNDS = 60  # of the search for tangents: any are exact, good ones have few trials
 _BLOCK, _CELLS = 16, 4096  # proposals at a time, and coordinates
-_TINY = 1e-200
+TINY = 1e-200
 
 
 class PowerBall(Ball, Protocol):
@@ -56,7 +56,7 @@ class SeparableOracle:
         p = self.ball.p
         if math.isinf(p):
             return np.zeros_like(sizes), np.zeros_like(sizes), np.zeros_like(sizes)
-        floor = np.maximum(sizes, _TINY)
+        floor = np.maximum(sizes, TINY)
         power = floor**p
         return power, p * power / floor, p * (p - 1) * power / floor**2
 
@@ -65,7 +65,7 @@ class SeparableOracle:
         if self.exponent == 2:
             return np.zeros_like(powers), np.zeros_like(powers)
         value = self.weight / 2 * powers ** (2 / self.exponent)
-        return value, 2 / self.exponent * value / np.maximum(powers, _TINY)
+        return value, 2 / self.exponent * value / np.maximum(powers, TINY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Tilted:
         firmness = 1 + variances * (self.slope * q * (q - 1) * sizes ** (q - 2) + tilt * bend)
         variances = variances / firmness
         moves = (means - sizes) / firmness
-        spread = np.maximum(_total(slope**2 * variances), _TINY)
+        spread = np.maximum(_total(slope**2 * variances), TINY)
         excess = _total(height + bend * variances / 2 + slope * moves) - oracle.limit
         change = np.maximum(-tilt, excess / spread)
         moves -= slope * variances * change
@@ -115,7 +115,7 @@ class Tilted:
             axis=1, keepdims=True
         )
         is_near &= (powers - self.power) ** 2 <= _total((q * sizes ** (q - 1)) ** 2 * variances)
-        power = np.sqrt(np.maximum(self.power * powers, _TINY))
+        power = np.sqrt(np.maximum(self.power * powers, TINY))
         law = Tilted(oracle, self.places, self.step, next_sizes, power, oracle.growth(power)[1], tilt + change)
         return law, is_near
 

@@ -13,9 +13,9 @@ from scipy.special import log_ndtr, ndtri_exp
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.proximal import Ball
+from gaugedp.samplers.separable import TINY
 
 _ROUNDS = 4  # of Newton's method towards a proximal point: tangents at any point are exact
-_TINY = 1e-200
 _FAR_CUT = 5.0  # deviations
 _BLOCK, _CELLS = 16, 16384  # proposals of a chain at a time, and entries of all
 
@@ -50,7 +50,7 @@ class SpectralOracle:
         left, values, right = np.linalg.svd(places.reshape(-1, *self.ball.shape), full_matrices=False)
         sizes = self._proximal(values, step)
         lengths = np.linalg.norm(sizes, self.ball.p, axis=1)
-        sizes *= np.minimum(1, self.ball.radius / np.maximum(lengths, _TINY))[:, None]
+        sizes *= np.minimum(1, self.ball.radius / np.maximum(lengths, TINY))[:, None]
         normals = self._normal(sizes)
         widths = np.sqrt((normals**2).sum(axis=1))
         rooms = np.maximum(self.ball.radius - lengths, 0) / widths
@@ -70,7 +70,7 @@ class SpectralOracle:
     def slope(self, values: np.ndarray) -> np.ndarray:
         """Return the singular values of ∇r."""
         q = self.exponent
-        lengths = np.maximum(np.linalg.norm(values, q, axis=1, keepdims=True), _TINY)
+        lengths = np.maximum(np.linalg.norm(values, q, axis=1, keepdims=True), TINY)
         return self.weight * lengths * (values / lengths) ** (q - 1)
 
     def _normal(self, sizes: np.ndarray) -> np.ndarray:
@@ -85,12 +85,12 @@ class SpectralOracle:
 
     def _proximal(self, values: np.ndarray, step: float) -> np.ndarray:
         """Return s near the solution of s + ηc·‖s‖_q^{2−q}·s^{q−1} = values."""
-        q, sizes = self.exponent, np.maximum(values / (1 + step * self.weight), _TINY)
+        q, sizes = self.exponent, np.maximum(values / (1 + step * self.weight), TINY)
         for _ in range(_ROUNDS if q < 2 else 0):
             powers = sizes**q
             powers *= step * self.weight * powers.sum(axis=1, keepdims=True) ** (2 / q - 1) / sizes
             sizes = np.maximum((values + (q - 2) * powers) / (1 + (q - 1) * powers / sizes), sizes / 8)
-        return np.maximum(sizes, _TINY)
+        return np.maximum(sizes, TINY)
 
 
 @dataclass(frozen=True, eq=False)

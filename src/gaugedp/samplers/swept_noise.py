@@ -10,14 +10,14 @@ from itertools import accumulate
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket
-from gaugedp.samplers.reals import UNIT, WORD, Ends, RealFunction, Reals
+from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import first_bits, unknown
 
 _MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors
-_UNLIKE = 8.0
 _PICKS = 2  # numbers that pick a part and a moment
 
 
@@ -34,7 +34,7 @@ class SweptNoise(RealFunction):
     shrinking: tuple[int, int]
 
     @property
-    def d(self) -> int:  # type: ignore[override]
+    def d(self) -> int:
         """The length of c."""
         return len(self.middle)
 
@@ -140,7 +140,7 @@ class SweptNoise(RealFunction):
     def _row_sizes(self) -> np.ndarray:
         """Return bounds |c| + (α + β)·h for each coordinate, shape (d,), or for all where they are alike, (1,)."""
         sizes = (np.abs(self._centre) + sum(self.shrinking) * self._sides + 2.0**-500) * (1 + 2.0**-40)
-        return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
+        return joined(sizes)
 
     def _signs(self, turn: np.ndarray) -> np.ndarray:
         return np.where(turn < self._rank, 1.0, -1.0)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS, UNIT
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket, minus_log_product, together
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_sine import pi_bracket, sine_and_cosine
-from gaugedp.samplers.reals import UNIT, WORD, Reals
+from gaugedp.samplers.reals import WORD, Reals
 
-_UP = 1 + 2.0**-40
 _LOOSE = 0.5
 _ROOT_2 = 1.4142135623730951  # to half a unit
 _QUARTER = 0.7853981633974483  # π/4 to half a unit
@@ -101,14 +101,14 @@ class Normal(Variables):
         total, off = lengths.sum(axis=1), unknown(parts, 1)
         with np.errstate(divide="ignore"):
             inverse = self.n_pairs / lengths.min(axis=1)
-        error = 2 * _UP * (total * _turning(n_bits) + inverse * (8 * UNIT + 2 * off))
+        error = 2 * (1 + PARAMETERS) * (total * _turning(n_bits) + inverse * (8 * UNIT + 2 * off))
         return self._points(lengths, reals.words, n_bits), error, 2 * total
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return error bounds by lemmas 2 and 3: both variables of a pair have one."""
         parts, lengths = self._lengths(words, n_bits)
         with np.errstate(divide="ignore"):
-            errors = _UP * (lengths * _turning(n_bits) + (8 * UNIT + 2 * _inverse(parts)) / lengths)
+            errors = (1 + PARAMETERS) * (lengths * _turning(n_bits) + (8 * UNIT + 2 * _inverse(parts)) / lengths)
         return self._points(lengths, words, n_bits), np.hstack([errors, errors])[:, : self.k]
 
     def _lengths(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -165,11 +165,11 @@ class Spherical(Variables):
         levels = (self.k - 1).bit_length()
         with np.errstate(divide="ignore", invalid="ignore"):
             lengths = np.sqrt(together(points * points, np.add)[:, 0])
-            off = np.sqrt(together(errors * errors, np.add)[:, 0]) / lengths * _UP + (levels + 8) * UNIT
+            off = np.sqrt(together(errors * errors, np.add)[:, 0]) / lengths * (1 + PARAMETERS) + (levels + 8) * UNIT
             is_known = off < _LOOSE
             factor = radius / lengths
-            off = (off + radius_error / np.abs(radius)) / (1 - off) * _UP
-            errors *= (np.abs(factor) * (1 + off) * _UP)[:, None]
+            off = (off + radius_error / np.abs(radius)) / (1 - off) * (1 + PARAMETERS)
+            errors *= (np.abs(factor) * (1 + off) * (1 + PARAMETERS))[:, None]
             values = points * factor[:, None]
             errors += np.abs(values) * off[:, None]
         bad = ~(is_known & np.isfinite(off))

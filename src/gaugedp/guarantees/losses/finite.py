@@ -6,7 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, line_of
+from gaugedp._rounding import UNIT
+from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, line_of
 
 _Lattice = tuple[Fraction, Fraction]  # offset, span
 _FEW = 8  # atoms, up to which sums take less time than a Fourier transform

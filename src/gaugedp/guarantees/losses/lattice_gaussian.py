@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp._validate import decimal
-from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
+from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _FAINT = 0.1  # below this deviation only the next points count, and sums of large terms would overflow

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, common_span, line_of
+from gaugedp._rounding import UNIT
+from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, common_span, line_of
 from gaugedp.accountant.rounding import up
 
 Parts = list[tuple[float, PrivacyLoss]]

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gaugedp._bisection import root_of
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
+from gaugedp._rounding import UNIT
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.losses.power_means import log_means

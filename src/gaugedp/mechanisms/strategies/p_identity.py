@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import distinct
 from gaugedp.entropy import research_rng
@@ -11,7 +12,6 @@ from gaugedp.mechanisms.strategies.dense import Dense
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.near_inverse import Inverse
-from gaugedp.samplers.reals import UNIT
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import UNIT
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.near_inverse import Inverse
-from gaugedp.samplers.reals import UNIT
 from gaugedp.samplers.variables import LaplaceVariables, Normal
 
 _MOST = 2**10  # generators, answers and variables

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import TABLES
 from gaugedp._validate import one_of, whole
+from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP
+from gaugedp.guarantees.parse_guarantee import of_kind
+from gaugedp.mechanisms import Gaussian
+from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.row_blocks import slices
-from gaugedp.optimization.symmetric import SymmetricNoise
+from gaugedp.optimization.symmetric import released_square, repulsion
 
-BITS = 12  # of a coordinate of a row, and of a product ⟨x, v⟩: sums over 2^28 rows are exact
-_FINE_BITS = 30  # of a coordinate of a direction
 _BLOCK = 2**20  # numbers
 NEIGHBOURS = ("replace", "add_remove")
 
@@ -46,9 +49,9 @@ def products(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
     Directions are rounded to multiples of 2^−30 and the ⟨x, v_j⟩ to multiples of 2^−12.
     """
-    fine, total = np.rint(directions * 2.0**_FINE_BITS), np.zeros(directions.shape)
+    fine, total = np.rint(directions * 2.0**WEIGHT_BITS), np.zeros(directions.shape)
     for steps in _steps(rows):
-        total += steps.T @ np.rint(steps @ fine * 2.0**-_FINE_BITS)
+        total += steps.T @ np.rint(steps @ fine * 2.0**-WEIGHT_BITS)
     return total * 4.0**-BITS
 
 
@@ -57,9 +60,9 @@ def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
     One row adds at least 0 to each, and to all together at most h² and what rounding of directions adds.
     """
-    fine, total = np.rint(directions * 2.0**_FINE_BITS), np.zeros(directions.shape[1])
+    fine, total = np.rint(directions * 2.0**WEIGHT_BITS), np.zeros(directions.shape[1])
     for steps in _steps(rows):
-        total += np.trunc((steps @ fine * 2.0**-_FINE_BITS) ** 2).sum(axis=0)
+        total += np.trunc((steps @ fine * 2.0**-WEIGHT_BITS) ** 2).sum(axis=0)
     return total * 4.0**-BITS
 
 
@@ -100,30 +103,38 @@ class NoisyMoments:
     """
 
     n_components: int
-    noise: SymmetricNoise
+    noise: Gaussian
 
     @classmethod
     def calibrate(cls, shape: tuple[int, int], guarantee: GaussianDP, neighbours: str = "replace") -> "NoisyMoments":
         """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
-        return cls(shape[1], SymmetricNoise.calibrate(shape[0], moved_frobenius(shape[0], neighbours), guarantee))
+        size, moved = shape[0] * (shape[0] + 1) // 2, moved_frobenius(shape[0], neighbours)
+        gaussian = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
+        return cls(shape[1], Gaussian.calibrate(LpBall(size, 2, moved + TABLES * math.sqrt(size)), gaussian))
 
     exactness = "exact"
 
     @property
     def guarantee(self) -> GaussianDP:
         """μ-GDP."""
+        assert isinstance(self.noise.guarantee, GaussianDP)
         return self.noise.guarantee
+
+    @property
+    def std(self) -> float:
+        """The deviation of an entry of the diagonal; beside it, over √2, so that no basis is special."""
+        return math.sqrt(float(self.noise.variances.max()))
 
     def describe(self) -> str:
         """Return the noise in words."""
-        return f"second moments with noise of deviation {self.noise.std:.6g} on the diagonal"
+        return f"second moments with noise of deviation {self.std:.6g} on the diagonal"
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
         """Return the pairs for rows (n, d) of norm at most 1: pay first."""
-        values, vectors = np.linalg.eigh(self.noise.release(second_moments(rows), rng))
+        values, vectors = np.linalg.eigh(released_square(second_moments(rows), self.noise, rng))
         components, k = vectors[:, ::-1].T[: self.n_components], self.n_components
-        values, variance = values[::-1], self.noise.std**2 / 2
+        values, variance = values[::-1], self.std**2 / 2
         freed = without_noise(values, variance)[:k]
         total = max(float(values.sum()), float(freed.sum()))  # noise adds 0 to the trace on average
         return Pairs(components, freed, without_noise(values, variance, 2)[:k], total)
@@ -132,11 +143,8 @@ class NoisyMoments:
 def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.ndarray:
     """Return the eigenvalues (d,) less what noise off the diagonal of this `variance` adds to them, at least 0.
 
-    It pushes λ̂_i up by about variance·Σ_j 1/(λ̂_i − λ̂_j) (Benaych-Georges and Nadakuditi 2011, theorem 2.1, with the
-    noisy spectrum's own Stieltjes transform); where gaps are below the noise they are kept from 0. Taken off twice
-    (`times` = 2) it is about vᵀAv for the noisy eigenvectors v (Bun, Allez, Bouchaud and Potters 2016, section III):
-    the values with the least Frobenius error for these vectors. Post-processing.
+    That is their `repulsion`, gaps below the noise kept from 0. Taken off twice (`times` = 2) it is about vᵀAv for the
+    noisy eigenvectors v (Bun, Allez, Bouchaud and Potters 2016, section III): the values with the least Frobenius error
+    for these vectors. Post-processing.
     """
-    gaps = values[:, None] - values
-    pushed = (gaps / (gaps**2 + max(variance, 1e-300))).sum(axis=1) * variance
-    return np.maximum(values - times * pushed, 0.0)
+    return np.maximum(values - times * repulsion(values, variance, max(variance, 1e-300)), 0.0)

@@ -11,8 +11,8 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
-from gaugedp.optimization.eigenvectors.noisy_moments import BITS, NEIGHBOURS, Pairs, check_components, longest, products
-from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.eigenvectors.noisy_moments import NEIGHBOURS, Pairs, check_components, longest, products
+from gaugedp.optimization.lattice import BITS, with_noise
 from gaugedp.samplers.continuous import normals
 
 

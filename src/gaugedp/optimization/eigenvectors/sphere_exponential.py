@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._rounding import PARAMETERS
 from gaugedp._validate import one_of
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
@@ -24,7 +25,6 @@ from gaugedp.samplers.bingham import Bingham
 
 _LATTICE = 2.0**-24  # what coordinates of directions are rounded to
 _VALUES_SHARE = 0.05  # of ε
-_ROUNDING = 1 - 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,11 @@ class SphereExponential:
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
         epsilon = of_kind(guarantee, PureDP, purpose="Directions by the exponential mechanism").epsilon_value
-        per_direction = epsilon * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
+        per_direction = epsilon * (1 - _VALUES_SHARE) / shape[1] * (1 - PARAMETERS)
         width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
         ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))
-        noise = Laplace.calibrate(ball, PureDP(epsilon * _VALUES_SHARE * _ROUNDING))
-        return cls(shape, per_direction / width * _ROUNDING, ExponentialLoss(per_direction), noise)
+        noise = Laplace.calibrate(ball, PureDP(epsilon * _VALUES_SHARE * (1 - PARAMETERS)))
+        return cls(shape, per_direction / width * (1 - PARAMETERS), ExponentialLoss(per_direction), noise)
 
     @property
     def guarantee(self) -> Guarantee:

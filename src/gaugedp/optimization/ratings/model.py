@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-BITS = 12  # of a rating in [−1, 1], and of what is subtracted from it
+from gaugedp.optimization.lattice import BITS
+
 RIDGE = 10.0  # variance of a rating over that of a score: a guess
 _RATIOS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of the variance of users' offsets to that of their ratings
 _PRIOR = np.array([9, *6 * [1]]) / 15  # guesses of how likely they are

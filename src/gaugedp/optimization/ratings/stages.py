@@ -12,10 +12,10 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import released
+from gaugedp.optimization.lattice import BITS, released
 from gaugedp.optimization.ratings.group_means import GUESS, TINY, Groups, gain
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
-from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
+from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 
 SUM_BITS = 22
 _LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items

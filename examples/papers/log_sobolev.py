@@ -1,10 +1,15 @@
-"""The log-Sobolev bound for the exponential mechanism on the sphere: not enough to concentrate."""
+"""Does the log-Sobolev inequality prove privacy of the exponential mechanism on the sphere? Not enough to concentrate.
 
+The theorems are in docs/theory/eigenvectors.md.
+
+    python -m examples.papers.log_sobolev
+"""
+
+import itertools
 import math
 from dataclasses import dataclass
 
 from gaugedp._bisection import bisected
-from gaugedp._validate import between, positive, whole
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,6 @@ class LogSobolev:
     epsilon: float
     delta: float
     sensitivity: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole(minimum=3, n_columns=self.n_columns)
-        positive(spread=self.spread, epsilon=self.epsilon, sensitivity=self.sensitivity)
-        between(0, 1, delta=self.delta)
 
     @property
     def ceiling(self) -> float:
@@ -63,7 +63,6 @@ class LogSobolev:
 
     def delta_at(self, beta: float) -> float:
         """Return the bound on P(loss ≥ ε), a δ that β keeps; 1 where nothing is proved."""
-        positive(beta=beta)
         rho = self.rho(beta)
         divergence = 2 * (beta * self.sensitivity) ** 2 / rho if rho else math.inf
         if divergence >= self.epsilon:
@@ -122,7 +121,17 @@ class LogSobolev:
         largest·(1 − 2γ)·(1 − exp(½(d − 1)·log(4/γ) − β·largest·γ)), 0 < γ < 1; 0 where that is below 0 or γ ≥ ½. For
         β up to `ceiling` it is 0 for every γ where `largest` is at most the spread.
         """
-        between(0, 1, gamma=gamma)
-        positive(beta=beta, largest=largest)
         exponent = (self.n_columns - 1) / 2 * math.log(4 / gamma) - beta * largest * gamma
         return largest * max(0.0, 1 - 2 * gamma) * max(0.0, -math.expm1(min(exponent, 1.0)))
+
+
+def main() -> None:
+    """Print the largest β by each way, times the number of rows, next to where the law begins to concentrate."""
+    for d, n in itertools.product((3, 10, 50), (10**3, 10**7)):
+        one = LogSobolev(d, n, 1.0, 1e-6)
+        ways = {"curvature": one.by_curvature, "best": one.best, "pure": one.pure, "concentrates": one.threshold}
+        print(f"d = {d}, n = {n:.0e}:", ", ".join(f"{name} {beta * n:.3g}" for name, beta in ways.items()))
+
+
+if __name__ == "__main__":
+    main()

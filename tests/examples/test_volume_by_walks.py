@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import scipy.spatial
 
+from examples.papers import volume_by_walks
+from examples.papers.volume_by_walks import estimated_volume
 from gaugedp import research_rng
 from gaugedp.bodies import LpBall, Polytope, volume
 from gaugedp.bodies.prepare import prepared
-from gaugedp.bounds import bound_from_volume, estimated_volume
-from gaugedp.errors import InvalidRequest
+from gaugedp.bounds import bound_from_volume
 
 
 def between(coordinates: np.ndarray, others: np.ndarray, t: float) -> tuple[float, float]:
@@ -89,5 +90,8 @@ def test_no_walk_where_none_is_needed() -> None:
         assert estimated_volume(body) == volume(body)
     inside = Polytope.symmetric_hull(np.array([[1.0, 0, 0.2], [0, 1, 0.3]]))
     assert estimated_volume(inside, research_rng(1)).log_volume == pytest.approx(math.log(2))
-    with pytest.raises(InvalidRequest):
-        estimated_volume(LpBall(9, 2))
+
+
+def test_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    volume_by_walks.main()
+    assert "log volume" in capsys.readouterr().out

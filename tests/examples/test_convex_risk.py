@@ -5,7 +5,8 @@ import math
 import pytest
 
 import gaugedp as gd
-from gaugedp.bounds import convex_risk
+from examples.papers import convex_risk as example
+from examples.papers.convex_risk import convex_risk
 from gaugedp.optimization import Logistic
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.gibbs import Gibbs
@@ -48,3 +49,8 @@ def test_the_printed_column_is_the_papers() -> None:
         assert erm == pytest.approx(height * 4 * root / 50)
         assert sco - erm == pytest.approx(height / 10)
     assert math.isnan(convex_risk(Geometry((2, 8), 1), 100, 0.5, 1e-6).printed)
+
+
+def test_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    example.main()
+    assert "p = 2: " in capsys.readouterr().out

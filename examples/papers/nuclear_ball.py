@@ -1,14 +1,16 @@
-"""Error terms of stochastic Frank–Wolfe on the nuclear ball, and the rate conjectured for it."""
+"""Error terms of stochastic Frank–Wolfe on the nuclear ball, and the rate conjectured for it.
+
+python -m examples.papers.nuclear_ball
+"""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import between, positive, whole
 from gaugedp.bounds.minimax import Rate
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.streams import stream
+from gaugedp.optimization.streams import ToeplitzRoot
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,6 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     *,
     lipschitz: float = 1.0,
     smoothness: float = 1.0,
-    noise: str = "toeplitz",
     failure: float | None = None,
 ) -> NuclearRisk:
     """Return the least bound for rows that are drawn independently, gradients of rank one, and replaced rows.
@@ -79,8 +80,6 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     `StochasticFrankWolfe`, Δ_0 = 4L₀/n, Δ = 2η(2L₁ + L₀), one row a slot, and E λ_max ≤ s·√(2d).
     docs/theory/stochastic_frank_wolfe.md
     """
-    _check(n_rows, n_columns, epsilon, delta)
-    positive(lipschitz=lipschitz, smoothness=smoothness)
     root, kappa = math.sqrt(n_rows), (2 * math.log(n_columns + 2) - 1) * math.e
     log, steep = math.log(n_rows), 2 * smoothness + lipschitz
     longer = (1 + 2 / n_rows) * math.exp(log / n_rows / 2)
@@ -88,11 +87,10 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     later = 16 * steep * math.sqrt(kappa) * log / root
     confidence = 0.0
     if failure is not None:
-        between(0, 1, failure=failure)
         sure = math.sqrt(3 * math.log(2 * n_rows / failure))
         batch, later = batch * math.e, later * math.e / 2
         confidence = 4 * lipschitz * math.sqrt(2) * sure * log / n_rows * longer + 8 * steep * sure * log / root
-    running = stream(noise, 1 + n_rows // 2, 1 - log / n_rows)
+    running = ToeplitzRoot(1 + n_rows // 2, 1 - log / n_rows)
     sensitivities = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
     std = float(np.multiply(sensitivities, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
     privacy = std * _oracle_loss(n_columns, running.n_steps, failure)
@@ -102,10 +100,9 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
 def conjectured_rate(n_rows: int, n_columns: int, epsilon: float) -> Rate:
     """Return 1/√n + √d/(εn), which the thesis conjectures for the nuclear ball.
 
-    For gradients of rank one it is reached up to logarithms (`nuclear_risk` with noise="toeplitz"); for gradients that
+    For gradients of rank one it is reached up to logarithms (`nuclear_risk`); for gradients that
     are bounded in the operator norm alone it is open.
     """
-    _check(n_rows, n_columns, epsilon, 0.5)
     privacy = math.sqrt(n_columns) / (epsilon * n_rows)
     logs = math.log(max(n_rows, 3)) ** 2
     return Rate.of(1 / math.sqrt(n_rows), privacy, (1 / math.sqrt(n_rows) + privacy) * logs, n_rows)
@@ -118,8 +115,6 @@ def oja_privacy(n_rows: int, n_columns: int, epsilon: float, delta: float, steep
     `steepness` = 2L₁ + L₀. Falls as 1/√n. The constant that the theorem hides is taken as 1: a rate, no bound. Printed
     is log(1.25/δ)·log(1/δ), by a σ without its root, and n for n + 2 compositions.
     """
-    _check(n_rows, n_columns, epsilon, delta)
-    positive(steepness=steepness)
     n_inner = math.ceil(math.sqrt(n_rows / n_columns))
     delta_each = delta / (n_rows * (n_inner + 1))
     logs = math.log(1 / delta_each) * math.sqrt(math.log(1.25 / delta_each)) * math.log(n_rows)
@@ -137,8 +132,12 @@ def _oracle_loss(n_columns: int, n_steps: int, failure: float | None) -> float:
     return 2 * (mean + math.sqrt(2 * math.log(4 * n_steps / failure)))
 
 
-def _check(n_rows: int, n_columns: int, epsilon: float, delta: float) -> None:
-    whole(minimum=3, n_rows=n_rows)
-    whole(minimum=1, n_columns=n_columns)
-    positive(epsilon=epsilon)
-    between(0, 1, delta=delta)
+def main() -> None:
+    """Print the bound, its privacy term and the conjectured rate at ε = 1, δ = 10⁻⁶ and 20 columns."""
+    for n in (10**4, 10**6, 10**8):
+        risk, rate = nuclear_risk(n, 20, 1.0, 1e-6), conjectured_rate(n, 20, 1.0).value
+        print(f"n = {n:.0e}: {risk.value:.3g} by {risk.method}, privacy {risk.privacy:.3g}, conjectured {rate:.3g}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+from gaugedp.audit.canaries import OneRun as OneRun
+from gaugedp.audit.canaries import audit_canaries as audit_canaries
+from gaugedp.audit.canaries import one_run as one_run
+from gaugedp.audit.distinguish import audit as audit
+from gaugedp.audit.noise import noise_tests as noise_tests
+from gaugedp.audit.result import Audit as Audit
+from gaugedp.audit.result import Test as Test
+from gaugedp.audit.tracing import Tracing as Tracing
+from gaugedp.audit.tracing import tracing_attack as tracing_attack
+from gaugedp.audit.tracing import tracing_power as tracing_power
