@@ -75,7 +75,7 @@ def noises() -> list[Noise]:
             GUARANTEES if kind is Gaussian else [PureDP(1.0), GUARANTEES[n % 4]] if kind is Matrix else GUARANTEES[:1]
         )
         for guarantee in guarantees:
-            offers = kind.candidates(query.sensitivity(unit), guarantee, query.error_weights)
+            offers = kind.candidates(query.sensitivity(unit), guarantee, query.errors.weights)
             found += [Noise(query, unit, mechanism) for mechanism in offers]
     return found
 
