@@ -31,8 +31,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gaugedp.attributes import bins, integers
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import bins, integers
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.tables.table import Aggregate, Table
 
 CELLS = ("region", "age", "income")

@@ -30,7 +30,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import gaugedp as gd
-from gaugedp.domain import Domain
+from gaugedp.domain.domain import Domain
 
 ROUNDS = {10**4: 15, 10**6: 7, 10**7: 5}
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "by_hand.md"

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.deriving.terms import form_term
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.queries import Query
+from gaugedp.releases.deriving.terms import form_term
 from gaugedp.statistics.base import curves_of
 from gaugedp.statistics.forms import FormPivot, FormQuotient
 

@@ -22,8 +22,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gaugedp.attributes import bins, integers
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import bins, integers
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.tables.table import Aggregate, Table
 
 N_ROWS, N_PEOPLE, MAX_ROWS, ROUNDS = 10_000_000, 1_000_000, 5, 8

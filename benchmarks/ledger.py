@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from gaugedp.domain import PrivacyUnit  # noqa: E402
+from gaugedp.domain.domain import PrivacyUnit  # noqa: E402
 from gaugedp.guarantees import PureDP  # noqa: E402
 from gaugedp.ledger import Ledger, Reservation  # noqa: E402
 from tests.postgres import Server, missing, private_server  # noqa: E402

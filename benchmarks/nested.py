@@ -18,8 +18,8 @@ import pyarrow as pa
 
 import gaugedp as gd
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.processing import process
 from gaugedp.queries.linear import Workload
+from gaugedp.releases.processing import process
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "nested.md"
 FAN, N_LEVELS, N_CELLS, N_RUNS, SEED = 10, 4, 5, 20, 1

@@ -14,7 +14,7 @@ import numpy as np
 import gaugedp as gd
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Matrix
-from gaugedp.streams.time_factor import time_factor
+from gaugedp.releases.streams.time_factor import time_factor
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "streams.md"
 EPSILON, DELTA = 1.0, 1e-6

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gaugedp._bisection import root_of
+from gaugedp._internal.bisection import root_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
-from gaugedp.attributes import MAX_STEPS, OTHER, BoundedColumn, EdgeBins
+from gaugedp.domain.attributes import MAX_STEPS, OTHER, BoundedColumn, EdgeBins
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
 from gaugedp.tables.aggregate import Aggregate
 
@@ -402,7 +402,7 @@ def only_a_refusal(make) -> object:
 @given(st.dictionaries(TOP, st.one_of(SECTION, UNIT), max_size=4))
 def test_whatever_the_file_says_only_a_refusal_comes_out(facts) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gaugedp.domain.read_toml", lambda _: facts)
+        patch.setattr("gaugedp.domain.domain.read_toml", lambda _: facts)
         domain = only_a_refusal(lambda: gd.Domain.load("domain.toml"))
         only_a_refusal(lambda: gd.PrivacyUnit.load("domain.toml"))
     assert domain is None or domain.n_cells() >= 1
@@ -411,7 +411,7 @@ def test_whatever_the_file_says_only_a_refusal_comes_out(facts) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(WORDS, SCALARS | LISTS, min_size=1, max_size=4))
 def test_whatever_an_attribute_says_only_a_refusal_comes_out(facts) -> None:
-    from gaugedp.domain_file import _attribute, _column
+    from gaugedp.domain.toml import _attribute, _column
 
     attribute = only_a_refusal(lambda: _attribute("A", facts))
     column = only_a_refusal(lambda: _column("A", facts, Path()))

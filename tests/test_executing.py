@@ -8,8 +8,8 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import Entropy
 from gaugedp.errors import LedgerRefused
-from gaugedp.executing import Charge, Measurement, PaidRows, execute
 from gaugedp.ledger import Ledger
+from gaugedp.releases.executing import Charge, Measurement, PaidRows, execute
 from gaugedp.tables.aggregate import Rows
 
 DOMAIN = gd.Domain.of(sex=["1", "2"])

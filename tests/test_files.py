@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gaugedp._files import part_prefix
+from gaugedp._internal.files import part_prefix
 
 
 def left_by(process: int, folder: Path) -> Path:

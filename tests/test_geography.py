@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import gaugedp as gd
+from gaugedp.domain.geography import SIDE, read_areas
 from gaugedp.errors import InvalidRequest
-from gaugedp.geography import SIDE, read_areas
 
 
 def square(x: float, y: float, side: float = 1.0) -> list[list[float]]:

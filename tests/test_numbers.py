@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from gaugedp._numbers import answers, digits_down, digits_up, exact, readable
+from gaugedp._internal.numbers import answers, digits_down, digits_up, exact, readable
 from tests.steady import given
 
 ROUNDED = [

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from gaugedp import _runs
-from gaugedp._runs import fold, folded_sizes, n_folded, packed, unfold, unpacked, whole
+from gaugedp._internal import runs as _runs
+from gaugedp._internal.runs import fold, folded_sizes, n_folded, packed, unfold, unpacked, whole
 
 SIZES = np.array([2.0, 2.0, 0.5, 2.0, 0.0, 0.0])
 ARRAYS = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import gaugedp as gd
-from gaugedp.attributes import OTHER
+from gaugedp.domain.attributes import OTHER
 from gaugedp.errors import InvalidRequest, UnknownName
 
 AREAS = "REGION,DISTRICT,TRACT\nN,n1,1\nS,s1,4\nN,n2,3\nN,n1,2\nS,s1,5\n"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from gaugedp import _validate
-from gaugedp._validate import decimal
+from gaugedp._internal import validate as _validate
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest
 from tests.steady import given
 

@@ -5,19 +5,17 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE, PICTURE = ROOT / "src" / "gaugedp", ROOT / "docs" / "images" / "rooms.svg"
-FLOORS = (  # from the top; a room imports only what stands below it
+FLOORS = (  # from the top; a folder imports only what stands below it
     ("cli", "report"),
-    ("streams",),
-    ("releasing", "audit", "estimators"),
-    ("answer", "comparison", "planning"),
-    ("processing", "bounds", "optimization"),
-    ("executing",),
-    ("queries", "ledger"),
+    ("audit", "estimators", "synthesis"),
+    ("releases",),
+    ("bounds", "optimization", "ledger"),
+    ("queries",),
     ("statistics",),
     ("mechanisms",),
     ("tables", "samplers", "guarantees"),
-    ("domain", "bodies", "entropy"),
-    ("accountant",),
+    ("domain", "bodies", "accountant"),
+    ("entropy", "_internal", "errors"),
 )
 WIDTH, HEIGHT, GAP = 250, 58, 46
 

@@ -9,7 +9,7 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from gaugedp._bisection import bisected
+from gaugedp._internal.bisection import bisected
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Differential privacy shaped to the geometry of the question."""
 
-from gaugedp._displays import drawings_are_in
-from gaugedp._late import attach
-from gaugedp._version import __version__ as __version__
+from gaugedp._internal.displays import drawings_are_in
+from gaugedp._internal.late import attach
+from gaugedp._internal.version import __version__ as __version__
 
 drawings_are_in("gaugedp.report.displays")
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.errors import InvalidRequest
 
 _BLOCK_WORDS = 4096

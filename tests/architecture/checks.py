@@ -12,15 +12,9 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_bisection", "_displays", "_files", "_late", "_names", "_numbers", "_rounding", "_progress", "_runs",
-    "_version",
-    "_trial_stream", "_validate", "_cells", "_postgres", "entropy", "attributes", "calendars", "trees", "nesting",
-    "captions", "geography", "look_ups", "per_person", "impossible", "domain_file", "domain", "domain_recipe",
-    "bodies", "accountant", "guarantees", "samplers", "tables",
-    "mechanisms", "statistics", "queries", "optimization", "ledger", "bounds", "planning", "verification", "described",
-    "comparison", "processing", "remarks", "tidy", "answer", "release_facts", "executing", "releasing", "key_release",
-    "deriving", "streams", "synthesis", "publication", "estimators", "audit", "report",
-    "cli", "__init__",
+    "errors", "_internal", "entropy", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
+    "mechanisms", "statistics", "queries", "optimization", "ledger", "bounds", "releases", "synthesis", "estimators",
+    "audit", "report", "cli", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {
     "accountant": {"bodies", "domain", "entropy"},
@@ -34,23 +28,23 @@ MUST_NOT_KNOW = {
 KNOWN_CIRCLES = {("queries/base.py", "queries/linear.py")}  # an annotation: a query says which part of it is linear
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
-    "openpyxl": "tidy/spreadsheet.py",
+    "openpyxl": "releases/tidy/spreadsheet.py",
     "sqlite3": "ledger/",
-    "psycopg": "_postgres.py",
+    "psycopg": "_internal/postgres.py",
     **dict.fromkeys(("click", "rich"), "cli/"),
     "matplotlib": "report/plots.py",
     "sklearn": "estimators/",
     "cryptography": "entropy.py",
 }
 SYSTEM_RANDOMNESS = ("entropy.py", "ledger/")  # the ledger names accounts and reservations with it; no noise
-DESCRIPTIONS = ("_trial_stream.py",)  # of noise, by draws that are never released
-_EXECUTED = ("tables/", "executing.py")
+DESCRIPTIONS = ("_internal/trial_stream.py",)  # of noise, by draws that are never released
+_EXECUTED = ("tables/", "releases/executing.py")
 CALLERS = {  # who may charge a ledger, and read the rows of a table
-    "reserve": ("ledger/", "executing.py"),
+    "reserve": ("ledger/", "releases/executing.py"),
     # Estimators read arrays, a stream that is opened reads nothing, and the doctor has a ledger and no table.
-    "reserved": ("executing.py", "estimators/base.py", "streams/stream.py", "cli/doctor.py"),
-    "PaidRows": ("executing.py",),
-    "evaluate": ("executing.py", "verification/check.py"),  # the check, on rows that it makes up
+    "reserved": ("releases/executing.py", "estimators/base.py", "releases/streams/stream.py", "cli/doctor.py"),
+    "PaidRows": ("releases/executing.py",),
+    "evaluate": ("releases/executing.py", "releases/verification/check.py"),  # the check, on rows that it makes up
     "totals": ("tables/", "queries/"),  # in `evaluate`
     **dict.fromkeys(("rows", "vector_sum", "moments", "count_keys"), _EXECUTED),
 }
@@ -157,7 +151,7 @@ def _lives_in(place: str, home: str) -> bool:
 
 
 def one_path(place: str, source: str) -> list[str]:
-    """A ledger is charged and rows are read in executing.py alone, and by who implements it: see CALLERS."""
+    """A ledger is charged and rows are read in releases/executing.py alone, and by who implements it: see CALLERS."""
     tree = _tree(source)
     calls = [(name, node) for node in ast.walk(tree) if isinstance(node, ast.Call) for name in [_called(node)]]
     results = [

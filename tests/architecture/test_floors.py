@@ -10,12 +10,12 @@ from tests.architecture.floors import climb
 def test_a_release_goes_up_to_the_columns_of_its_question_alone(text: str) -> None:
     """The body of a question holds the question's own columns: `Generators`, which bodies and mechanisms ask.
 
-    The one path (`executing`) asks the measurement that it was handed. A search (`_bisection`) asks the condition that
+    A search (`_bisection`) asks the condition that
     it was handed, of whoever called it. The check before a charge hands a query tables of one row.
     """
-    apart = {"_bisection.py", "verification/single_row.py"}
+    apart = {"_internal/bisection.py", "releases/verification/single_row.py"}
     upward = [edge for edge in climb(text).upward if not apart & {edge[0], edge[1]}]
     rooms = {(floor(caller), floor(file)) for caller, file, _ in upward}
     assert rooms
-    assert rooms <= {("bodies", "queries"), ("mechanisms", "queries"), ("executing", "releasing")}
-    assert {file for _, file, _ in upward} == {"queries/columns.py", "releasing.py"}
+    assert rooms <= {("bodies", "queries"), ("mechanisms", "queries")}
+    assert {file for _, file, _ in upward} == {"queries/columns.py"}

@@ -15,7 +15,7 @@ import pytest
 import scipy
 
 import gaugedp as gd
-from gaugedp._numbers import digits_down
+from gaugedp._internal.numbers import digits_down
 from gaugedp.audit.neighbours import neighbours
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest

@@ -17,7 +17,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.cli.shared import show_table
 from gaugedp.guarantees import PureDP, from_dict
-from gaugedp.releasing import Release
+from gaugedp.releases.releasing import Release
 from tests.cli.kit import CENTS, DOMAIN, NOTE, PROGRESS, QUESTION, Desk, check_sentence, check_silence, options
 from tests.forking import Done, Nursery
 

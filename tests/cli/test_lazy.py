@@ -40,14 +40,14 @@ def test_every_public_name_is_there(package: object) -> None:
 
 
 def test_front_doors_are_functions() -> None:
-    import gaugedp.comparison
-    import gaugedp.planning
-    import gaugedp.releasing
+    import gaugedp.releases.comparison
+    import gaugedp.releases.planning
+    import gaugedp.releases.releasing
 
     assert (gd.plan, gd.release, gd.compare) == (
-        gaugedp.planning.plan,
-        gaugedp.releasing.release,
-        gaugedp.comparison.compare,
+        gaugedp.releases.planning.plan,
+        gaugedp.releases.releasing.release,
+        gaugedp.releases.comparison.compare,
     )
 
 

@@ -12,7 +12,7 @@ import gaugedp as gd
 from gaugedp.cli.main import run
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-from gaugedp.attributes import MAX_STEPS
+from gaugedp.domain.attributes import MAX_STEPS
 from gaugedp.estimators.bound_search import BoundSearch
 from gaugedp.estimators.table_bounds import TableBounds
 from gaugedp.guarantees import ApproxDP, PureDP

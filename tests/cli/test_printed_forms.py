@@ -45,7 +45,7 @@ def test_a_question_has_one_number_of_decimals(desk: Desk) -> None:
 
 def test_the_ends_on_the_screen_are_rounded_outwards(desk: Desk) -> None:
     done = desk.release(query=MIXED, save="release.json")
-    from gaugedp.answer import Release
+    from gaugedp.releases.answer import Release
 
     low, high = Release.from_json((desk.folder / "release.json").read_text("utf-8")).interval(0.95)
     for (_, lower, upper), least, most in zip(screen(done.out), low, high, strict=True):

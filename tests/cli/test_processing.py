@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gaugedp.guarantees import PureDP
-from gaugedp.releasing import Release
+from gaugedp.releases.releasing import Release
 from tests.cli.kit import WITH_PROCESSING, Desk, check_sentence
 
 FLAGS = ["--consistent", "--non-negative", "--round"]

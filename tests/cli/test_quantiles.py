@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gaugedp.answer import Release
+from gaugedp.releases.answer import Release
 from tests.cli.kit import Desk, check_sentence
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
-from gaugedp.deriving.derive import Source
-from gaugedp.deriving.summed import Summed, Sums
 from gaugedp.entropy import research_rng
+from gaugedp.releases.deriving.derive import Source
+from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.statistics.comparison import MeanDifference, MeanRatio
 from gaugedp.statistics.forms import FormPivot
 from gaugedp.statistics.inequality import Gini, Lorenz

@@ -4,8 +4,8 @@ import csv
 import hashlib
 from pathlib import Path
 
-from gaugedp.attributes import Categories
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import Categories
+from gaugedp.domain.domain import Domain, PrivacyUnit
 
 ACS = Path(__file__).resolve().parents[2] / "examples" / "acs"
 DATA = ACS / "acs_ma2018.csv"

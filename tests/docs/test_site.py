@@ -27,7 +27,7 @@ NAVIGATION = re.findall(r": (\S+\.md)$", SETTINGS.split("\nnav:\n")[1], re.MULTI
 PACKAGES = (
     "gaugedp", "gaugedp.queries", "gaugedp.mechanisms", "gaugedp.guarantees", "gaugedp.bodies",
     "gaugedp.samplers", "gaugedp.bounds", "gaugedp.estimators", "gaugedp.optimization", "gaugedp.ledger",
-    "gaugedp.processing", "gaugedp.report", "gaugedp.audit", "gaugedp.streams",
+    "gaugedp.releases.processing", "gaugedp.report", "gaugedp.audit", "gaugedp.releases.streams",
 )  # fmt: skip
 LOADED = re.compile(r"""<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=["']?([^"'\s>]+)""")
 CALLED = re.compile(r"""url\(["']?(https?:[^"')]+)|@import\s+["']([^"']+)""")

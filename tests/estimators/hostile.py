@@ -16,7 +16,7 @@ import polars
 import pyarrow
 
 import gaugedp as gd
-from gaugedp._cells import columns_of, is_text
+from gaugedp._internal.cells import columns_of, is_text
 from gaugedp.errors import GaugedpError
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")

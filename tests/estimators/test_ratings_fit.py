@@ -12,7 +12,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
 from gaugedp.estimators.stored_model import load_model
-from gaugedp.executing import PaidRows, execute
+from gaugedp.releases.executing import PaidRows, execute
 
 DOMAIN = gd.Domain.of(
     who=[f"u{i}" for i in range(30)], what=["a", "b", "c", "d"], stars=gd.bounded(1, 5, 0.5), sex=["1", "2"]

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp.attributes import bins, bounded, categories
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import bins, bounded, categories
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest, UnknownName
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
@@ -20,7 +20,7 @@ from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.table_fit import TableFit, row_share
 from gaugedp.estimators.table_models import MODELS, ModelKind
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.executing import PaidRows, execute
+from gaugedp.releases.executing import PaidRows, execute
 from gaugedp.tables.table import Table
 from tests.tables.test_table import DOMAIN as ODD_DOMAIN
 from tests.tables.test_table import TYPES, make, random_rows

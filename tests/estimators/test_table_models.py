@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.executing import execute
 from gaugedp.guarantees import Guarantee
+from gaugedp.releases.executing import execute
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 

@@ -9,7 +9,7 @@ from gaugedp.errors import InvalidRequest, LedgerRefused, UnknownName
 from gaugedp.estimators import LinearRegression, Mean
 from gaugedp.estimators.table_fit import TableFit
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.executing import PaidRows, execute
+from gaugedp.releases.executing import PaidRows, execute
 from gaugedp.tables.table import Table
 from tests.tables.engines import ENGINES
 

@@ -22,7 +22,7 @@ from typing import Any
 from unittest import mock
 
 import gaugedp as gd
-from gaugedp._postgres import Address
+from gaugedp._internal.postgres import Address
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError
 from gaugedp.ledger import Ledger, Reservation, transaction
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import gaugedp as gd
-from gaugedp.executing import PaidRows
 from gaugedp.ledger import Ledger
-from gaugedp.streams.state import StateFile
+from gaugedp.releases.executing import PaidRows
+from gaugedp.releases.streams.state import StateFile
 from tests.forking import Nursery, nursery, wait_for_text
 from tests.streams.kit import BUDGET, opened, table
 

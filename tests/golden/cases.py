@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.publication.folder import write_folder
-from gaugedp.publication.publication import Publication, PublishedTable
+from gaugedp.releases.publication.folder import write_folder
+from gaugedp.releases.publication.publication import Publication, PublishedTable
 from tests.golden.tables import APPROX, DOMAIN, KEYS, MADE, MU, PERSON, PURE, QUESTIONS, SEED, WIDE, ZCDP, ledger, table
 
 Facts = dict[str, Any]

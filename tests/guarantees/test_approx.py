@@ -8,7 +8,7 @@ import mpmath
 import pytest
 from hypothesis import strategies as st
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, PureDP
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

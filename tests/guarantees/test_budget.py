@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import strategies as st
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP, RenyiBudget, RenyiDP
 from gaugedp.guarantees.budget import UNITS

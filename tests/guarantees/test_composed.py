@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example
 from hypothesis import strategies as st
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, GaussianDP, Guarantee, PureDP, compose
 from tests.guarantees import finite, oracles

@@ -8,7 +8,7 @@ import pytest
 
 import gaugedp as gd
 import gaugedp.guarantees as g
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 
 
 def together(parts: list[gd.ApproxDP]) -> tuple[Fraction, Fraction]:

@@ -13,7 +13,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from gaugedp._validate import decimal as exact
+from gaugedp._internal.validate import decimal as exact
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.divergences import bernoulli, finite, laplace, normal
 from tests.guarantees.signed import assert_upper

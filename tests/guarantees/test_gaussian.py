@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, PureDP, gaussian_std
 from gaugedp.guarantees.gaussian_curve import gaussian_mu

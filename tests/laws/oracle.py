@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gaugedp._names import parts, plain
+from gaugedp._internal.names import parts, plain
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import SQUARED
 from tests.laws.worlds import PERSON, World

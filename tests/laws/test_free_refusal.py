@@ -20,7 +20,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.cli.main import run
 from gaugedp.errors import GaugedpError
-from gaugedp.streams import Stream
+from gaugedp.releases.streams import Stream
 from gaugedp.synthesis.adaptive import release_adaptively
 from gaugedp.tables.table import Table
 from tests.laws import fits, worlds

@@ -25,8 +25,8 @@ import pytest
 from scipy.stats import binom, norm
 
 import gaugedp as gd
-from gaugedp.answer import Release
-from gaugedp.release_facts import release_facts
+from gaugedp.releases.answer import Release
+from gaugedp.releases.metadata import release_facts
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import COUNTED
 from tests.laws.kit import batches, generator

@@ -29,8 +29,8 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp._names import written
-from gaugedp.attributes import BoundedColumn
+from gaugedp._internal.names import written
+from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.choose import NEAR
 from tests.laws.kit import batches, generator
 from tests.laws.worlds import WORDS, World, world

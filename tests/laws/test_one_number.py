@@ -21,13 +21,13 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp import _numbers
-from gaugedp._numbers import exact, readable
-from gaugedp._runs import unfold
+from gaugedp._internal import numbers as _numbers
+from gaugedp._internal.numbers import exact, readable
+from gaugedp._internal.runs import unfold
 from gaugedp.cli.main import run
 from gaugedp.cli.release import show
 from gaugedp.errors import GaugedpError, InvalidRequest
-from gaugedp.planning import worth
+from gaugedp.releases.planning import worth
 from gaugedp.report import explorer_page, figures
 from gaugedp.report.explorer import explore
 from gaugedp.report.html import render

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import gaugedp as gd
-from gaugedp._names import in_quotes, written, written_in_list
-from gaugedp.attributes import Attribute, BoundedColumn
+from gaugedp._internal.names import in_quotes, written, written_in_list
+from gaugedp.domain.attributes import Attribute, BoundedColumn
 from gaugedp.errors import GaugedpError
 from gaugedp.queries import text
 from gaugedp.statistics import KINDS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gaugedp._postgres import Address
+from gaugedp._internal.postgres import Address
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.ledger import postgres_schema as schema

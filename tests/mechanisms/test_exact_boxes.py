@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies import LpBall, Polytope, Product, image
 from gaugedp.mechanisms.base import lattice_radius
 from tests.mechanisms.registry import SHAPED

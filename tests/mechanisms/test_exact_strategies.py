@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies import best_strategy, p_identity, proved
 from gaugedp.mechanisms.strategies.residual import residual

@@ -11,7 +11,7 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.strategies import best_strategy
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.nested import NestedStrategy, nested
-from gaugedp.processing import process
+from gaugedp.releases.processing import process
 from tests.mechanisms.matrix_zoo import NORMAL, PERSON, PURE, REPLACED, ROW, least_norm, length, matrix_of
 from tests.release.test_nested import DOMAIN, QUESTIONS, areas
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 import gaugedp as gd
-from gaugedp.comparison import Comparison, compare
 from gaugedp.errors import InvalidRequest
+from gaugedp.releases.comparison import Comparison, compare
 
 DOMAIN = gd.Domain.of(A=["1", "2"], B=gd.integers(1, 6))
 QUERY = gd.query(DOMAIN, "A; B; A*B")

@@ -6,8 +6,8 @@ Widths of the noise of many plans are pinned in tests/golden.
 import pytest
 
 import gaugedp as gd
-from gaugedp.planning import Plan
 from gaugedp.queries.candidate import weigh
+from gaugedp.releases.planning import Plan
 from tests.golden.tables import WIDE
 
 

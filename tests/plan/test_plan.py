@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
-from gaugedp._numbers import readable
+from gaugedp._internal.numbers import readable
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.body_limits import body_noise

@@ -10,9 +10,9 @@ import pytest
 import gaugedp as gd
 from gaugedp.cli.main import run
 from gaugedp.guarantees.shares import share_of
-from gaugedp.publication.folder import check_folder
-from gaugedp.publication.publication import Publication
 from gaugedp.queries.stacked import Stacked, shared
+from gaugedp.releases.publication.folder import check_folder
+from gaugedp.releases.publication.publication import Publication
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
@@ -166,7 +166,7 @@ def test_a_part_that_is_not_installed_is_missed_before_anything_is_paid(
     module = (
         "gaugedp.report.plots.importlib.util.find_spec"
         if part == "matplotlib"
-        else "gaugedp.tidy.spreadsheet.find_spec"
+        else "gaugedp.releases.tidy.spreadsheet.find_spec"
     )
     monkeypatch.setattr(module, lambda name: None if name == part else object())
     assert published(desk) == 2

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
-from gaugedp.answer import Release
 from gaugedp.bodies import Product
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.together import Together
 from gaugedp.queries.quantiles import Quantiles
 from gaugedp.queries.stacked import Stacked
+from gaugedp.releases.answer import Release
 from gaugedp.report.explorer import save_explorer
 from gaugedp.tables.table import Table
 

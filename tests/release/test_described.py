@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.calendars import Dates
-from gaugedp.described import LATE, LEVELS, described_facts
-from gaugedp.domain_recipe import domain_of, recipe_of
+from gaugedp.domain.dates import Dates
+from gaugedp.domain.lookup_tables import look_up
+from gaugedp.domain.recipe import domain_of, recipe_of
 from gaugedp.errors import InvalidRequest
-from gaugedp.look_ups import look_up
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.planning import Plan
 from gaugedp.queries.base import Query
+from gaugedp.releases.described import LATE, LEVELS, described_facts
+from gaugedp.releases.planning import Plan
 from tests.golden.tables import DOMAIN, QUESTIONS, ledger, released, table
 
 DRAWN = ["A; B; AGE", "mean(X) by A", "sd(Y)", "share(A) by B", "ratio(B) by A", "ranges(AGE)"]

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp.domain_file import with_keys
+from gaugedp.domain.toml import with_keys
 from gaugedp.errors import GaugedpError, InvalidRequest, LedgerRefused
-from gaugedp.key_release import KeyRelease, selection
+from gaugedp.releases.partition_selection import KeyRelease, selection
 from gaugedp.tables import keys
 
 ASKED = gd.ApproxDP(1.0, 1e-6)

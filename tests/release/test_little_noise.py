@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp import described
+from gaugedp.releases import described
 from tests.cases import one_in
 
 DOMAIN = gd.Domain.of(SEX=["m", "f"], PAY=gd.bounded(0, 10))

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
-from gaugedp import _runs, release_facts
+from gaugedp._internal import runs as _runs
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.ledger import Ledger
 from gaugedp.queries import labels
+from gaugedp.releases import metadata as release_facts
 
 DOMAIN = gd.Domain.of(A=gd.integers(1, 9), B=["x", "y"], V=gd.bounded(0, 10, 0.5))
 KINDS = ["A*B; B", "ranges(A)", "sum(V) by A; A", "mean(V) by A", "quantiles(V, 0.25, 0.5) by B"]
@@ -107,7 +108,7 @@ def test_numbers_of_steps_are_the_nearest_floats(table: gd.Table) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 7, 1000])
 def test_files_hold_the_columns_however_many_lines_are_made_at_a_time(lines: int, table, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("gaugedp.tidy.tabular._LINES", lines)
+    monkeypatch.setattr("gaugedp.releases.tidy.tabular._LINES", lines)
     answer = released("A*B; sum(V)", table)
     answer.save_csv(tmp_path / "answers.csv")
     with (tmp_path / "answers.csv").open(newline="", encoding="utf-8") as file:

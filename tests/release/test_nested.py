@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gaugedp as gd
+from gaugedp.domain.nesting import Recursion
 from gaugedp.errors import InvalidRequest
-from gaugedp.nesting import Recursion
-from gaugedp.processing import STEPS, check, process, remark, words
-from gaugedp.processing.consistency import consistent
+from gaugedp.releases.processing import STEPS, check, process, remark, words
+from gaugedp.releases.processing.consistency import consistent
 from tests.queries.strategies import examples
 from tests.release.test_processing import Stand, columns
 

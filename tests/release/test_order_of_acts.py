@@ -15,12 +15,12 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import LedgerRefused
-from gaugedp.executing import execute
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.selection import PreparedChoice, Selection
 from gaugedp.mechanisms.unknown_keys import KeySelection
-from gaugedp.streams.noise import StreamNoise
-from gaugedp.streams.state import StateFile
+from gaugedp.releases.executing import execute
+from gaugedp.releases.streams.noise import StreamNoise
+from gaugedp.releases.streams.state import StateFile
 from gaugedp.tables.engine import Engine
 
 DOMAIN = gd.Domain.of(sex=["1", "2"], age=gd.integers(0, 9), pay=gd.bounded(0, 10), debt=gd.bounded(-5, 5, 0.5))

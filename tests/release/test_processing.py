@@ -15,11 +15,11 @@ import gaugedp as gd
 from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.processing import STEPS, remark, words
-from gaugedp.processing.consistency import MOST_CELLS, consistent
-from gaugedp.processing.steps import solvable, without_negatives
 from gaugedp.queries.linear import Workload
-from gaugedp.releasing import Release
+from gaugedp.releases.processing import STEPS, remark, words
+from gaugedp.releases.processing.consistency import MOST_CELLS, consistent
+from gaugedp.releases.processing.steps import solvable, without_negatives
+from gaugedp.releases.releasing import Release
 from gaugedp.statistics.base import split
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
@@ -109,7 +109,7 @@ def test_both_ways_of_solving_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     query = gd.query(DOMAIN, "count; A*B; C; C*A; B*A*C")
     values, deviations = noisy(query, 5)
     closed = consistent(query, values[0], deviations)
-    monkeypatch.setattr("gaugedp.processing.consistency._marginals_only", lambda _: False)
+    monkeypatch.setattr("gaugedp.releases.processing.consistency._marginals_only", lambda _: False)
     assert consistent(query, values[0], deviations) == pytest.approx(closed, abs=1e-9)
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
-from gaugedp.answer import Release
 from gaugedp.entropy import Entropy
 from gaugedp.errors import UNTOUCHED, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiBudget
 from gaugedp.ledger import Ledger
+from gaugedp.releases.answer import Release
 from gaugedp.tables.table import Table
 
 DOMAIN = gd.Domain.of(SEX=["1", "2"], PAY=gd.bounded(0, 1000, 0.5))

@@ -21,7 +21,7 @@ from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.linear import Workload
-from gaugedp.releasing import LEVELS, Release
+from gaugedp.releases.releasing import LEVELS, Release
 from gaugedp.tables.duckdb.engine import DuckDBEngine
 from gaugedp.tables.table import Table
 

@@ -7,7 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.releasing import Release
+from gaugedp.releases.releasing import Release
 
 COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
 UNITS = "most values may be clipped to it. Check the units of the bounds."

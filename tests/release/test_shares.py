@@ -9,8 +9,8 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.releases.streams.noise import StreamNoise
 from gaugedp.report.terms import read_terms
-from gaugedp.streams.noise import StreamNoise
 
 DOMAIN = gd.Domain.of(A=["u", "w", "x"], B=["p", "q"], PAY=gd.bounded(0, 100))
 UNIT = gd.PrivacyUnit()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gaugedp as gd
-from gaugedp.planning import worth
+from gaugedp.releases.planning import worth
 from gaugedp.report.explorer import Explored, explore
 from gaugedp.report.explorer_page import page as written
 from gaugedp.report.explorer_words import sentences

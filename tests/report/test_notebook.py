@@ -12,9 +12,9 @@ import pytest
 
 import gaugedp as gd
 from gaugedp import audit
-from gaugedp._displays import drawn_by
+from gaugedp._internal.displays import drawn_by
+from gaugedp.releases.streams import StreamAnswer
 from gaugedp.report import notebook
-from gaugedp.streams import StreamAnswer
 from tests.ledger.kit import SECRET, UNIT, paid
 from tests.report.test_html import DOMAIN, ODD, Reader, made, text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies import Body
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import normals, uniforms

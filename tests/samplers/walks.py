@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid

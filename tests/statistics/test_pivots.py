@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.laplace import Laplace
-from gaugedp.planning import Plan
+from gaugedp.releases.planning import Plan
 from gaugedp.statistics import KINDS, deviation
 from gaugedp.statistics.base import by_pivot
 from gaugedp.statistics.comparison import COMPARISONS

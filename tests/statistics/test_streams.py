@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import gaugedp as gd
-from gaugedp.streams.noise import StreamNoise
-from gaugedp.streams.time_factor import time_factor
+from gaugedp.releases.streams.noise import StreamNoise
+from gaugedp.releases.streams.time_factor import time_factor
 from tests.streams.kit import DOMAIN, UNIT, table
 
 MU, PERIODS, FALSE_ALARMS = 0.5, 4, 1e-6

@@ -8,8 +8,8 @@ from scipy import stats
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.streams.noise import StreamNoise
-from gaugedp.streams.time_factor import time_factor
+from gaugedp.releases.streams.noise import StreamNoise
+from gaugedp.releases.streams.time_factor import time_factor
 from tests.streams.kit import DOMAIN
 
 MU = 0.7

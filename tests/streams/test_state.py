@@ -9,8 +9,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.executing import PaidRows
-from gaugedp.streams.state import State, StateFile
+from gaugedp.releases.executing import PaidRows
+from gaugedp.releases.streams.state import State, StateFile
 from tests.streams.kit import BUDGET, opened, table
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp._runs import unfold
+from gaugedp._internal.runs import unfold
 from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
 from gaugedp.mechanisms import Matrix
 from gaugedp.mechanisms.strategies.dense import Dense
-from gaugedp.streams import stream as stream_file
-from gaugedp.streams.state import StateFile
+from gaugedp.releases.streams import stream as stream_file
+from gaugedp.releases.streams.state import StateFile
 from tests.streams.kit import BUDGET, DOMAIN, PRICE, UNIT, opened, table
 
 LOUD = {"mu": 1e4}  # noise far below one row

@@ -9,7 +9,7 @@ import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms import Matrix
 from gaugedp.mechanisms.factorisation import factorise
-from gaugedp.streams.time_factor import TimeFactor, time_factor
+from gaugedp.releases.streams.time_factor import TimeFactor, time_factor
 
 
 def columns(factor: TimeFactor) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.executing import PaidRows
+from gaugedp.releases.executing import PaidRows
 from gaugedp.tables.aggregate import Aggregate, Rows
 
 DOMAIN = gd.Domain.of(A=["0", "1", "2"], B=["0", "1"], C=["0", "1"], D=["0", "1", "2", "3"])

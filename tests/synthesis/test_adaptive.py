@@ -10,14 +10,14 @@ import pytest
 from scipy import stats
 
 import gaugedp as gd
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.audit import audit
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ExponentialLoss
 from gaugedp.mechanisms.exponential import Exponential
 from gaugedp.mechanisms.gaussian import Gaussian
-from gaugedp.releasing import Guess, Held
+from gaugedp.releases.releasing import Guess, Held
 from gaugedp.synthesis import rounds as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan
 from gaugedp.synthesis.rounds import Measured, candidates_of, most_moved

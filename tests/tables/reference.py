@@ -9,8 +9,8 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.attributes import Categories, EdgeBins, Integers
-from gaugedp.trees import Level
+from gaugedp.domain.attributes import Categories, EdgeBins, Integers
+from gaugedp.domain.hierarchies import Level
 
 PRIME = 2**30 - 35
 PERSON = object()  # beside the names of attributes and columns

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp.domain.hierarchies import tree
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.table import Table
-from gaugedp.trees import tree
 from tests.tables.conformance import IDS
 from tests.tables.engines import ENGINES
 from tests.tables.reference import inside_code, measure, number

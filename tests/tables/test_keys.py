@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp.attributes import OTHER
+from gaugedp.domain.attributes import OTHER
 from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.keys import count_keys, is_key
 from tests.tables.engines import ENGINES
@@ -119,7 +119,7 @@ def test_texts_that_are_none_are_no_keys_and_no_failure(monkeypatch) -> None:
 
 
 def test_a_database_that_does_not_know_its_texts_is_refused(monkeypatch) -> None:
-    from gaugedp.key_release import selection
+    from gaugedp.releases.partition_selection import selection
     from gaugedp.tables.duckdb.engine import DuckDBEngine
 
     monkeypatch.setattr(DuckDBEngine, "gives_texts", False)

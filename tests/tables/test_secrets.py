@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gaugedp._postgres import Address, is_no_path
-from gaugedp.domain import Domain
+from gaugedp._internal.postgres import Address, is_no_path
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import GaugedpError
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger

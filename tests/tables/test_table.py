@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from gaugedp.attributes import bins, bounded, categories, integers
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import bins, bounded, categories, integers
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.engine import Column, Kind
 from gaugedp.tables.frames import make_frame
@@ -168,7 +168,7 @@ def test_booleans_and_dates_match_by_their_text():
 def test_a_value_on_a_decimal_edge_opens_its_bin(width):
     import pyarrow as pa
 
-    from gaugedp._validate import decimal
+    from gaugedp._internal.validate import decimal
 
     attribute = bins(-width * 0, float(decimal(width) * 900), width)
     edges = [float(decimal(width) * i) for i in range(901)]

@@ -8,8 +8,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from gaugedp.attributes import categories, integers
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import categories, integers
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.tables import statement
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.statement import Aggregation, Tallies
@@ -74,7 +74,7 @@ def test_buckets_and_empty_tables_are_counted_too(count: int, tmp_path, from_row
 
 
 def test_sums_are_left_to_the_engine(tmp_path, from_rows) -> None:
-    from gaugedp.attributes import bounded
+    from gaugedp.domain.attributes import bounded
 
     domain = Domain({"a": DOMAIN.attribute("a")}, {"c": bounded(0, 3, missing=0)})
     totals = [Aggregate(("a",)), Aggregate(("a",), "c"), Aggregate((), "c", present=True)]

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from gaugedp.attributes import bins, bounded
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import bins, bounded
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.engine import Column, Kind
 from gaugedp.tables.postgres.sql import postgres_text, quoted

@@ -15,8 +15,8 @@ from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix,
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import Together
 from gaugedp.queries.base import Query
+from gaugedp.releases.verification.check import verify
 from gaugedp.samplers.laws import DiscreteLaplace
-from gaugedp.verification.check import verify
 from tests.golden.tables import DOMAIN, PURE, WIDE, ledger, released
 
 TRIED = gd.Domain.of(

@@ -9,8 +9,8 @@ import pytest
 import gaugedp as gd
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.noise_laws import BoxLaw, HullLaw, IndependentLaw, LinearLaw, StairLaw
+from gaugedp.releases.verification.single_row import Row, SingleRow, rows_to_try
 from gaugedp.tables.aggregate import Aggregate
-from gaugedp.verification.single_row import Row, SingleRow, rows_to_try
 
 SHIFTS = np.array([[0, 0, 0], [1, 0, 0], [0, -2, 3], [4, 4, -4]])
 DOMAIN = gd.Domain.of(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.contour import Bracket, log_of
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE

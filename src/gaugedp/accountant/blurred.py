@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array

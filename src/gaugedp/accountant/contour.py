@@ -12,7 +12,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 

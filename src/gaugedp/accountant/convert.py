@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.contour import log_chernoff
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import up

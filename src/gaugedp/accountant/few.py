@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.atoms import LONGEST, n_sums, repeated
 from gaugedp.accountant.contour import Bracket, log_chernoff, log_of
 from gaugedp.accountant.loss import Array, PrivacyLoss, atom_cells, log_sum

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from gaugedp._rounding import UNIT
-from gaugedp._validate import decimal
+from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]

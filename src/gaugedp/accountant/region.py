@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE, up
 

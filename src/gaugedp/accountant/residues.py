@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.atoms import ExplicitDistribution, explicit_distribution
 from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.total import Total

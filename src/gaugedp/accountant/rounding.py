@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 
 LEAST_SURE = 1e-290  # floats below it may have lost digits: no lower bound is read off them
 LARGEST = Fraction(math.nextafter(math.inf, 0))

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.convert import Converted, renyi_to_delta, renyi_to_epsilon
 from gaugedp.accountant.loss import Array

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy
 
-from gaugedp._bisection import root_of
+from gaugedp._internal.bisection import root_of
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import (

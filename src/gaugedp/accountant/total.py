@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
-from gaugedp._validate import decimal
+from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Line, PrivacyLoss, common_span, gaussian_line, gaussian_moment
 from gaugedp.accountant.part import Part
 from gaugedp.accountant.rounding import up_decimal

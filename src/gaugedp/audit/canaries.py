@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
-from gaugedp._displays import drawn_by
-from gaugedp._numbers import digits_down
-from gaugedp._validate import between, whole
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.displays import drawn_by
+from gaugedp._internal.numbers import digits_down
+from gaugedp._internal.validate import between, whole
 from gaugedp.audit.clopper_pearson import most_right
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest

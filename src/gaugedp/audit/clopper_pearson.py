@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
+from gaugedp._internal.bisection import bisected
 
 _SHARE = 0.1  # of the miss, for the rate of guessing, where it has to be bounded too
 _DOWN = 1 - 1e-9  # covers the rounding of the inverse of the incomplete beta function

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._progress import part_of, silent
-from gaugedp._validate import between, whole
+from gaugedp._internal.progress import part_of, silent
+from gaugedp._internal.validate import between, whole
 from gaugedp.audit.events import ProfilePoint, Rule, best_of, best_rules, points, rarest_of
 from gaugedp.audit.noise import expected, white_box
 from gaugedp.audit.result import Audit, Test

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._progress import Progress, silent
+from gaugedp._internal.progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.linear import chance_by_width, common, directions, identity_tests, matrix_tests

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.answer import Release
 from gaugedp.errors import InvalidRequest
+from gaugedp.releases.answer import Release
 
 _PLAIN = (str, bytes, bytearray, type(None), Number, np.generic, date, time, timedelta, Enum)  # repr tells them apart
 _MOST_NUMBERS = 2 * 10**7  # kept, over all runs; columns beyond are left out, keys see all

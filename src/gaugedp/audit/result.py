@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gaugedp._displays import drawn_by
-from gaugedp._numbers import digits_down, digits_up, readable
+from gaugedp._internal.displays import drawn_by
+from gaugedp._internal.numbers import digits_down, digits_up, readable
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
+from gaugedp._internal.progress import Progress, silent
 from gaugedp.audit.outputs import Outputs, check_readable, numbers_of, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy

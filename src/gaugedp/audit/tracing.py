@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._displays import drawn_by
-from gaugedp._validate import between, one_of, whole
+from gaugedp._internal.displays import drawn_by
+from gaugedp._internal.validate import between, one_of, whole
 from gaugedp.audit.events import check_claim
 from gaugedp.bounds import tracing as bounds_of_tracing
 from gaugedp.bounds.tracing import check_size

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies.base import check_points, with_weights
 from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.polytope import Polytope

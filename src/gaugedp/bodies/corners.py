@@ -8,8 +8,8 @@ import numpy as np
 
 from gaugedp.bodies.base import real_numbers
 from gaugedp.bodies.generators import Structure
+from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
-from gaugedp.nesting import Nesting
 
 _MOST_DENSE = 10**7
 _LARGEST = 1e140  # squares must not leave the floats

@@ -7,8 +7,8 @@ import numpy as np
 
 from gaugedp.bodies.base import real_numbers, with_weights
 from gaugedp.bodies.frame import independent
+from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
-from gaugedp.nesting import Nesting
 
 _MOST_PAIR_WORK = 10**9
 

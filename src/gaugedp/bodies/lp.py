@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import positive, whole
+from gaugedp._internal.validate import positive, whole
 from gaugedp.bodies.base import Body, check_points
 from gaugedp.errors import InvalidRequest
 

@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.corners import Corners

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies.base import Body, check_points
 from gaugedp.bodies.frame import independent
 from gaugedp.bodies.generators import Generators, MatrixGenerators

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body, check_points
 from gaugedp.bodies.lp import LpBall
 from gaugedp.errors import InvalidRequest

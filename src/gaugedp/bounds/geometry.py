@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._displays import drawing
-from gaugedp._numbers import readable
-from gaugedp._validate import positive
+from gaugedp._internal.displays import drawing
+from gaugedp._internal.numbers import readable
+from gaugedp._internal.validate import positive
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.volume import Volume, volume

@@ -2,8 +2,8 @@
 
 import math
 
-from gaugedp._numbers import readable
-from gaugedp._validate import between, positive, whole
+from gaugedp._internal.numbers import readable
+from gaugedp._internal.validate import between, positive, whole
 from gaugedp.errors import InvalidRequest
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaugedp._numbers import digits_down, readable
-from gaugedp._validate import positive
+from gaugedp._internal.numbers import digits_down, readable
+from gaugedp._internal.validate import positive
 from gaugedp.bodies import Body, Polytope, image
 from gaugedp.bounds.projected import lower_bound, projected_lower_bound
 from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound

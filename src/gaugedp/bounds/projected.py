@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage, MinkowskiSum
 from gaugedp.bodies.ellipsoid import Ellipsoid

@@ -4,7 +4,7 @@ import math
 
 from scipy.special import ndtr, ndtri
 
-from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp._internal.validate import between, non_negative, one_of, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.probability import probability_range

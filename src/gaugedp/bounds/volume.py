@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS
-from gaugedp._validate import one_of, positive
+from gaugedp._internal.rounding import PARAMETERS
+from gaugedp._internal.validate import one_of, positive
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.frame import independent
 from gaugedp.bodies.lp import LpBall

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from gaugedp._numbers import digits_down, digits_up
+from gaugedp._internal.numbers import digits_down, digits_up
 from gaugedp.audit import Audit
 from gaugedp.audit import audit as run_audit
 from gaugedp.audit.neighbours import neighbours
@@ -23,9 +23,9 @@ from gaugedp.cli.shared import (
 from gaugedp.cli.stage import stage
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.planning import Plan
-from gaugedp.planning import plan as make_plan
 from gaugedp.queries import query
+from gaugedp.releases.planning import Plan
+from gaugedp.releases.planning import plan as make_plan
 
 _MOST_NUMBERS = 2 * 10**7
 _SHOWN = 6  # tests that do not count

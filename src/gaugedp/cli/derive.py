@@ -2,13 +2,13 @@
 
 import click
 
-from gaugedp.answer import Release
 from gaugedp.cli.output import hand_over
 from gaugedp.cli.release import show_answers
 from gaugedp.cli.shared import check_files, number, read_text
-from gaugedp.deriving.derive import derive as make
-from gaugedp.domain import Domain
-from gaugedp.publication.publication import Publication
+from gaugedp.domain.domain import Domain
+from gaugedp.releases.answer import Release
+from gaugedp.releases.deriving.derive import derive as make
+from gaugedp.releases.publication.publication import Publication
 
 
 @click.command()

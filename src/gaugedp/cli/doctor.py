@@ -15,14 +15,14 @@ from pathlib import Path
 import click
 
 from gaugedp.cli.shared import show_table
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.errors import GaugedpError, InvalidRequest, NotDurable
-from gaugedp.executing import Charge
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.queries import count
-from gaugedp.releasing import release
+from gaugedp.releases.executing import Charge
+from gaugedp.releases.releasing import release
 from gaugedp.tables.table import Table
 
 _PARTS = ("numpy", "scipy", "duckdb", "sqlglot", "cryptography", "click", "rich")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from gaugedp._names import in_quotes, written
-from gaugedp._validate import decimal
+from gaugedp._internal.names import in_quotes, written
+from gaugedp._internal.validate import decimal
 from gaugedp.cli.output import checked_key, hand_over, is_kept, save, show_account, stored_before
 from gaugedp.cli.shared import (
     Payment,
@@ -23,12 +23,12 @@ from gaugedp.cli.shared import (
     signature_options,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.domain_file import read_toml
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.toml import read_toml
 from gaugedp.entropy import system_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.executing import execute
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
+from gaugedp.releases.executing import execute
 from gaugedp.tables.headers import doubts
 from gaugedp.tables.sources import file_columns
 from gaugedp.tables.table import Table

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaugedp.answer import Release, check_released
 from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options, read_text
-from gaugedp.domain import PrivacyUnit
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
+from gaugedp.releases.answer import Release, check_released
 
 if TYPE_CHECKING:
     from gaugedp.report.explored import Explored

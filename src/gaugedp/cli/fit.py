@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gaugedp._names import parts, plain
-from gaugedp._numbers import answers
+from gaugedp._internal.names import parts, plain
+from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
-from gaugedp.executing import execute
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
+from gaugedp.releases.executing import execute
 from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:

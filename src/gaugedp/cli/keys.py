@@ -7,11 +7,11 @@ import click
 from gaugedp.cli.output import checked_key, hand_over, show_payment
 from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
-from gaugedp.domain_file import with_keys
+from gaugedp.domain.toml import with_keys
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.key_release import KeyRelease, chances_in_words, least_counts, release_keys, selection
 from gaugedp.ledger import Ledger
+from gaugedp.releases.partition_selection import KeyRelease, chances_in_words, least_counts, release_keys, selection
 from gaugedp.tables.table import Table
 
 _SHOWN = 60

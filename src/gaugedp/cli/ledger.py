@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gaugedp._numbers import digits_up
+from gaugedp._internal.numbers import digits_up
 from gaugedp.cli.commands import LedgerCommands, without_password
 from gaugedp.cli.output import save
 from gaugedp.cli.shared import budget, check_files, load, number, show_table, whole_number

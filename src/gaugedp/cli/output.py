@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from gaugedp._files import part_prefix
+from gaugedp._internal.files import part_prefix
 from gaugedp.cli.stage import stage
 from gaugedp.entropy import system_rng
 from gaugedp.errors import GaugedpError

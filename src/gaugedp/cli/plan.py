@@ -18,8 +18,8 @@ from gaugedp.cli.shared import (
 )
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.planning import Plan, worth
-from gaugedp.planning import plan as make_plan
+from gaugedp.releases.planning import Plan, worth
+from gaugedp.releases.planning import plan as make_plan
 
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
 _ERROR = (

@@ -9,11 +9,11 @@ from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.planning import Plan, worth
-from gaugedp.publication.folder import check_folder, check_place, titled, write_folder
-from gaugedp.publication.publication import Publication
 from gaugedp.queries.outline import QUANTILE
-from gaugedp.releasing import release
+from gaugedp.releases.planning import Plan, worth
+from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
+from gaugedp.releases.publication.publication import Publication
+from gaugedp.releases.releasing import release
 from gaugedp.tables.table import Table
 
 

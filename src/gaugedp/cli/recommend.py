@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, show_table
-from gaugedp.domain import Domain
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import click
 
-from gaugedp._numbers import answers
-from gaugedp.answer import RAW, Release
-from gaugedp.captions import Captions
+from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import (
     Payment,
@@ -26,18 +24,20 @@ from gaugedp.cli.shared import (
     weighted_query,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.domain import PrivacyUnit
+from gaugedp.domain.captions import Captions
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.planning import plan
-from gaugedp.processing import check, remark
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
 from gaugedp.queries.outline import CELLS, Outline
-from gaugedp.releasing import release as make_release
+from gaugedp.releases.answer import RAW, Release
+from gaugedp.releases.planning import plan
+from gaugedp.releases.processing import check, remark
+from gaugedp.releases.releasing import release as make_release
 from gaugedp.statistics.base import split_answers
 from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
@@ -121,7 +121,7 @@ def _check_files(read: dict[str, str], out: str | None, report: str | None, save
 
         check_installed()
     if ending == ".xlsx":
-        from gaugedp.tidy.spreadsheet import check_installed as check_sheets
+        from gaugedp.releases.tidy.spreadsheet import check_installed as check_sheets
 
         check_sheets()
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 import numpy as np
 
-from gaugedp._numbers import answers
-from gaugedp.answer import Release
+from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, show_table, whole_number
 from gaugedp.entropy import research_rng
 from gaugedp.ledger import Ledger
+from gaugedp.releases.answer import Release
 from gaugedp.synthesis.rows import SyntheticRows, draw_rows
 
 _SHOWN = 60

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from gaugedp._files import check_ending
-from gaugedp._names import parts
-from gaugedp._numbers import digits_up, readable
+from gaugedp._internal.files import check_ending
+from gaugedp._internal.names import parts
+from gaugedp._internal.numbers import digits_up, readable
 from gaugedp.cli.commands import without_password
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Budget, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

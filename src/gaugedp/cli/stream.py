@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gaugedp._postgres import is_address
+from gaugedp._internal.postgres import is_address
 from gaugedp.cli.output import write_beside, written
 from gaugedp.cli.shared import (
     Payment,
@@ -22,16 +22,16 @@ from gaugedp.cli.shared import (
     whole_number,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.queries import query
-from gaugedp.streams import Stream, StreamAnswer
-from gaugedp.streams.noise import StreamNoise
-from gaugedp.streams.state import StateFile
-from gaugedp.streams.stream import factor_for
+from gaugedp.releases.streams import Stream, StreamAnswer
+from gaugedp.releases.streams.noise import StreamNoise
+from gaugedp.releases.streams.state import StateFile
+from gaugedp.releases.streams.stream import factor_for
 from gaugedp.tables.table import Table
 
 _SHOWN = 60

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from gaugedp._late import attach
+from gaugedp._internal.late import attach
 from gaugedp.errors import MissingExtra
 
 if importlib.util.find_spec("sklearn") is None:

@@ -9,20 +9,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._displays import drawn_by
-from gaugedp._validate import between, non_negative, one_of, positive, whole
-from gaugedp.domain import PrivacyUnit
+from gaugedp._internal.displays import drawn_by
+from gaugedp._internal.validate import between, non_negative, one_of, positive, whole
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
-from gaugedp.executing import Charge
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
+from gaugedp.releases.executing import Charge
 
 NEIGHBOURS = ("add_remove", "replace")
 _SCORED_NAN = (

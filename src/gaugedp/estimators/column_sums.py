@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import NORMS
+from gaugedp._internal.rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, PureDP

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._names import parts, plain
+from gaugedp._internal.names import parts, plain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.optimization.best_weights import NormalMixture

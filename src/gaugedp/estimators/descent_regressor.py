@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp._validate import moderate
+from gaugedp._internal.validate import moderate
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._displays import drawn_by
+from gaugedp._internal.displays import drawn_by
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 

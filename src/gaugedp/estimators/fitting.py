@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
 from gaugedp.estimators.table_fit import TableFit
 from gaugedp.estimators.table_models import kind_of
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.executing import check_kinds, execute
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.ledger.base import Ledger
+from gaugedp.releases.executing import check_kinds, execute
 from gaugedp.tables.table import Table
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.table_rows import TableDesign

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import numpy as np
 
-from gaugedp._cells import as_they_are, cells_of, columns_of, entries_of, kind_of, row_of, shape_of_most
-from gaugedp._validate import whole
+from gaugedp._internal.cells import as_they_are, cells_of, columns_of, entries_of, kind_of, row_of, shape_of_most
+from gaugedp._internal.validate import whole
 from gaugedp.errors import InvalidRequest
 
 MOST_IDS = 2**21  # so many users' sums of products are exact

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import SCORES
+from gaugedp._internal.rounding import SCORES
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.rows import SUM_BITS, ball_steps

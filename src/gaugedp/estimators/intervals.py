@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._displays import drawn_by
-from gaugedp._numbers import answers
-from gaugedp._validate import between
+from gaugedp._internal.displays import drawn_by
+from gaugedp._internal.numbers import answers
+from gaugedp._internal.validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
 from gaugedp.guarantees import Guarantee

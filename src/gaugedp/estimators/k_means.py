@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClusterMixin
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from gaugedp._cells import (
+from gaugedp._internal.cells import (
     NUMERIC,
     as_they_are,
     cells_of,

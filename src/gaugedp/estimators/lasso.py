@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import one_of, positive
+from gaugedp._internal.validate import one_of, positive
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from sklearn.base import ClassifierMixin
 
-from gaugedp._validate import moderate, one_of
+from gaugedp._internal.validate import moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import Scored, after_paying

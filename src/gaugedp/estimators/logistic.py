@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import moderate
+from gaugedp._internal.validate import moderate
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._validate import one_of, whole
+from gaugedp._internal.validate import one_of, whole
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.feature_names import check_names, names_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._validate import between, one_of
+from gaugedp._internal.validate import between, one_of
 from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -19,7 +19,6 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
 from gaugedp.estimators.table_fit import row_share
-from gaugedp.executing import Charge, PaidRows, execute
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.entries import Reservation
@@ -28,6 +27,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
 from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.row_blocks import blocks
+from gaugedp.releases.executing import Charge, PaidRows, execute
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
 

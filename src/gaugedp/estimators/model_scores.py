@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._numbers import answers
-from gaugedp._validate import between
+from gaugedp._internal.numbers import answers
+from gaugedp._internal.validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, after_paying
 from gaugedp.estimators.feature_names import names_of

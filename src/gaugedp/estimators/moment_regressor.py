@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import between, moderate
+from gaugedp._internal.validate import between, moderate
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.weights import weighed

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gaugedp._bisection import bisected
-from gaugedp._rounding import PARAMETERS
-from gaugedp._validate import decimal
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.rounding import PARAMETERS
+from gaugedp._internal.validate import decimal
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._version import __version__
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp._internal.version import __version__
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.table_fit import Look, TableMeasurement, guarded, row_share
 from gaugedp.estimators.table_rows import check_known, check_target
-from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.lattice import BITS
 from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
+from gaugedp.releases.executing import PaidRows
 
 FORMAT = "gaugedp-ratings-1"
 RULES = "A row whose user or item has no cell, or that has no rating, is left out; ratings are clipped to their bounds."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import moderate, one_of
+from gaugedp._internal.validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
@@ -22,7 +22,6 @@ from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.estimators.weights import check_no_weights, weighed
-from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.entries import Reservation
 from gaugedp.optimization.geometry import Geometry
@@ -30,6 +29,7 @@ from gaugedp.optimization.lattice import BITS
 from gaugedp.optimization.least_squares import LeastSquares, Of
 from gaugedp.optimization.losses import Absolute, Huber, Loss, Squared
 from gaugedp.optimization.row_blocks import in_threads
+from gaugedp.releases.executing import PaidRows
 
 SOLVERS = ("auto", "preconditioned", "gradient", "gibbs")
 LOSSES: dict[str, Loss] = {"squared": Squared(1.0), "huber": Huber(0.5), "absolute": Absolute()}  # target in [−1, 1]

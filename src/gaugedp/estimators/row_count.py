@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP

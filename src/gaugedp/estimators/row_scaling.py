@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp._rounding import SCORES
-from gaugedp._validate import moderate
+from gaugedp._internal.rounding import SCORES
+from gaugedp._internal.validate import moderate
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._cells import entries_of, is_nested, kind_of, numbers, read_cells, shape_of_most
-from gaugedp._validate import positive
+from gaugedp._internal.cells import entries_of, is_nested, kind_of, numbers, read_cells, shape_of_most
+from gaugedp._internal.validate import positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.row_blocks import slices
 

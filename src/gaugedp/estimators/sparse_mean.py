@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._rounding import SCORES
-from gaugedp._validate import between, non_negative, one_of, positive, whole
+from gaugedp._internal.rounding import SCORES
+from gaugedp._internal.validate import between, non_negative, one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest

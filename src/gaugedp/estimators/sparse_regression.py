@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._rounding import SCORES
-from gaugedp._validate import one_of, whole
+from gaugedp._internal.rounding import SCORES
+from gaugedp._internal.validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest

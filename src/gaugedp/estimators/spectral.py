@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from gaugedp._validate import moderate, one_of
+from gaugedp._internal.validate import moderate, one_of
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator

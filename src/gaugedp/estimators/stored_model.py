@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from gaugedp.domain import Domain
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators import ratings_fit, table_fit
 from gaugedp.estimators.ratings_fit import RatingsModel

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import decimal
-from gaugedp._version import __version__
-from gaugedp.attributes import MAX_STEPS, BoundedColumn, bounded
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp._internal.validate import decimal
+from gaugedp._internal.version import __version__
+from gaugedp.domain.attributes import MAX_STEPS, BoundedColumn, bounded
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.bound_search import BoundSearch
 from gaugedp.estimators.table_fit import Look, TableMeasurement, row_share
-from gaugedp.executing import PaidRows
 from gaugedp.guarantees import Guarantee
+from gaugedp.releases.executing import PaidRows
 
 FORMAT = "gaugedp-bounds-1"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._rounding import NORMS
-from gaugedp._version import __version__
-from gaugedp.domain import PrivacyUnit
+from gaugedp._internal.rounding import NORMS
+from gaugedp._internal.version import __version__
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta
@@ -20,8 +20,8 @@ from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
 from gaugedp.estimators.table_models import ModelKind, kind_of
 from gaugedp.estimators.table_rows import RULES, TableDesign
-from gaugedp.executing import Charge, PaidRows
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
+from gaugedp.releases.executing import Charge, PaidRows
 from gaugedp.tables.aggregate import Rows
 
 Look = Callable[[PaidRows], dict[str, Any]]

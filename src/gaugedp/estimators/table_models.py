@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import one_of
+from gaugedp._internal.validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.descent_regressor import HuberRegressor, PoissonRegressor, means
 from gaugedp.estimators.lasso import Lasso

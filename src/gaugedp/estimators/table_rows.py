@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._names import written_in_list
-from gaugedp.attributes import NO_NUMBER
-from gaugedp.domain import Domain
+from gaugedp._internal.names import written_in_list
+from gaugedp.domain.attributes import NO_NUMBER
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
-from gaugedp.executing import PaidRows
+from gaugedp.releases.executing import PaidRows
 
 MOST_FEATURES = 10_000
 RULES = (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from gaugedp._validate import one_of, positive
+from gaugedp._internal.validate import one_of, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import into_box
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import moderate
+from gaugedp._internal.validate import moderate
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.rows import read_target

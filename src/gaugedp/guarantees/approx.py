@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gaugedp._validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal

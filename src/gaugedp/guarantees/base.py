@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaugedp._numbers import exact
-from gaugedp._validate import between, finite, one_of, whole
+from gaugedp._internal.numbers import exact
+from gaugedp._internal.validate import between, finite, one_of, whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.part import Accounting, Part
 from gaugedp.accountant.rounding import up

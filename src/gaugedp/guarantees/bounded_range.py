@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gaugedp._validate import decimal, positive, whole
+from gaugedp._internal.validate import decimal, positive, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up, up_decimal

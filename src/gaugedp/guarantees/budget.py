@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from gaugedp._numbers import digits_down, digits_up, exact
-from gaugedp._validate import between, decimal, positive
+from gaugedp._internal.numbers import digits_down, digits_up, exact
+from gaugedp._internal.validate import between, decimal, positive
 from gaugedp.accountant.part import Accounting
 from gaugedp.accountant.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused

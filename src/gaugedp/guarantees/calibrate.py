@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from gaugedp._bisection import root_of
-from gaugedp._validate import between, decimal, non_negative, positive, whole
+from gaugedp._internal.bisection import root_of
+from gaugedp._internal.validate import between, decimal, non_negative, positive, whole
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.accountant.tight import saddle, tight_delta
 from gaugedp.accountant.total import Total

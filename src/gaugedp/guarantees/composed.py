@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up
 from gaugedp.accountant.total import directions

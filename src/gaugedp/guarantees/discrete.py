@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._validate import decimal, positive, whole
+from gaugedp._internal.validate import decimal, positive, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import LARGEST, above, up, up_decimal

@@ -18,8 +18,8 @@ from decimal import (
 from fractions import Fraction
 from numbers import Real
 
-from gaugedp import _validate
-from gaugedp._validate import decimal
+from gaugedp._internal import validate as _validate
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 from gaugedp.errors import InvalidRequest
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from gaugedp._validate import decimal, positive
+from gaugedp._internal.validate import decimal, positive
 from gaugedp.accountant.rounding import above, down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, MissingExtra
 from gaugedp.guarantees.approx import ApproxDP

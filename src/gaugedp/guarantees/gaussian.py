@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from gaugedp._validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
-from gaugedp._validate import between, non_negative
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.validate import between, non_negative
 from gaugedp.accountant.rounding import up
 
 _NARROW = 0.5  # below this width the difference of Mills' ratio is an integral

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from gaugedp._validate import one_of, whole
+from gaugedp._internal.validate import one_of, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest

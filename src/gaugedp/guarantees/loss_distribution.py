@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS
-from gaugedp._validate import decimal, non_negative, positive
+from gaugedp._internal.rounding import PARAMETERS
+from gaugedp._internal.validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above

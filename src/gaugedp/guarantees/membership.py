@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._bisection import bisected
-from gaugedp._validate import between
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.validate import between
 from gaugedp.accountant.rounding import above, up
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta

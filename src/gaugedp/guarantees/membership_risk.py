@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gaugedp._numbers import digits_down, digits_up
+from gaugedp._internal.numbers import digits_down, digits_up
 
 
 class Stated(Protocol):

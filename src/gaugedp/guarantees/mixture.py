@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up

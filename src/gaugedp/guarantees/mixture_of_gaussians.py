@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import decimal, non_negative, positive
+from gaugedp._internal.validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Array, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import LEAST_SURE, above, up, up_decimal

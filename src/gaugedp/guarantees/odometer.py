@@ -2,7 +2,7 @@
 
 import math
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.contour import Contour
 from gaugedp.accountant.tight import contour_for, solved

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gaugedp._validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TypeVar
 
-from gaugedp._validate import decimal, is_finite, positive
+from gaugedp._internal.validate import decimal, is_finite, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee

@@ -3,7 +3,7 @@
 import re
 from itertools import chain, repeat
 
-from gaugedp._numbers import digits_down, digits_up
+from gaugedp._internal.numbers import digits_down, digits_up
 
 # Of these kinds, a guarantee with a larger number says less. Of noise (LaplaceLoss and the like) it says more.
 _KINDS = r"PureDP|ApproxDP|ZCDP|GaussianDP|RenyiDP|RenyiBudget|ExponentialLoss"

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.rounding import above, up

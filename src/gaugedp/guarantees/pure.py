@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import scipy
 
-from gaugedp._validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up, up_decimal

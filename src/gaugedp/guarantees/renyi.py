@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from gaugedp._numbers import exact
-from gaugedp._validate import decimal, non_negative, whole
+from gaugedp._internal.numbers import exact
+from gaugedp._internal.validate import decimal, non_negative, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._bisection import root_of
-from gaugedp._validate import positive
+from gaugedp._internal.bisection import root_of
+from gaugedp._internal.validate import positive
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gaugedp._validate import non_negative
+from gaugedp._internal.validate import non_negative
 from gaugedp.accountant.loss import Pair
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP, response_pair

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._numbers import exact
-from gaugedp._validate import decimal, non_negative, one_of, written
+from gaugedp._internal.numbers import exact
+from gaugedp._internal.validate import decimal, non_negative, one_of, written
 from gaugedp.accountant.loss import Array, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up

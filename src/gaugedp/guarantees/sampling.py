@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gaugedp._bisection import root_of
+from gaugedp._internal.bisection import root_of
 from gaugedp.accountant.rounding import up
 
 Profile = Callable[[float], float]  # ε ↦ an upper bound on δ

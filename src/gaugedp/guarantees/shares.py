@@ -3,8 +3,8 @@
 import math
 from fractions import Fraction
 
-from gaugedp._rounding import PARAMETERS
-from gaugedp._validate import decimal
+from gaugedp._internal.rounding import PARAMETERS
+from gaugedp._internal.validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee

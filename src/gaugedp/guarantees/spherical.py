@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import decimal, positive, whole
+from gaugedp._internal.validate import decimal, positive, whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, down_decimal, up

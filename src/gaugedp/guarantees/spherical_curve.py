@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
-from gaugedp._rounding import UNIT
-from gaugedp._validate import between, non_negative, whole
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.validate import between, non_negative, whole
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._validate import one_of, positive, whole
+from gaugedp._internal.validate import one_of, positive, whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up

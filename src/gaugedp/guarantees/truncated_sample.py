@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import scipy
 
-from gaugedp._validate import decimal, positive, whole, written
+from gaugedp._internal.validate import decimal, positive, whole, written
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import ONE_CHANGE, Guarantee
 from gaugedp.guarantees.mixture import Mixture

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from gaugedp._bisection import root_of
-from gaugedp._validate import between, decimal, non_negative, one_of, whole
+from gaugedp._internal.bisection import root_of
+from gaugedp._internal.validate import between, decimal, non_negative, one_of, whole
 from gaugedp.accountant.rounding import down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee

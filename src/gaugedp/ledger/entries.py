@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gaugedp._names import written_in_list
+from gaugedp._internal.names import written_in_list
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.chain import Row, Units, units
 from gaugedp.ledger.signature import Signature, unsigned

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gaugedp._postgres import is_no_path
+from gaugedp._internal.postgres import is_no_path
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 _MOUNTS = Path("/proc/mounts")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from gaugedp._postgres import Address, driver
+from gaugedp._internal.postgres import Address, driver
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import postgres_schema as schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gaugedp._files import sync_folder
+from gaugedp._internal.files import sync_folder
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend

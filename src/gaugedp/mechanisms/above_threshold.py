@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import between, finite
+from gaugedp._internal.validate import between, finite
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee

@@ -9,8 +9,8 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
-from gaugedp._validate import whole
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, fork_count, research_rng, system_rng

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from gaugedp import mechanisms
-from gaugedp._numbers import readable
+from gaugedp._internal.numbers import readable
 from gaugedp.bodies.base import Body
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism

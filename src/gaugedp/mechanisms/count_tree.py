@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.strategies.trees import height_for
 from gaugedp.samplers.discrete import discrete_laplace

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
-from gaugedp._validate import between
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.validate import between
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
-from gaugedp._validate import decimal
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import non_negative, positive, whole
+from gaugedp._internal.validate import non_negative, positive, whole
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest

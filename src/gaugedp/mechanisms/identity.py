@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp._trial_stream import trial_stream
-from gaugedp._validate import decimal, one_of
+from gaugedp._internal.trial_stream import trial_stream
+from gaugedp._internal.validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy

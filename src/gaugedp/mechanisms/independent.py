@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._trial_stream import trial_stream
-from gaugedp._validate import one_of
+from gaugedp._internal.trial_stream import trial_stream
+from gaugedp._internal.validate import one_of
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee

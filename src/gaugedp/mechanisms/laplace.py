@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import between, decimal
+from gaugedp._internal.validate import between, decimal
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee

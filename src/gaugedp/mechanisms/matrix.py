@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import between, one_of
+from gaugedp._internal.validate import between, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.generators import Generators, MatrixGenerators
 from gaugedp.bodies.polytope import Polytope

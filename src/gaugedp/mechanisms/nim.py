@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
-from gaugedp._rounding import UNIT
-from gaugedp._validate import whole
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.lp import LpBall

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
-from gaugedp._validate import decimal, one_of
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.validate import decimal, one_of
 from gaugedp.accountant.rounding import above
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.digest import digest

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from gaugedp._validate import between, decimal, one_of, whole
+from gaugedp._internal.validate import between, decimal, one_of, whole
 from gaugedp.accountant.rounding import up
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy

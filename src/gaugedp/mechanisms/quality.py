@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import finite, positive
+from gaugedp._internal.validate import finite, positive
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest

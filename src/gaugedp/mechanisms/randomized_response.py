@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from gaugedp._validate import between, whole
+from gaugedp._internal.validate import between, whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.lp import LpBall
 from gaugedp.entropy import Entropy, system_rng

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rules import METHODS, Method
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._progress import Progress
-from gaugedp._validate import between, decimal, one_of
+from gaugedp._internal.progress import Progress
+from gaugedp._internal.validate import between, decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy

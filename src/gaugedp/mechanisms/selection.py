@@ -8,7 +8,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from gaugedp._validate import between, decimal, whole
+from gaugedp._internal.validate import between, decimal, whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, fork_count, system_rng

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import decimal, one_of
+from gaugedp._internal.validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest

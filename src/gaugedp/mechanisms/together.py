@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._progress import Progress, part_of
+from gaugedp._internal.progress import Progress, part_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.product import Product
 from gaugedp.entropy import Entropy

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gaugedp._trial_stream import trial_stream
+from gaugedp._internal.trial_stream import trial_stream
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from gaugedp._validate import between, decimal, positive, whole
+from gaugedp._internal.validate import between, decimal, positive, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
-from gaugedp._rounding import SCORES
-from gaugedp._validate import one_of, positive, whole
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.rounding import SCORES
+from gaugedp._internal.validate import one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest

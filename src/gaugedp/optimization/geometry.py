@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import positive, whole
+from gaugedp._internal.validate import positive, whole
 from gaugedp.bodies.lp import dual_exponent
 from gaugedp.errors import InvalidRequest
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from gaugedp._cells import entries_of, numbers, read_cells
-from gaugedp._progress import Progress, part_of, silent
-from gaugedp._validate import between, one_of, positive, whole
+from gaugedp._internal.cells import entries_of, numbers, read_cells
+from gaugedp._internal.progress import Progress, part_of, silent
+from gaugedp._internal.validate import between, one_of, positive, whole
 from gaugedp.bodies import Body
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest

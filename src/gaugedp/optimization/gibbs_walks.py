@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gaugedp._bisection import bisected
+from gaugedp._internal.bisection import bisected
 from gaugedp.bodies import Body, LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.geometry import Geometry, Simplex

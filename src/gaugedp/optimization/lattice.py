@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gaugedp._rounding import NORMS, TABLES
+from gaugedp._internal.rounding import NORMS, TABLES
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, compose
 from gaugedp.mechanisms.base import AdditiveNoise

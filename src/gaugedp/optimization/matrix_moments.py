@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gaugedp._validate import non_negative, positive
+from gaugedp._internal.validate import non_negative, positive
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, compose

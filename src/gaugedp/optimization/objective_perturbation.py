@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from gaugedp._bisection import bisected
-from gaugedp._rounding import NORMS
-from gaugedp._validate import between, positive
+from gaugedp._internal.bisection import bisected
+from gaugedp._internal.rounding import NORMS
+from gaugedp._internal.validate import between, positive
 from gaugedp.accountant.rounding import up
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy

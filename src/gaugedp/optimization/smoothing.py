@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.losses import Absolute, Hinge, Huber, Loss
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import positive, whole
+from gaugedp._internal.validate import positive, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.symmetric import coordinates, square_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import TABLES
-from gaugedp._validate import positive
+from gaugedp._internal.rounding import TABLES
+from gaugedp._internal.validate import positive
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.row_blocks import PRODUCTS, slices

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._rounding import TRANSFORMS
+from gaugedp._internal.rounding import TRANSFORMS
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.toeplitz import square_root

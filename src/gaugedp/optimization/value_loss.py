@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.optimization.losses import Loss, check_loss
 from gaugedp.optimization.weight_maps import WeightMap

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._rounding import TRANSFORMS
-from gaugedp._validate import one_of
+from gaugedp._internal.rounding import TRANSFORMS
+from gaugedp._internal.validate import one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaugedp._names import written
-from gaugedp.attributes import BoundedColumn
-from gaugedp.domain import Domain
+from gaugedp._internal.names import written
+from gaugedp.domain.attributes import BoundedColumn
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term, Workload, n_cells

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gaugedp._numbers import readable
+from gaugedp._internal.numbers import readable
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.choose import NEAR, choose
 from gaugedp.queries.base import Query

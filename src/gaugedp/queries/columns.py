@@ -10,9 +10,9 @@ import numpy as np
 
 from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.generators import Block, Structure
-from gaugedp.domain import Domain
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
-from gaugedp.nesting import Nesting
 from gaugedp.queries.folded import folded, nested
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
 from gaugedp.queries.piece import Piece

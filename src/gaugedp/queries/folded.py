@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from gaugedp.domain import Domain
-from gaugedp.nesting import Nesting, Place
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.hierarchies import summed
+from gaugedp.domain.nesting import Nesting, Place
 from gaugedp.queries.labels import Words
 from gaugedp.queries.maps import CellMap, Identity, StepRuns
 from gaugedp.queries.piece import Piece
-from gaugedp.trees import summed
 
 _ALL = ""  # in place of a level's name, where all areas are counted together
 

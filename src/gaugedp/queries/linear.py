@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._internal.validate import positive
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism

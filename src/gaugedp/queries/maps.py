@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._numbers import readable
+from gaugedp._internal.numbers import readable
 from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Listed, Numbered, Spans, Words

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gaugedp.attributes import Attribute
+from gaugedp.domain.attributes import Attribute
 from gaugedp.queries.labels import Listed, Words, words
 from gaugedp.statistics import Count, Quantile, Sum
 

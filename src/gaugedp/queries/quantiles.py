@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._names import written, written_in_list
-from gaugedp._validate import decimal, finite
-from gaugedp.attributes import Integers
+from gaugedp._internal.names import written, written_in_list
+from gaugedp._internal.validate import decimal, finite
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.attributes import Integers
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism

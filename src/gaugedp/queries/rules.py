@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
-from gaugedp.domain import Domain
+from gaugedp.domain.attributes import NO_NUMBER, BoundedColumn, Categories
+from gaugedp.domain.domain import Domain
 
 _OUTSIDE_RULES = {
     "drop": "Rows whose {name} is missing or outside its cells are left out of {place}.",

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from gaugedp._names import written
-from gaugedp.domain import Domain
+from gaugedp._internal.names import written
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
 from gaugedp.queries.text import query

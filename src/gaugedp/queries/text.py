@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from gaugedp._names import parts, plain, quoted, without_quoted
-from gaugedp._validate import decimal
-from gaugedp.domain import Domain
+from gaugedp._internal.names import parts, plain, quoted, without_quoted
+from gaugedp._internal.validate import decimal
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries import builders
 from gaugedp.queries.base import Query

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gaugedp.domain import PrivacyUnit
-from gaugedp.processing import remark, words
+from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.releases.processing import remark, words
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
 from gaugedp.report.layout import MARKS, Layout, arrange
@@ -15,7 +15,7 @@ from gaugedp.report.term_charts import draw
 from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels, read_terms
 
 if TYPE_CHECKING:
-    from gaugedp.answer import Release
+    from gaugedp.releases.answer import Release
 from itertools import product
 
 import numpy as np

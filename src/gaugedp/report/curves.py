@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._validate import one_of
+from gaugedp._internal.validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Grouped, Guarantee, LaplaceLoss, RandomizedResponseLoss, group_factor
 from gaugedp.guarantees.divergences import bernoulli

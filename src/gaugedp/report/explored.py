@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gaugedp._numbers import exact
-from gaugedp.domain import PrivacyUnit
+from gaugedp._internal.numbers import exact
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.queries.base import Query
 
 

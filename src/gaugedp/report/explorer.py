@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gaugedp._validate import between, finite, positive
-from gaugedp.answer import Release, check_released
-from gaugedp.domain import PrivacyUnit
+from gaugedp._internal.validate import between, finite, positive
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.planning import Plan, half_widths, plan
 from gaugedp.queries.base import Query
+from gaugedp.releases.answer import Release, check_released
+from gaugedp.releases.planning import Plan, half_widths, plan
 from gaugedp.report import explorer_page, html
 from gaugedp.report.explored import Explored, Point
 from gaugedp.report.plots import check_installed

@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from gaugedp._numbers import exact
+from gaugedp._internal.numbers import exact
 from gaugedp.report.explorer_words import protected, sentences, small, with_delta
 from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS

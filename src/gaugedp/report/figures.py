@@ -1,10 +1,10 @@
-"""Numbers as the report sets them: the digits of gaugedp._numbers, with true minus signs and powers of ten."""
+"""Numbers as the report sets them: the digits of gaugedp._internal.numbers, with true minus signs and powers of ten."""
 
 import math
 import re
 from collections.abc import Iterator
 
-from gaugedp import _numbers
+from gaugedp._internal import numbers as _numbers
 from gaugedp.guarantees import Guarantee
 
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaugedp._names import in_quotes
+from gaugedp._internal.names import in_quotes
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report import explorer_page, words
@@ -16,7 +16,7 @@ from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
 
 if TYPE_CHECKING:
-    from gaugedp.answer import Release
+    from gaugedp.releases.answer import Release
 
 _APPENDIX = "Appendix: mechanisms and mathematics"
 _LONG = 120  # characters of a question that still make a title

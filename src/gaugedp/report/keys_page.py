@@ -9,7 +9,7 @@ from gaugedp.report.markup import Html, fact, heading, listing, of_table, table,
 from gaugedp.report.page import document
 
 if TYPE_CHECKING:
-    from gaugedp.key_release import KeyRelease
+    from gaugedp.releases.partition_selection import KeyRelease
 
 _MOST_ROWS = 500
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.attributes import OTHER
+from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS
 from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
 

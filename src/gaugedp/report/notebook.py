@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaugedp import _numbers
-from gaugedp.attributes import Attribute, BoundedColumn
+from gaugedp._internal import numbers as _numbers
+from gaugedp.domain.attributes import Attribute, BoundedColumn
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger.entries import states
@@ -21,19 +21,19 @@ from gaugedp.report.words import plain as pure_of
 from gaugedp.statistics.base import split_answers
 
 if TYPE_CHECKING:
-    from gaugedp.answer import Release
     from gaugedp.audit.canaries import OneRun
     from gaugedp.audit.result import Audit
     from gaugedp.audit.tracing import Tracing
-    from gaugedp.comparison import Comparison
-    from gaugedp.domain import Domain
+    from gaugedp.domain.domain import Domain
     from gaugedp.estimators.base import PrivateEstimator
     from gaugedp.estimators.fit_release import FitRelease
     from gaugedp.estimators.intervals import Summary
-    from gaugedp.key_release import KeyRelease
     from gaugedp.ledger import Ledger
-    from gaugedp.planning import Plan
-    from gaugedp.streams.answer import StreamAnswer
+    from gaugedp.releases.answer import Release
+    from gaugedp.releases.comparison import Comparison
+    from gaugedp.releases.partition_selection import KeyRelease
+    from gaugedp.releases.planning import Plan
+    from gaugedp.releases.streams.answer import StreamAnswer
 
 MOST_ROWS = 20
 _MOST_LETTERS = 80  # of a cell

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from gaugedp._version import __version__
+from gaugedp._internal.version import __version__
 from gaugedp.report.markup import Html, tag
 from gaugedp.report.palette import DAY_RULES, NIGHT_RULES
 

@@ -13,7 +13,7 @@ from gaugedp.report.plots import check_installed
 from gaugedp.report.terms import ReportTerm, read_terms
 
 if TYPE_CHECKING:
-    from gaugedp.answer import Release
+    from gaugedp.releases.answer import Release
 
 _MOST = 6  # findings
 _NOISE = (

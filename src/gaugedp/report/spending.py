@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, PureDP, RenyiDP
 from gaugedp.ledger import Entry
 from gaugedp.ledger.chain import Units, add
 from gaugedp.ledger.entries import states
-from gaugedp.planning import plan
 from gaugedp.queries import workload
+from gaugedp.releases.planning import plan
 
 Amounts = dict[str, Fraction]
 _PLANNED = (1e-9, 1e9)  # parameters of a guarantee for which noise is planned

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaugedp.captions import Captions
+from gaugedp.domain.captions import Captions
 from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, Axis, Outline
 from gaugedp.report.figures import percent, typeset
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import split_answers
 
 if TYPE_CHECKING:
-    from gaugedp.answer import Release
+    from gaugedp.releases.answer import Release
 
 LEVEL = 0.95  # of the intervals that are shown
 MOST_DRAWN = 2000  # cells of one chart

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp._rounding import NORMS
-from gaugedp._validate import non_negative, whole
+from gaugedp._internal.rounding import NORMS
+from gaugedp._internal.validate import non_negative, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals

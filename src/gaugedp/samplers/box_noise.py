@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals

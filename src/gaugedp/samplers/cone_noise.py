@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket
 from gaugedp.samplers.combined import combined_ends, whole_numbers

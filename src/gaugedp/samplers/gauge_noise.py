@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
+from gaugedp._internal.progress import Progress, silent
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.digest import digest

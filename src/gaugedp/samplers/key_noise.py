@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import scipy
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import rounded_gaussian
 from gaugedp.samplers.integer_exp import Bracket, exp_negative

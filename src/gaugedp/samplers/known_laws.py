@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from gaugedp._trial_stream import TrialStream
-from gaugedp._validate import between
+from gaugedp._internal.trial_stream import TrialStream
+from gaugedp._internal.validate import between
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.samplers.reals import Ends, RealFunction, Reals
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS, UNIT
+from gaugedp._internal.rounding import PARAMETERS, UNIT
 
 
 @dataclass(frozen=True, eq=False)

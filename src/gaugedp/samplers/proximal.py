@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gaugedp._progress import Progress
+from gaugedp._internal.progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals
 

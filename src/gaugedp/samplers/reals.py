@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS
+from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.entropy import Entropy
 
 WORD = 64

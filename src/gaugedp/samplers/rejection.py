@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS
+from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.bodies.frame import sums_above
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, research_rng

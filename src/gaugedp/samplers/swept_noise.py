@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.samplers.box_noise import logs_together, minus_log_bracket
 from gaugedp.samplers.integer_exp import Bracket

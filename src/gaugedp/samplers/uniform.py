@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import whole
+from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.samplers.direct import has_direct, uniform_direct

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy
 
-from gaugedp._progress import Progress
+from gaugedp._internal.progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.discrete import uniform_below

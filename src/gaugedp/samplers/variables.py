@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS, UNIT
+from gaugedp._internal.rounding import PARAMETERS, UNIT
 from gaugedp.samplers.box_noise import minus_log, minus_log_bracket, minus_log_product, together
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_sine import pi_bracket, sine_and_cosine

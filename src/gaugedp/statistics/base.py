@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn
+from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 
 COUNTED, SUMMED, CENTRED, SQUARED = "counted", "summed", "centred", "squared"  # numbers of a bounded column, by cell

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn
+from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.base import (

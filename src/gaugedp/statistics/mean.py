@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn
+from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.base import CENTRED, COUNTED, Ends, Statistic, Wording, longest_half

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn
+from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.errors import InvalidRequest
 from gaugedp.statistics.base import Ends, Wording
 from gaugedp.statistics.deviation import StandardDeviation

@@ -7,29 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
-from gaugedp._runs import Folded, fold
-from gaugedp.answer import Release
-from gaugedp.described import LEVELS
-from gaugedp.domain import PrivacyUnit
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.runs import Folded, fold
+from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.hierarchies import nesting
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.ledger import Ledger
-from gaugedp.planning import bonferroni_level
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload
-from gaugedp.release_facts import check_fits, public_facts
-from gaugedp.releasing import Held
+from gaugedp.releases.answer import Release
+from gaugedp.releases.described import LEVELS
+from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
+from gaugedp.releases.metadata import check_fits, public_facts
+from gaugedp.releases.planning import bonferroni_level
+from gaugedp.releases.releasing import Held
 from gaugedp.synthesis.released import ModelVariables, levels_of
 from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candidates_of
 from gaugedp.tables.aggregate import Rows
-from gaugedp.trees import nesting
 
 NAME = "AdaptiveGaussian"
 _WIDTHS = 1000  # bytes of a table's, at all levels, at most

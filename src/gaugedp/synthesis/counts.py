@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp.domain.hierarchies import summed
 from gaugedp.synthesis.junction_tree import Scope
-from gaugedp.trees import summed
 
 
 @dataclass(frozen=True, eq=False)

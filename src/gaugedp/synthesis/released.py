@@ -7,14 +7,14 @@ from functools import reduce
 
 import numpy as np
 
-from gaugedp._runs import unfold
-from gaugedp.answer import Release
+from gaugedp._internal.runs import unfold
+from gaugedp.domain.hierarchies import summed
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
+from gaugedp.releases.answer import Release
 from gaugedp.statistics.base import split, split_answers
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread
-from gaugedp.trees import summed
 
 MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
 

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from gaugedp.bodies import LpBall
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.shares import share_of
@@ -20,7 +20,7 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload
-from gaugedp.releasing import Guess, Held
+from gaugedp.releases.releasing import Guess, Held
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope
 from gaugedp.synthesis.most_entropy import refitted, total

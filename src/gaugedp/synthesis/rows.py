@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._files import check_ending, write_csv
-from gaugedp._runs import whole_where_all_are
-from gaugedp._validate import whole
-from gaugedp.answer import Release
-from gaugedp.attributes import OTHER
+from gaugedp._internal.files import check_ending, write_csv
+from gaugedp._internal.runs import whole_where_all_are
+from gaugedp._internal.validate import whole
+from gaugedp.domain.attributes import OTHER
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.queries.outline import Axis
+from gaugedp.releases.answer import Release
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.synthesis.junction_tree import JunctionTree, summed
 from gaugedp.synthesis.most_entropy import fitted, total

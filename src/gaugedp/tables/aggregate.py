@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gaugedp._progress import Progress
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp._internal.progress import Progress
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.hierarchies import summed
 from gaugedp.errors import InvalidRequest
-from gaugedp.trees import summed
 
 _SQUARED_BITS = 24
 MOST_VALUES = 10**7  # cells times values of a column that are counted one by one

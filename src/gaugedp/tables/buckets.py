@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from gaugedp._progress import Progress, silent
-from gaugedp._validate import whole
-from gaugedp._version import __version__
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.validate import whole
+from gaugedp._internal.version import __version__
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.engine import Engine
 from gaugedp.tables.files import SourceFiles
 from gaugedp.tables.refusals import unfinished
 
 if TYPE_CHECKING:
-    from gaugedp.domain import PrivacyUnit
+    from gaugedp.domain.domain import PrivacyUnit
     from gaugedp.tables.statement import Aggregation
 
 P = TypeVar("P", bound="InBuckets")

@@ -1,7 +1,7 @@
 """Tables with one row a person."""
 
+from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.errors import InvalidRequest
-from gaugedp.per_person import PerPerson
 from gaugedp.tables.table import Table
 
 

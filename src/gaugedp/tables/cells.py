@@ -16,12 +16,12 @@ from functools import lru_cache
 import numpy as np
 from sqlglot import exp
 
-from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
-from gaugedp.calendars import Dates
+from gaugedp.domain.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
+from gaugedp.domain.dates import Dates
+from gaugedp.domain.hierarchies import finest_of
 from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import SPELT, Column, Kind, Sql
 from gaugedp.tables.spelling import DECIMAL_NUMBER, MARKS, category_numbers, truths
-from gaugedp.trees import finest_of
 
 TEXT_NUMBER = rf"[ \t\n\r\f]*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))[ \t\n\r\f]*"
 EXACT = 2**53  # whole numbers up to here are floats

@@ -9,7 +9,7 @@ from datetime import date
 
 from sqlglot import exp
 
-from gaugedp.calendars import DAY, WEEK, Dates
+from gaugedp.domain.dates import DAY, WEEK, Dates
 from gaugedp.tables.engine import Sql
 
 _TIME = r"[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"

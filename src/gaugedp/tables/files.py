@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from gaugedp._postgres import is_no_path
+from gaugedp._internal.postgres import is_no_path
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.headers import check_is_text
 from gaugedp.tables.refusals import unfinished

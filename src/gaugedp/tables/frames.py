@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._cells import numbers
+from gaugedp._internal.cells import numbers
 from gaugedp.errors import MissingExtra
 from gaugedp.tables.objects import text_of
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from gaugedp.attributes import OTHER
-from gaugedp.domain import PrivacyUnit
+from gaugedp.domain.attributes import OTHER
+from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number, row_number
 from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of

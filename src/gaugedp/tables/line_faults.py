@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from gaugedp._progress import Progress, silent
+from gaugedp._internal.progress import Progress, silent
 from gaugedp.tables.files import File
 
 LONGEST_LINE = 2_000_000  # bytes with the line end, of a record that the engine reads: its max_line_size

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from gaugedp.domain import Domain
+from gaugedp.domain.domain import Domain
 from gaugedp.tables.cells import ColumnExpression, other_cell, read_attribute, read_steps
 from gaugedp.tables.duckdb.engine import DuckDBEngine, open_whole
 from gaugedp.tables.engine import SOURCE, Sql

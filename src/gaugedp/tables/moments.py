@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from gaugedp.domain import Domain
+from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.bounding import over
 from gaugedp.tables.engine import Sql

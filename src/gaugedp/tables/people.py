@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from sqlglot import exp
 
-from gaugedp.domain import Domain
-from gaugedp.per_person import PerPerson
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.tables.bounding import PERSON, in_bucket, over, within
 from gaugedp.tables.cells import ColumnExpression, in_units, missing_steps, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, T, bottom_up

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from gaugedp._validate import decimal
+from gaugedp._internal.validate import decimal
 from gaugedp.tables.engine import Kind
 
 # read alike by every engine's regular expressions, in linear time by those that go back

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaugedp._progress import Progress
-from gaugedp.attributes import Attribute, BoundedColumn, Categories, UnknownKeys
-from gaugedp.calendars import Dates
-from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp._internal.progress import Progress
+from gaugedp.domain.attributes import Attribute, BoundedColumn, Categories, UnknownKeys
+from gaugedp.domain.dates import Dates
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.hierarchies import finest_of
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, finer
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import NUMBERS, SPELT, Column, Engine, Kind
 from gaugedp.tables.frames import library
 from gaugedp.tables.spelling import EXAMPLES, MARKS, can_match, truths
-from gaugedp.trees import finest_of
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, line_of
 
 _Lattice = tuple[Fraction, Fraction]  # offset, span

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
-from gaugedp._validate import decimal
+from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, common_span, line_of
 from gaugedp.accountant.rounding import up
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
-from gaugedp._validate import decimal
+from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLossOfNumbers, blocks
 
 _SCAN = 10**6  # sines and cosines in a scan of the modulus

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, log_sum
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.spherical_curve import excess, log_error, panel_rule, spherical_delta, spherical_epsilon

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gaugedp._bisection import root_of
-from gaugedp._rounding import UNIT
+from gaugedp._internal.bisection import root_of
+from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line

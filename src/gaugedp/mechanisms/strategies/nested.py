@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.domain.nesting import Nesting, Recursion, Tables
 from gaugedp.mechanisms.strategies.base import UP, Strategy
-from gaugedp.nesting import Nesting, Recursion, Tables
 
 _FAINTEST = -9.0  # log of the least share of a level to the largest: fainter ones say nothing of any area
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import distinct
 from gaugedp.entropy import research_rng

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import UNIT
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies.base import UP, Strategy

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._validate import between, one_of, positive, whole
+from gaugedp._internal.validate import between, one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP

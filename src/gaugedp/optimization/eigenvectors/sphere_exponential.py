@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._rounding import PARAMETERS
-from gaugedp._validate import one_of
+from gaugedp._internal.rounding import PARAMETERS
+from gaugedp._internal.validate import one_of
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ExponentialLoss, Guarantee, PureDP, compose

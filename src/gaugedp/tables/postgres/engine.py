@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gaugedp._postgres import Address, driver, is_address
+from gaugedp._internal.postgres import Address, driver, is_address
 from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
 from gaugedp.tables.engine import Column, Engine, Kind, Of, Sql, Types, added_up, quoted
 from gaugedp.tables.postgres.sql import postgres_text

@@ -1,0 +1,5 @@
+"""What is public about the rows: attributes, bounded columns, the privacy unit, and the file that describes them."""
+
+from gaugedp.domain.domain import Domain, PrivacyUnit
+
+__all__ = ["Domain", "PrivacyUnit"]

@@ -1,0 +1,336 @@
+"""Descriptions of columns: cells to count in, bounds to sum within. Public knowledge, never read off the data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
+
+from gaugedp._internal.validate import decimal, finite, is_finite, one_of, positive, whole
+from gaugedp.errors import InvalidRequest
+
+OTHER = "other"
+NO_NUMBER = "text that is not a plain number (such as 1,250 or €5) counts as missing"
+MOST_KEYS = 10**6  # of unknown keys that may be shown
+MAX_STEPS = 2**40  # a bounded column has at most this many steps, so that sums stay exact
+
+
+class Attribute(ABC):
+    """A column with finitely many cells, numbered 0 … n_cells − 1, known before any row is read.
+
+    `outside` is the rule for every value that fits no cell (NULL, NaN and text that is no number included):
+    "drop" leaves the row out of the question, "other" counts it in one more cell, the last.
+    """
+
+    outside: str
+    column: str = ""  # of the table, where it has another name than the attribute
+    values_are: ClassVar[str] = "numbers"
+    has_cells: ClassVar[bool] = True
+
+    @property
+    def tree(self) -> str:
+        """The column of the tree that it is a level of; empty where it is of none."""
+        return ""
+
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """The ends of the n_inside cells on a line, one more than cells; empty where cells have no widths."""
+        return ()
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells, the `other` cell included."""
+        return self.n_inside + (self.outside == OTHER)
+
+    @property
+    @abstractmethod
+    def n_inside(self) -> int:
+        """The number of cells without the `other` cell."""
+
+    @abstractmethod
+    def inside_label(self, code: int) -> str:
+        """The text of cell `code` < n_inside."""
+
+    def label(self, code: int) -> str:
+        """The text of cell `code`."""
+        return OTHER if code == self.n_inside else self.inside_label(code)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The texts of all cells, in order."""
+        return tuple(self.label(code) for code in range(self.n_cells))
+
+
+@dataclass(frozen=True)
+class Categories(Attribute):
+    """Categories, as text. A number column matches a category that is written as the same number."""
+
+    values: tuple[str, ...]
+    outside: str = "drop"
+    values_are: ClassVar[str] = "categories"
+
+    def __post_init__(self) -> None:
+        one_of(("drop", OTHER), outside=self.outside)
+        if not self.values:
+            raise InvalidRequest("An attribute has no categories.", "List at least one category.")
+        if any(not isinstance(value, str) for value in self.values):
+            raise InvalidRequest(f"The categories {self.values!r} are not all text.", 'Write each as text, like "1".')
+        if len(set(self.values)) < len(self.values):
+            raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
+        if any(not _is_unicode(value) for value in self.values):
+            raise InvalidRequest("A category holds half of a surrogate pair.", "Write categories in Unicode.")
+        if self.outside == OTHER and OTHER in self.values:
+            raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
+
+    @property
+    def n_inside(self) -> int:
+        """The number of listed categories."""
+        return len(self.values)
+
+    def inside_label(self, code: int) -> str:
+        """The category itself."""
+        return self.values[code]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The categories."""
+        return (*self.values, OTHER) if self.outside == OTHER else self.values
+
+
+@dataclass(frozen=True)
+class Bins(Attribute):
+    """Numeric bins [low, low + width), …, the last one closed at `high`."""
+
+    low: Fraction
+    width: Fraction
+    count: int
+    outside: str = "drop"
+
+    @property
+    def n_inside(self) -> int:
+        """The number of bins."""
+        return self.count
+
+    @property
+    def high(self) -> Fraction:
+        """The closed upper end."""
+        return self.low + self.width * self.n_inside
+
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """The ends of the bins."""
+        return tuple(float(self.low + self.width * place) for place in range(self.n_inside + 1))
+
+    def inside_label(self, code: int) -> str:
+        """The interval, such as "[10,20)"."""
+        return _interval(self.low + self.width * code, self.low + self.width * (code + 1), code + 1 == self.n_inside)
+
+
+@dataclass(frozen=True)
+class EdgeBins(Attribute):
+    """Numeric bins between increasing `edges`, the last one closed."""
+
+    edges: tuple[Fraction, ...]
+    outside: str = "drop"
+
+    @property
+    def n_inside(self) -> int:
+        """One fewer than the edges."""
+        return len(self.edges) - 1
+
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """The edges."""
+        return tuple(map(float, self.edges))
+
+    def inside_label(self, code: int) -> str:
+        """The interval, such as "[18,65)"."""
+        return _interval(self.edges[code], self.edges[code + 1], code + 1 == self.n_inside)
+
+
+@dataclass(frozen=True)
+class Integers(Attribute):
+    """The whole numbers `first` … `last`, a cell each."""
+
+    first: int
+    last: int
+    outside: str = "drop"
+
+    @property
+    def n_inside(self) -> int:
+        """last − first + 1."""
+        return self.last - self.first + 1
+
+    def inside_label(self, code: int) -> str:
+        """The number as text."""
+        return str(self.first + code)
+
+
+@dataclass(frozen=True)
+class UnknownKeys(Attribute):
+    """Categories that nobody knows yet: no question is about them before their keys are released.
+
+    At most `most` keys are shown; every other value is "other" from then on.
+    """
+
+    most: int
+    outside: str = OTHER
+    values_are: ClassVar[str] = "categories"
+    has_cells: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, most=self.most)
+        if self.most > MOST_KEYS:
+            raise InvalidRequest(f"most is {self.most:,}.", f"Give at most {MOST_KEYS:,} keys.")
+
+    @property
+    def n_inside(self) -> int:
+        """0: no key is known."""
+        return 0
+
+    def inside_label(self, code: int) -> str:
+        """Refuse any cell."""
+        raise IndexError(code)
+
+
+@dataclass(frozen=True, repr=False)
+class BoundedColumn:
+    """A number that can be summed: clipped to [low, high], rounded to multiples of `step`.
+
+    `missing` is the rule for NULL, NaN, text that is no number and the codes in `unknown`: "drop" leaves the row out of
+    the question, a number takes its place. An infinite value is clipped like any other. What a public table tells
+    (`look_up`) is `by_key`: the steps above `low` for each value of the table's `column`; other values are missing.
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    missing: Fraction | None = None
+    unknown: tuple[Fraction, ...] = ()
+    column: str = ""
+    by_key: tuple[tuple[str, int], ...] = ()
+
+    def __repr__(self) -> str:
+        """Return what questions about the column are told apart by; without codes as from before there were any."""
+        codes = f", unknown={self.unknown!r}" * bool(self.unknown)
+        codes += f", column={self.column!r}, by_key={self.by_key!r}" * bool(self.column)
+        return (
+            f"BoundedColumn(low={self.low!r}, high={self.high!r}, step={self.step!r}, missing={self.missing!r}{codes})"
+        )
+
+    @property
+    def low_steps(self) -> int:
+        """The lower bound in steps."""
+        return int(self.low / self.step)
+
+    @property
+    def high_steps(self) -> int:
+        """The upper bound in steps."""
+        return int(self.high / self.step)
+
+
+def categories(values: Sequence[str], outside: str = "drop") -> Categories:
+    """Return an attribute whose cells are the texts in `values`."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise InvalidRequest(f"The categories are {values!r}.", "Give them as a list of texts.")
+    return Categories(tuple(values), outside)
+
+
+def unknown_keys(most: int) -> UnknownKeys:
+    """Return an attribute whose categories nobody knows yet: at most `most` of them will be shown."""
+    return UnknownKeys(most)
+
+
+def bins(
+    low: float | None = None,
+    high: float | None = None,
+    width: float | None = None,
+    *,
+    edges: Sequence[float] | None = None,
+    outside: str = "drop",
+) -> Bins | EdgeBins:
+    """Return numeric bins of equal `width` from `low` to `high`, or between the given `edges`."""
+    one_of(("drop", OTHER), outside=outside)
+    if edges is not None:
+        return _edge_bins(edges, outside)
+    if low is None or high is None or width is None:
+        raise InvalidRequest("The bins are incomplete.", "Give low, high and width, or edges.")
+    finite(low=low, high=high)
+    positive(width=width)
+    if not low < high:
+        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
+    count = (decimal(high) - decimal(low)) / decimal(width)
+    if count.denominator != 1:
+        raise InvalidRequest(
+            f"Bins of width {width!r} do not fill [{low!r}, {high!r}].", "Choose a width that divides high - low."
+        )
+    return Bins(decimal(low), decimal(width), int(count), outside)
+
+
+def integers(first: int, last: int, outside: str = "drop") -> Integers:
+    """Return an attribute with a cell for each whole number from `first` to `last`."""
+    one_of(("drop", OTHER), outside=outside)
+    whole(minimum=-(2**53), first=first, last=last)
+    if first > last:
+        raise InvalidRequest(f"The bounds are from = {first} and to = {last}.", "Give from at most to.")
+    return Integers(first, last, outside)
+
+
+def bounded(
+    low: float, high: float, step: float = 1, missing: str | float = "drop", unknown: Sequence[float] = ()
+) -> BoundedColumn:
+    """Return a bounded column: clipped to [low, high], in multiples of `step`, `missing` = "drop" or a number.
+
+    `unknown` lists the codes that stand for a missing value, such as 99 or −1.
+    """
+    finite(low=low, high=high)
+    positive(step=step)
+    if not low < high:
+        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
+    if step < 1e-200 or max(abs(low), abs(high)) > 1e200:
+        raise InvalidRequest(f"The bounds {low!r}, {high!r} or the step {step!r} are extreme.", "Use another unit.")
+    bottom, top, unit = decimal(low), decimal(high), decimal(step)
+    if (bottom / unit).denominator != 1 or (top / unit).denominator != 1:
+        raise InvalidRequest(
+            f"The bounds {low!r} and {high!r} are not multiples of step = {step!r}.",
+            "Round them, or choose a finer step.",
+        )
+    if max(abs(bottom), abs(top)) / unit > MAX_STEPS:
+        raise InvalidRequest(f"The bounds are more than 2^40 steps of {step!r} away from 0.", "Choose a coarser step.")
+    return BoundedColumn(bottom, top, unit, _replacement(missing, bottom, top, unit), _codes(unknown))
+
+
+def _codes(unknown: Sequence[float]) -> tuple[Fraction, ...]:
+    if isinstance(unknown, str) or not isinstance(unknown, Sequence) or not all(map(is_finite, unknown)):
+        raise InvalidRequest(f"unknown is {unknown!r}.", "Give a list of the codes that mean it, such as [99, -1].")
+    return tuple(sorted({decimal(code) for code in unknown}))
+
+
+def _interval(low: Fraction, high: Fraction, closed: bool) -> str:
+    return f"[{float(low):.12g},{float(high):.12g}{']' if closed else ')'}"
+
+
+def _edge_bins(edges: Sequence[float], outside: str) -> EdgeBins:
+    if not isinstance(edges, Sequence):
+        raise InvalidRequest(f"The edges are {edges!r}.", "Give them as a list of numbers.")
+    for edge in edges:
+        finite(edge=edge)
+    exact = tuple(decimal(edge) for edge in edges)
+    if len(exact) < 2 or any(left >= right for left, right in pairwise(exact)):
+        raise InvalidRequest(f"The edges are {list(edges)!r}.", "Give at least two edges, each above the one before.")
+    return EdgeBins(exact, outside)
+
+
+def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Fraction) -> Fraction | None:
+    if missing == "drop":
+        return None
+    value = decimal(float(missing)) if is_finite(missing) else None
+    if value is None or not low <= value <= high or (value / step).denominator != 1:
+        raise InvalidRequest(f"missing is {missing!r}.", 'Give "drop", or a multiple of step between low and high.')
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether the text can be written as UTF-8, and so reach an engine."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

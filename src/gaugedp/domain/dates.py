@@ -1,0 +1,160 @@
+"""Dates as cells: days, weeks, months, quarters or years, from one to another, known before any row is read."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import ClassVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from gaugedp._internal.validate import one_of
+from gaugedp.domain.attributes import OTHER, Attribute
+from gaugedp.errors import InvalidRequest
+
+DAY, WEEK, MONTH, QUARTER, YEAR = PARTS = ("day", "week", "month", "quarter", "year")
+_EXAMPLES = {DAY: "2017-01-31", WEEK: "2017-W03", MONTH: "2017-01", QUARTER: "2017-Q1", YEAR: "2017"}
+_FORMS = {
+    DAY: r"(\d{4})-(\d{2})-(\d{2})",
+    WEEK: r"(\d{4})-W(\d{2})",
+    MONTH: r"(\d{4})-(\d{2})",
+    QUARTER: r"(\d{4})-Q([1-4])",
+    YEAR: r"(\d{4})",
+}
+_MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}  # of one cell
+_MOST = 100_000  # cells
+
+
+@dataclass(frozen=True)
+class Dates(Attribute):
+    """A cell for each `part` of the calendar, from the one that begins on `first` to the one that begins on `last`.
+
+    A value is a date, a time, or text in ISO form: 2017-03-05, 2017-03-05T10:11:12, also with a blank for T, with Z or
+    an offset, and 2017-03 where a cell is a month or more. What says its offset is an instant, and counts on the day
+    that it is in `timezone` (UTC where that is None); what does not is taken as it is written. Weeks are those of ISO
+    8601. Whatever else a value is, no date, it is missing.
+    """
+
+    part: str
+    first: date
+    last: date
+    timezone: str | None = None
+    outside: str = "drop"
+    values_are: ClassVar[str] = "dates"
+
+    @property
+    def n_inside(self) -> int:
+        """The number of days, weeks, months, quarters or years."""
+        if self.part in _MONTHS:
+            months = 12 * (self.last.year - self.first.year) + self.last.month - self.first.month
+            return months // _MONTHS[self.part] + 1
+        return (self.last - self.first).days // self.days + 1
+
+    @property
+    def days(self) -> int:
+        """The days of a cell, 0 where its cells are months or more."""
+        return {DAY: 1, WEEK: 7}.get(self.part, 0)
+
+    def start(self, code: int) -> date:
+        """Return the first day of cell `code` ≤ n_inside."""
+        if self.part not in _MONTHS:
+            return self.first + timedelta(days=self.days * code)
+        years, month = divmod(self.first.month - 1 + _MONTHS[self.part] * code, 12)
+        return date(self.first.year + years, month + 1, 1)
+
+    @property
+    def shifts(self) -> tuple[tuple[int, int], ...]:
+        """The offsets of `timezone`: pairs (second, offset), each from that second since 1970 on, all in seconds."""
+        zone = ZoneInfo(self.timezone or "UTC")
+        ends = (self.start(0) - timedelta(days=1), self.start(self.n_inside) + timedelta(days=1))
+        first, last = (int(datetime.combine(end, time(), UTC).timestamp()) for end in ends)
+        shifts = [(first, _offset(zone, first))]
+        for second in range(first, last, 86_400):
+            while _offset(zone, second + 86_400) != shifts[-1][1]:
+                change = _change(zone, max(second, shifts[-1][0]), second + 86_400)
+                shifts.append((change, _offset(zone, change)))
+        return tuple(shifts)
+
+    def inside_label(self, code: int) -> str:
+        """The day, week, month, quarter or year, such as 2017-01."""
+        start = self.start(code)
+        match self.part:
+            case "week":
+                year, week, _ = start.isocalendar()
+                return f"{year:04}-W{week:02}"
+            case "quarter":
+                return f"{start.year:04}-Q{(start.month + 2) // 3}"
+        return start.isoformat()[: {DAY: 10, MONTH: 7, YEAR: 4}[self.part]]
+
+
+def dates(first: str, last: str, *, by: str, timezone: str | None = None, outside: str = "drop") -> Dates:
+    """Return an attribute with a cell for each day, week, month, quarter or year (`by`) from `first` to `last`.
+
+    Both are written as a cell is (2017-01-31, 2017-W03, 2017-01, 2017-Q1, 2017), or as a day in it. `timezone` is a
+    name such as "Europe/Ljubljana". Refused: what is no such cell, an unknown zone, more than 100,000 cells.
+    """
+    one_of(PARTS, by=by)
+    one_of(("drop", OTHER), outside=outside)
+    begin, end = (_start(name, text, by) for name, text in (("from", first), ("to", last)))
+    if begin > end:
+        raise InvalidRequest(f"The dates are from = {first} and to = {last}.", "Give from at most to.")
+    if end.year == date.max.year:
+        raise InvalidRequest(f"The dates end in {end.year}.", "Let them end before that year.")
+    dates = Dates(by, begin, end, _known(timezone), outside)
+    if dates.n_inside > _MOST:
+        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Ask for at most {_MOST:,}.")
+    return dates
+
+
+def _start(name: str, written: object, part: str) -> date:
+    """Return the first day of the cell that a text names, or that a day is in."""
+    text = str(written) if isinstance(written, str | date | int) else ""
+    day = re.fullmatch(_FORMS[DAY], text)
+    match = day or re.fullmatch(_FORMS[part], text)
+    try:
+        if match:
+            numbers = [int(number) for number in match.groups()]
+            return _floor(date(*numbers) if day else _named(part, numbers), part)
+    except ValueError:
+        pass
+    example = _EXAMPLES[part]
+    raise InvalidRequest(f"{name} is {written!r}, no {part}.", f"Write it as {example!r}, or as a day in it.")
+
+
+def _named(part: str, numbers: list[int]) -> date:
+    """Return the first day of a week, month, quarter or year of these numbers."""
+    year, number = (*numbers, 1)[:2]
+    match part:
+        case "week":
+            return date.fromisocalendar(year, number, 1)
+        case "quarter":
+            return date(year, 3 * number - 2, 1)
+    return date(year, number, 1)
+
+
+def _floor(day: date, part: str) -> date:
+    if part == WEEK:
+        return day - timedelta(days=day.weekday())
+    months = _MONTHS.get(part, 0)
+    return day if not months else date(day.year, (day.month - 1) // months * months + 1, 1)
+
+
+def _known(timezone: object) -> str | None:
+    try:
+        if timezone is None or (isinstance(timezone, str) and ZoneInfo(timezone)):
+            return timezone
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    raise InvalidRequest(f"The timezone is {timezone!r}.", 'Give a name such as "Europe/Ljubljana".')
+
+
+def _offset(zone: ZoneInfo, second: int) -> int:
+    offset = datetime.fromtimestamp(second, zone).utcoffset()
+    return int(offset.total_seconds()) if offset is not None else 0
+
+
+def _change(zone: ZoneInfo, low: int, high: int) -> int:
+    """Return the second in (low, high] at which the offset of `low` ends, by halving."""
+    before = _offset(zone, low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _offset(zone, middle) == before else (low, middle)
+    return high

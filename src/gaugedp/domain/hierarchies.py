@@ -1,0 +1,174 @@
+"""Nested attributes: regions, their districts, and tracts of these, all told by one column of the table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.runs import fold
+from gaugedp.domain.attributes import Attribute, Categories, categories
+from gaugedp.errors import InvalidRequest
+
+
+@dataclass(frozen=True)
+class Level(Categories):
+    """A level of a tree of areas. The values of the table's `column` are the `finest` areas, in the tree's order.
+
+    Those in area `code` of this level stand together, from `starts[code]` on. So a row that has a finest area has one
+    area of every level, and a row without one has none. What a look-up tells is `alone`: in no tree with others.
+    """
+
+    column: str = ""
+    finest: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
+    alone: bool = field(default=False, repr=False)
+
+    @property
+    def tree(self) -> str:
+        """See Attribute."""
+        return "" if self.alone else self.column
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nested attributes by name, the coarsest first; the last is the table's column."""
+
+    levels: Mapping[str, Level]
+
+
+def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
+    """Return nested attributes from columns of one length, the coarsest first, with a line for every finest area.
+
+    The last column has the name of the table's column, and lists its values, each once. `outside` is the rule for all
+    other values, at every level.
+
+    Raises InvalidRequest where there are fewer than two columns, or columns of unlike length; where a finest area is
+    listed twice; and where an area lies in two areas of the level above.
+    """
+    if not isinstance(columns, Mapping) or len(columns) < 2:
+        raise InvalidRequest("The tree has fewer than two levels.", "Give a column for each, the coarsest first.")
+    levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
+    n_lines = {name: len(texts) for name, texts in columns.items()}
+    if len(set(n_lines.values())) > 1:
+        raise InvalidRequest(f"The levels have unlike lengths: {n_lines}.", "Name an area of each for every line.")
+    _check_nested(columns)
+    order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
+    paths = sorted(
+        zip(*columns.values(), strict=True),
+        key=lambda path: [places[text] for places, text in zip(order, path, strict=True)],
+    )
+    finest = tuple(path[-1] for path in paths)
+    return Tree({name: _level(list(columns)[-1], finest, areas, outside) for name, areas in _along(columns, paths)})
+
+
+def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
+    """Return the nested attributes in a CSV file, whose header names them, `column` last; see `tree`."""
+    import csv
+
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InvalidRequest(
+            f"The tree {path.name!r} cannot be read.",
+            "Put a CSV file there, beside the domain file.",
+        ) from None
+    header, *areas = lines or [[]]
+    if len(set(header)) < len(header) or column not in header[-1:]:
+        raise InvalidRequest(
+            f"The columns of {path.name!r} are {', '.join(header) or '(none)'}.",
+            f"Name the levels, each once, from the coarsest to the finest, which is {column}.",
+        )
+    for place, line in enumerate(areas, 1):
+        if len(line) != len(header) or "" in line:
+            raise InvalidRequest(f"Area {place} in {path.name!r} has not one text for each level.", "Fill them in.")
+    return tree({name: [line[i] for line in areas] for i, name in enumerate(header)}, outside)
+
+
+def finest_of(categories: Categories) -> tuple[Sequence[str], Sequence[int]]:
+    """Return the values of the table's column that are told apart or counted together, and where each cell begins."""
+    if isinstance(categories, Level):
+        return categories.finest, categories.starts
+    return categories.values, range(categories.n_inside)
+
+
+def starts_in(coarse: Attribute, fine: Attribute) -> tuple[int, ...]:
+    """Return the first cell of each cell of a level, in those of a finer level of its tree; for others, their cells."""
+    if coarse is fine or not isinstance(coarse, Level) or not isinstance(fine, Level):
+        return tuple(range(fine.n_cells))
+    places = {start: code for code, start in enumerate(fine.starts)}
+    other = (fine.n_inside,) * (coarse.n_cells - coarse.n_inside)
+    return tuple(places[start] for start in coarse.starts) + other
+
+
+def nesting(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
+    """Return what JSON holds of the levels of trees: the table's column, and how many finest areas each cell has."""
+    levels = {name: level for name, level in attributes.items() if isinstance(level, Level) and level.tree}
+    return {
+        name: {"column": level.column, "sizes": fold(np.diff([*level.starts, len(level.finest)]))}
+        for name, level in levels.items()
+    }
+
+
+def summed(table: np.ndarray, starts: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return the table with runs of cells added up along its last axes, one for each of `starts`: where runs begin."""
+    for axis, begins in enumerate(starts, table.ndim - len(starts)):
+        if len(begins) < table.shape[axis]:
+            table = np.add.reduceat(table, begins, axis=axis)
+    return table
+
+
+def check_trees(attributes: Mapping[str, Attribute]) -> None:
+    """Refuse attributes that are read from one column and are not levels of one tree."""
+    by_column: dict[str, list[Attribute]] = {}
+    for name, attribute in attributes.items():
+        by_column.setdefault(attribute.tree or name, []).append(attribute)
+    for column, levels in by_column.items():
+        for coarse, fine in pairwise(sorted(levels, key=lambda level: level.n_cells)):
+            if not _is_above(coarse, fine):
+                raise InvalidRequest(
+                    f"Two attributes that are read from {column} are not levels of one tree.", "Give one gd.tree(…)."
+                )
+
+
+def _is_above(coarse: Attribute, fine: Attribute) -> bool:
+    if not isinstance(coarse, Level) or not isinstance(fine, Level):
+        return False
+    is_alike = (coarse.finest, coarse.outside) == (fine.finest, fine.outside)
+    return is_alike and set(coarse.starts) <= set(fine.starts)
+
+
+def _distinct(columns: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return the texts of each level, each once; of the finest as they are: there each stands once."""
+    *coarse, finest = columns
+    unlisted = [name for name, texts in columns.items() if isinstance(texts, str) or not isinstance(texts, Sequence)]
+    if unlisted:
+        raise InvalidRequest(f"{unlisted[0]} is no list of texts.", "List an area of each level for every line.")
+    return {**{name: list(dict.fromkeys(columns[name])) for name in coarse}, finest: columns[finest]}
+
+
+def _check_nested(columns: Mapping[str, Sequence[str]]) -> None:
+    for (above, outer), (name, inner) in pairwise(columns.items()):
+        lies_in: dict[str, str] = {}
+        for area, text in zip(outer, inner, strict=True):
+            if lies_in.setdefault(text, area) != area:
+                raise InvalidRequest(
+                    f"{name} {text!r} lies in {above} {lies_in[text]!r} and in {area!r}.",
+                    "Give each area a text of its own.",
+                )
+
+
+def _along(columns: Iterable[str], paths: list[tuple[str, ...]]) -> list[tuple[str, list[str]]]:
+    return [(name, [path[i] for path in paths]) for i, name in enumerate(columns)]
+
+
+def _level(column: str, finest: tuple[str, ...], areas: list[str], outside: str) -> Level:
+    """Return the level in which finest area i lies in `areas[i]`, all of an area standing together."""
+    starts, values = [0], []
+    for area, same in groupby(areas):
+        values.append(area)
+        starts.append(starts[-1] + sum(1 for _ in same))
+    return Level(tuple(values), outside, column, finest, tuple(starts[:-1]))

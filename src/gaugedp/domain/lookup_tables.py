@@ -1,0 +1,99 @@
+"""Public tables that say more of a column: of each area its kind, of each product its group."""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate, chain
+from pathlib import Path
+
+from gaugedp._internal.validate import decimal, is_finite
+from gaugedp.domain.attributes import BoundedColumn, categories
+from gaugedp.domain.hierarchies import Level
+from gaugedp.errors import InvalidRequest, UnknownName
+
+_ONE_LINE = "Give a line for each key, with a text in each column."
+
+
+def look_up(
+    table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop", **numbers: BoundedColumn
+) -> dict[str, Level | BoundedColumn]:
+    """Return an attribute for each other column of a public table, told by the private table's column `on`.
+
+    A column that is named among `numbers` is summed and not counted by: PRICE=gd.bounded(0, 100). Its numbers are
+    clipped and rounded as that says, and a row whose value is not listed follows its `missing`.
+
+    `table` is the path of a CSV file, or columns of texts of one length; its column `on` lists the values of the
+    private table's column, each once. A row is in the cell that the table gives for its value. A row whose value is not
+    listed is missing, and follows `outside`. So a row has the cell by its own value alone, and neighbours stay so
+    (docs/theory/persons.md). Nothing is joined: engines read the cell off the column.
+
+    Raises InvalidRequest for a key that is listed twice, for no other column, and for columns of unlike length.
+    """
+    if not isinstance(table, str | Path | Mapping):
+        raise InvalidRequest(
+            f"The public table is of type {type(table).__name__}.", "Give the path of a CSV file, or columns by name."
+        )
+    columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
+    if on not in columns or len(columns) < 2:
+        raise InvalidRequest(
+            f"The public table has the columns {', '.join(columns) or '(none)'}.", f"Name {on} and more."
+        )
+    if len({len(texts) for texts in columns.values()}) > 1:
+        raise InvalidRequest("The columns of the public table have unlike lengths.", _ONE_LINE)
+    if "" in (texts := [text for column in columns.values() for text in column]) or None in texts:
+        raise InvalidRequest("The public table has an empty field.", _ONE_LINE)
+    keys = categories(columns.pop(on)).values
+    if unknown := [name for name in numbers if name not in columns]:
+        raise UnknownName.among("column of the public table", unknown[0], columns)
+    return {
+        name: _number(name, on, keys, texts, numbers[name]) if name in numbers else _attribute(on, keys, texts, outside)
+        for name, texts in columns.items()
+    }
+
+
+def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bounded: BoundedColumn) -> BoundedColumn:
+    """Return the texts, which are numbers, as a bounded column that `keys` tell."""
+    if bounded.unknown:
+        raise InvalidRequest(f"{name} has codes for unknown numbers.", "Leave those lines out of the public table.")
+    steps = [_steps(name, text, bounded) for text in texts]
+    return replace(bounded, column=on, by_key=tuple(zip(keys, steps, strict=True)))
+
+
+def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
+    """Return the steps above the lower bound of the nearest number that the column may have."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not is_finite(number):
+        raise InvalidRequest(f"{name} of the public table is {text!r}.", "Give a number for each key.")
+    return (
+        math.floor(min(max(decimal(number), bounded.low), bounded.high) / bounded.step + Fraction(1, 2))
+        - bounded.low_steps
+    )
+
+
+def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str) -> Level:
+    """Return the texts as an attribute whose cells are told by `keys`, those of a cell standing together."""
+    keys_of: dict[str, list[str]] = {}
+    for text, key in zip(texts, keys, strict=True):
+        keys_of.setdefault(text, []).append(key)
+    starts = accumulate([0, *map(len, keys_of.values())][:-1])
+    finest = tuple(chain.from_iterable(keys_of.values()))
+    return Level(categories(list(keys_of), outside).values, outside, on, finest, tuple(starts), alone=True)
+
+
+def _read(path: Path) -> dict[str, list[str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InvalidRequest(
+            f"The public table {path.name!r} cannot be read.", "Give the path of a CSV file."
+        ) from None
+    header, *rows = lines or [[]]
+    if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
+        raise InvalidRequest(f"The lines of {path.name!r} do not fit its header.", _ONE_LINE)
+    return {name: [row[i] for row in rows] for i, name in enumerate(header)}

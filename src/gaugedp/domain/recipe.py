@@ -1,0 +1,81 @@
+"""The facts of a domain that decide an answer and its noise, as JSON holds them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from gaugedp.domain.attributes import Bins, BoundedColumn, Categories, EdgeBins, Integers
+from gaugedp.domain.captions import Captions
+from gaugedp.domain.dates import Dates
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.hierarchies import Level
+from gaugedp.domain.person_aggregates import PerPerson
+
+_CLASSES = {
+    kind.__name__: kind
+    for kind in (Bins, BoundedColumn, Categories, Dates, Domain, EdgeBins, Integers, Level, PerPerson, PrivacyUnit)
+}
+
+
+def recipe_of(domain: Domain, attributes: tuple[str, ...], columns: tuple[str, ...]) -> Any:
+    """Return the facts about the named attributes and columns; ValueError where a fact is of another class."""
+    few = replace(
+        _deciding(domain),
+        attributes={name: domain.attribute(name) for name in attributes},
+        columns={name: domain.column(name) for name in columns},
+        rows=domain.rows and _deciding(domain.rows),
+    )
+    return _written(few)
+
+
+def domain_of(recipe: Any) -> Domain:
+    """Return the domain that `recipe_of` wrote; ValueError, TypeError or a refusal for another text."""
+    domain = _read(recipe)
+    if not isinstance(domain, Domain):
+        raise TypeError
+    return domain
+
+
+def _deciding(domain: Domain) -> Domain:
+    """Return the domain without what decides no answer."""
+    return replace(domain, captions=Captions(), impossible=(), file=None)
+
+
+def _written(fact: Any) -> Any:
+    if is_dataclass(fact) and type(fact) in _CLASSES.values():
+        return {"is": type(fact).__name__, **{each.name: _written(getattr(fact, each.name)) for each in fields(fact)}}
+    match fact:
+        case Fraction() | date() if type(fact) in (Fraction, date):
+            return {"is": type(fact).__name__, "text": str(fact)}
+        case tuple() | list():
+            return [each if type(each) is str else _written(each) for each in fact]  # most facts are texts
+        case Mapping():
+            return {"is": "dict", "pairs": [[name, _written(each)] for name, each in fact.items()]}
+        case Captions():
+            return None
+        case None | str() | int() | float():
+            return fact
+    raise ValueError(type(fact).__name__)
+
+
+def _read(written: Any) -> Any:
+    if isinstance(written, list):
+        return tuple(each if isinstance(each, str) else _read(each) for each in written)
+    if not isinstance(written, dict):
+        return written
+    match written.get("is"):
+        case "Fraction":
+            if not re.fullmatch(r"-?[0-9]+(/[0-9]+)?", written["text"]):  # an exponent could fill the memory
+                raise ValueError(written["text"])
+            return Fraction(written["text"])
+        case "date":
+            return date.fromisoformat(written["text"])
+        case "dict":
+            return {name: _read(each) for name, each in written["pairs"]}
+        case str(kind):
+            facts = {name: _read(each) for name, each in written.items() if name not in ("is", "captions")}
+            return _CLASSES[kind](**facts)
+    raise ValueError

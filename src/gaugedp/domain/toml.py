@@ -1,0 +1,332 @@
+"""Domain files: TOML that says what anybody may know about a table, read key by key and refused in words."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, time
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from gaugedp._internal.names import in_quotes
+from gaugedp._internal.validate import whole
+from gaugedp.domain.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, categories, integers, unknown_keys
+from gaugedp.domain.captions import OWN, TEXTS, Caption, Captions
+from gaugedp.domain.dates import dates
+from gaugedp.domain.geography import read_areas
+from gaugedp.domain.hierarchies import Tree, read_tree
+from gaugedp.domain.lookup_tables import look_up
+from gaugedp.domain.person_aggregates import KINDS, PerPerson
+from gaugedp.errors import InvalidRequest, UnknownName
+
+T = TypeVar("T")
+_UNKNOWN = ("keys", "most")
+_ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+def read_attributes(facts: Mapping[str, Any], folder: Path) -> dict[str, Attribute]:
+    """Return the attributes of a domain file, and the levels of its trees, whose files are in `folder`."""
+    attributes: dict[str, Attribute] = {}
+    for name, value in _section(facts, "attributes").items():
+        add_facts(attributes, _attributes(name, _plain(value), folder))
+    return attributes
+
+
+def add_facts(facts: dict[str, T], more: Mapping[str, T]) -> None:
+    """Add what is described by name; refused: a name that is described twice."""
+    for name, fact in more.items():
+        if name in facts:
+            raise InvalidRequest(f"{name} is described twice.", "Describe it once: alone, or as a level of a tree.")
+        facts[name] = fact
+
+
+def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
+    """Return the levels of a tree; refused: one whose finest level is not called `name`."""
+    *_, last = described.levels
+    if last != name:
+        raise InvalidRequest(f"In attribute {name}: the finest level is {last}.", f"Call it {name}, as the column.")
+    return described.levels
+
+
+def read_columns(facts: Mapping[str, Any], folder: Path) -> dict[str, BoundedColumn]:
+    """Return the bounded columns of a domain file; the tables that some are looked up in are in `folder`."""
+    return {name: _column(name, _plain(value), folder) for name, value in _section(facts, "columns").items()}
+
+
+def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the combinations of cells that no row can have, each as it is written."""
+    listed = facts.get("impossible", [])
+    if not isinstance(listed, Sequence) or isinstance(listed, str):
+        raise InvalidRequest(
+            f"impossible in the domain file is {listed!r}.", "Write each as an [[impossible]] section."
+        )
+    return listed
+
+
+def read_per_person(facts: Mapping[str, Any]) -> dict[str, PerPerson]:
+    """Return what a domain file makes of all rows of a person."""
+    return {name: _per_person(name, _plain(value)) for name, value in _section(facts, "person").items()}
+
+
+def read_own(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> dict[str, Caption]:
+    """Return what people read in place of the names in [person], and of the cells of those that are `attributes`."""
+    captions = {name: _caption_words(value) for name, value in _section(facts, "person").items()}
+    return {
+        name: Caption.of(f"[person] {name}", words, attributes[name].labels if name in attributes else None)
+        for name, words in captions.items()
+        if words
+    }
+
+
+def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute], folder: Path) -> Captions:
+    """Return the title and other texts of a domain file, and what stands for its names and cells."""
+    captions = {name: _caption_words(value) for name, value in _section(facts, "columns").items()}
+    columns = {name: Caption.of(f"column {name}", words) for name, words in captions.items() if words}
+    for name, value in _section(facts, "attributes").items():
+        if words := {**captions.get(name, {}), **_caption_words(value)}:
+            columns[name] = Caption.of(f"attribute {name}", words, attributes[name].labels)
+            if "geography" in words:
+                columns[name] = replace(columns[name], areas=_areas(name, words["geography"], attributes[name], folder))
+    return Captions.of({key: facts[key] for key in TEXTS if key in facts}).with_columns(columns)
+
+
+def _areas(name: str, path: object, attribute: Attribute, folder: Path) -> dict[str, str]:
+    place = f"attribute {name}"
+    if not isinstance(path, str):
+        raise InvalidRequest(
+            f"In {place}: geography is {path!r}.", 'Write the name of a file, such as "areas.geojson".'
+        )
+    return named(place, lambda: read_areas(folder / path, name, attribute.labels))
+
+
+def _caption_words(value: object) -> dict[str, Any]:
+    return {key: fact for key, fact in value.items() if key in OWN} if isinstance(value, Mapping) else {}
+
+
+def _plain(value: Any) -> Any:
+    """Return a description without what people read in place of names."""
+    return {key: fact for key, fact in value.items() if key not in OWN} if isinstance(value, Mapping) else value
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return the tables of a TOML file; refused in words where it cannot be read."""
+    import tomllib
+
+    if not isinstance(path, str | Path):
+        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Give its path.")
+    try:
+        return tomllib.loads(_text(path))
+    except FileNotFoundError:
+        raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
+    except OSError as error:
+        raise InvalidRequest(
+            f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"The domain file {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
+        raise InvalidRequest(
+            f"The domain file {str(path)!r} is not TOML: {error}.",
+            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
+            "in place of each ….",
+        ) from None
+
+
+def _text(path: str | Path) -> str:
+    return Path(path).read_bytes().decode("utf-8-sig")
+
+
+def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
+    """Return the text of a domain file in which these are the keys of attribute `name`, and all else is "other"."""
+    facts = read_toml(path)
+    described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
+    expected = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
+    expected.setdefault("name", Path(path).stem)
+    text = _text(path) if "name" in facts else f"name = {in_quotes(expected['name'])}\n{_text(path)}"
+    for places in _places(text):
+        if _parsed(_filled(text, places, ["-"])) == expected:
+            return _filled(text, places, keys)
+    raise InvalidRequest(
+        f"The description of {name} in {str(path)!r} cannot be changed.",
+        f'Write it on a line of its own: {name} = {{ keys = "unknown", most = 1000 }}.',
+    )
+
+
+def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
+    """Yield every pair of places in a text that may say that keys are unknown, and how many may be shown."""
+    for keys in re.finditer(r"""keys"?'?\s*=\s*("unknown"|'unknown')""", text):
+        yield from ((keys, most) for most in re.finditer(r"""most"?'?\s*=\s*[+\w]+""", text))
+
+
+def _filled(text: str, places: "tuple[re.Match[str], re.Match[str]]", keys: Sequence[str]) -> str:
+    listed = ",\n  ".join(map(in_quotes, keys))
+    said = dict(zip(places, (f"values = [\n  {listed},\n]", f'outside = "{OTHER}"'), strict=True))
+    for place in sorted(places, key=re.Match.start, reverse=True):
+        text = text[: place.start()] + said[place] + text[place.end() :]
+    return text
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = facts.get(name, {})
+    if not isinstance(section, Mapping):
+        raise InvalidRequest(f"{name} in the domain file is {section!r}.", f"Write it as a [{name}] section.")
+    return section
+
+
+def only_keys(place: str, facts: object, keys: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
+    """Refuse what is no mapping, and keys that are not among `keys`; hints name `more` keys, which were read before."""
+    if not isinstance(facts, Mapping):
+        raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
+    for key in facts:
+        if key not in keys and _ALIKE.get(key) in keys:
+            raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
+        if key not in keys:
+            refusal = UnknownName.among("key", key, (*keys, *more))
+            raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
+
+
+def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribute]:
+    place = f"attribute {name}"
+    if isinstance(value, Mapping) and "keys" in value:
+        return {name: named(place, lambda: _unknown(place, value))}
+    if isinstance(value, Mapping) and "look_up" in value:
+        return {name: _looked_up(name, value, folder)}
+    if not isinstance(value, Mapping) or "tree" not in value:
+        return {name: _attribute(name, value)}
+    only_keys(place, value, ("tree", "outside"), OWN)
+    if not isinstance(value["tree"], str):
+        raise InvalidRequest(f"In {place}: tree is no path.", 'Write the name of a CSV file, such as "areas.csv".')
+    return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
+
+
+def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
+    only_keys(place, value, _UNKNOWN, OWN)
+    if value["keys"] != "unknown" or "most" not in value:
+        raise InvalidRequest("The keys are not described.", 'Write { keys = "unknown", most = 1000 }, or list values.')
+    return unknown_keys(value["most"])
+
+
+def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
+    """Return the column `name` of a public table, whose keys are the values of the table's column `on`."""
+    place = f"attribute {name}"
+    only_keys(place, value, ("look_up", "on", "outside"), OWN)
+    return cast(Attribute, _told(place, name, value["look_up"], value.get("on"), folder, value.get("outside", "drop")))
+
+
+def _told(
+    place: str, name: str, path: object, on: object, folder: Path, outside: str, **numbers: BoundedColumn
+) -> Attribute | BoundedColumn:
+    if not isinstance(path, str) or not isinstance(on, str):
+        raise InvalidRequest(
+            f"In {place}: look_up or on is no text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
+        )
+    columns = named(place, lambda: look_up(folder / path, on, outside, **numbers))
+    if name not in columns:
+        raise UnknownName.among(f"column of {path}", name, columns)
+    return columns[name]
+
+
+def _attribute(name: str, value: Any) -> Attribute:
+    place = f"attribute {name}"
+    if isinstance(value, list):
+        return named(place, lambda: categories(value))
+    only_keys(
+        place,
+        value,
+        (
+            *("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside"),
+            *("tree", "keys", "look_up"),
+        ),
+        OWN,
+    )
+    facts = dict(value)
+    outside = facts.pop("outside", "drop")
+    match sorted(facts):
+        case ["values"]:
+            return named(place, lambda: categories(facts["values"], outside))
+        case ["high", "low", "width"] | ["edges"]:
+            _check_no_dates(place, facts)
+            return named(place, lambda: bins(**facts, outside=outside))
+        case ["date", "from", "to"] | ["date", "from", "timezone", "to"]:
+            first, last, by = facts.pop("from"), facts.pop("to"), facts.pop("date")
+            return named(place, lambda: dates(first, last, by=by, **facts, outside=outside))
+        case ["from", "to"]:
+            _check_no_dates(place, facts)
+            named(place, lambda: whole(minimum=-(2**53), **facts))
+            return named(place, lambda: integers(facts["from"], facts["to"], outside))
+    raise InvalidRequest(
+        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
+        "Give a list of categories, or low, high and width, or edges, or from and to, with date where they are dates.",
+    )
+
+
+def _column(name: str, value: object, folder: Path) -> BoundedColumn:
+    if not isinstance(value, Mapping) or "look_up" not in value:
+        return _bounded(name, value)
+    number = _bounded(name, {key: fact for key, fact in value.items() if key not in ("look_up", "on")})
+    column = _told(f"column {name}", name, value["look_up"], value.get("on"), folder, "drop", **{name: number})
+    return cast(BoundedColumn, column)
+
+
+def _bounded(name: str, value: Any) -> BoundedColumn:
+    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
+    facts = dict(value)
+    if "low" not in facts or "high" not in facts:
+        raise InvalidRequest(
+            f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
+        )
+    _check_no_dates(f"column {name}", facts)
+    return named(f"column {name}", lambda: bounded(**facts))
+
+
+def _per_person(name: str, value: Any) -> PerPerson:
+    """Return a value of a person: one of KINDS and what it is of, `is`, `order`, and the values it may have."""
+    place = f"[person] {name}"
+    kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
+    if len(kinds) != 1:
+        raise InvalidRequest(
+            f"{place} is {value!r}.", f"Say one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
+        )
+    facts = dict(value)
+    of, cells, order = facts.pop(kinds[0]), facts.pop("is", []), facts.pop("order", None)
+    cells = [cells] if isinstance(cells, str) else cells
+    of = None if kinds == ["count"] and of is True else of
+    texts = [text for text in (of, order) if text is not None] + (cells if isinstance(cells, list) else [None])
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidRequest(f"{place} is {value!r}.", "Write names and cells as text; a count of all rows is true.")
+    values = _values(name, facts) if facts else None
+    return named(place, lambda: PerPerson(kinds[0], of, tuple(cells), order, values))
+
+
+def _values(name: str, facts: Mapping[str, Any]) -> Attribute | BoundedColumn:
+    """Return the values that a person may have: to be summed where there are bounds alone, else to be counted."""
+    is_summed = "low" in facts and not {"width", "edges", "outside"} & set(facts)
+    return _bounded(name, facts) if is_summed else _attribute(name, facts)
+
+
+def named(place: str, make: Callable[[], T]) -> T:
+    """Return what `make` gives; its refusal begins with the name of the attribute or column."""
+    try:
+        return make()
+    except InvalidRequest as refusal:
+        raise InvalidRequest(f"In {place}: {refusal.what}", refusal.do) from None
+
+
+def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
+    """Refuse bounds and edges that are dates."""
+    for key, value in facts.items():
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
+                raise InvalidRequest(
+                    f"In {place}: {key} is a date, and dates are not numbers here.",
+                    'For dates write { date = "month", from = "2024-01", to = "2024-12" }, under [attributes].',
+                )

@@ -1,0 +1,336 @@
+"""Releases, the statistics computed from them, and their JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.displays import drawing, drawn_by
+from gaugedp._internal.files import check_ending
+from gaugedp._internal.runs import (
+    check_lengths,
+    folded_sizes,
+    packed,
+    unfold,
+    unpacked,
+    whole,
+)
+from gaugedp._internal.validate import between
+from gaugedp.domain.captions import Captions
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.guarantees.printed import rounded_up
+from gaugedp.queries.base import Query
+from gaugedp.queries.labels import Labels
+from gaugedp.queries.outline import COUNT, Outline
+from gaugedp.releases.described import LEVELS, Facts, restored_facts
+from gaugedp.releases.processing import STEPS, check, how, may_be_joint, process
+from gaugedp.releases.remarks import remarks
+from gaugedp.releases.tidy.tabular import Tabular
+from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
+
+FORMAT = "gaugedp-release-1"
+EXACTNESS = ("exact", "idealized", "mixing")
+RAW = "of the raw answers, before processing"
+_LARGEST = 1e250  # of what is released, of widths and their ends, and of one over what is released
+_MOST_PLACES = 64  # of a curve of widths, for each released number: 52 of a standard deviation
+_EXACT = 2**53  # floats are exact up to here
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Tabular):
+    """A published release: noisy integers on a lattice that was fixed before the data was read, and public facts.
+
+    `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the guarantee, the
+    mechanism, the candidates it was chosen from, the account at the time of the release and, where there was any, the
+    processing of the numbers.
+    """
+
+    numbers: np.ndarray
+    labels: Labels
+    estimates: tuple[Statistic, ...]
+    guarantee: Guarantee
+    facts: Mapping[str, Any] = field(repr=False)
+
+    _repr_html_ = drawn_by("release")
+
+    @property
+    def exactness(self) -> str:
+        """ "exact", "idealized" or "mixing"."""
+        return str(self.facts["mechanism"]["exactness"])
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The answers, processed where `processing` says so, shape (n_answers,), in the order of `labels`."""
+        return all_answers(self.estimates, self._shown)
+
+    @cached_property
+    def raw(self) -> np.ndarray:
+        """The answers before any processing, shape (n_answers,): what the intervals speak of."""
+        return all_answers(self.estimates, self._released)
+
+    @property
+    def processing(self) -> tuple[str, ...]:
+        """The steps that led from `raw` to `values`, in order; empty where there were none."""
+        return tuple(self.facts.get("processing", {}).get("steps", ()))
+
+    def processed(self, *steps: str, query: Query | None = None) -> "Release":
+        """Return this release with `values` processed by "consistent", "non_negative" or "rounded", at no cost.
+
+        Always starts from the raw numbers and goes in that order; without steps the raw release comes back. The
+        guarantee, the raw numbers and the intervals stay: post-processing sees no data.
+
+        "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
+        needs the `query`. "non_negative" and "rounded" change counts (and shares), never sums or means; then
+        consistent answers may disagree a little. "consistent" with "non_negative" moves tables of at most 100,000 joint
+        cells to answers of one table without negative cells, the total first: they add up, no count is below 0, and
+        sums and means lie within their bounds. Counts of levels of one tree alone add up after all three steps, of any
+        size.
+
+        Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
+        """
+        names = check(steps, query)
+        facts = Facts.of(self.facts).without("processing")
+        if names:
+            values = self._process(names, query)
+            done = {"steps": list(names), **how(names, query)}
+            facts = facts.including(processing={**done, "intervals": RAW, "values": packed(values)})
+        return replace(self, facts=facts)
+
+    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return (lower, upper): each holds its true answer with probability at least `level`, or all do at once.
+
+        The probability is over the noise. They are the intervals of the raw answers, also where `values` are
+        processed, and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that
+        hold all at once use 0.6 of the misses it allows. A mean's interval is Fieller's: {m : |sum − m·count| ≤
+        q(m)}, q(m) the level-quantile of |noise_sum − m·noise_count|; all at once, it follows from the intervals of
+        its sum and its count. A share's is that of its count by its group's total. Those of quantiles were released, to
+        hold each alone and all at once, at a level of their own; a higher one is refused. Rows that the rules leave out
+        are not part of the true answer.
+        """
+        between(0, LEVELS[-2] + 1e-12, level=level)
+        for estimate in self.estimates:
+            if estimate.ends is not None and level > estimate.ends + 1e-12:
+                raise InvalidRequest(
+                    f"The intervals of these quantiles were released at {estimate.ends:g}, and {level!r} is asked for.",
+                    f"Ask for at most {estimate.ends:g}, or release them with a higher level=.",
+                )
+        ends = self._all_at_once(level) if simultaneous else self._each_alone(level)
+        low, high = zip(*ends, strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def _all_at_once(self, level: float) -> Iterator[Ends]:
+        parts = (split(self.estimates, numbers) for numbers in (self._released, self._widths(level, True)))
+        for estimate, values, widths in zip(self.estimates, *parts, strict=True):
+            yield estimate.simultaneous_intervals(values, widths)
+
+    def _each_alone(self, level: float) -> Iterator[Ends]:
+        values, curves = split(self.estimates, self._released), curves_of(self.estimates, self._curves(level))
+        widths = {estimate.of_widths(level): self._widths(*estimate.of_widths(level)) for estimate in self.estimates}
+        parts = {which: split(self.estimates, of_level) for which, of_level in widths.items()}
+        for place, estimate in enumerate(self.estimates):
+            yield estimate.intervals(values[place], parts[estimate.of_widths(level)][place], curves[place])
+
+    @cached_property
+    def terms(self) -> tuple[Outline, ...]:
+        """Return the kind of answers of each term, and their axes; one axis, "cell", in an old release."""
+        if "terms" in self.facts:
+            return tuple(map(Outline.of, self.facts["terms"]))
+        return tuple(Outline.unknown(text, cells) for text, cells in self.labels.terms)
+
+    @cached_property
+    def captions(self) -> Captions:
+        """Return the captions shown in place of names and codes."""
+        return Captions.of(self.facts.get("captions", {}))
+
+    def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
+        (low, high), (lowest, highest) = self.interval(level), self.interval(level, simultaneous=True)
+        ends = {"lower": low, "upper": high, "lower_all": lowest, "upper_all": highest}
+        columns = {"estimate": self.values, **ends}
+        return {**columns, "raw": self.raw} if self.processing else columns
+
+    def to_json(self) -> str:
+        """Return everything as JSON text; `Release.from_json` reads it back."""
+        return self._as_text(self.facts, self.labels.facts(), packed(whole(self.numbers)))
+
+    def to_store(self) -> str:
+        """Return the JSON text that a ledger keeps: what follows from the other facts is left out of it.
+
+        `Release.from_json` reads it back, and computes widths, candidates and bounds when they are asked for.
+        """
+        numbers = packed(whole(self.numbers), longest_list=1_000)  # a long list takes longer than the rest together
+        return self._as_text(Facts.of(self.facts).stored, self.labels.by_terms(), numbers)
+
+    def _as_text(self, facts: Mapping[str, Any], labels: list[Any], numbers: Any) -> str:
+        return json.dumps(
+            {
+                **facts,
+                "guarantee": self.guarantee.to_dict(),
+                "numbers": numbers,
+                "labels": labels,
+                "estimates": [estimate.to_dict() for estimate in self.estimates],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Release":
+        """Return the release that `to_json` or `to_store` wrote."""
+        try:
+            facts = json.loads(text)
+            if facts.pop("format") != FORMAT:
+                raise KeyError("format")
+            numbers = unpacked(facts.pop("numbers"))
+            labels, described = Labels.of(facts.pop("labels")), facts.pop("estimates")
+            measures = [term["measure"] for term in facts.get("terms", ())] or [COUNT] * len(described)
+            estimates = tuple(map(read_statistic, described, measures))
+            guarantee = from_dict(facts.pop("guarantee"))
+            widths = (facts["widths"] or {}).values()
+            runs = [facts["steps"], *(levels for kind in widths for levels in kind.values())]
+            check_lengths(runs, _MOST_PLACES * len(numbers))
+            release = cls(numbers, labels, estimates, guarantee, restored_facts({"format": FORMAT, **facts}, estimates))
+            release._check_shown()
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
+            raise InvalidRequest("The text is not a release.", "Use what `to_json` wrote.") from None
+        return release
+
+    def remarks(self, query: Query) -> list[str]:
+        """Return a sentence for what says nothing or lies at a bound, and for categories that may have no rows.
+
+        They follow from the released numbers and the domain alone, so they cost nothing. Refused: a `query` that is not
+        the release's.
+        """
+        check_released(self, query)
+        shown = np.array([self.raw, *self.interval(0.95)])
+        return list(remarks(query, shown, np.array(self.interval(0.95, simultaneous=True))))
+
+    def save_html(self, path: str | Path, query: Query | None = None) -> None:
+        """Write the report: one page that needs no network. With the `query`, it has the `remarks` too."""
+        check_ending(path, ".html")
+        said = [] if query is None else self.remarks(query)
+        Path(path).write_text(drawing("page")(self, remarks=said), encoding="utf-8")
+
+    def save_press_html(self, path: str | Path) -> None:
+        """Write the page for the press: findings in sentences, one picture, and what the noise means."""
+        check_ending(path, ".html")
+        Path(path).write_text(drawing("press_page")(self), encoding="utf-8")
+
+    def save_json(self, path: str | Path) -> None:
+        """Write `to_json` to a file."""
+        check_ending(path, ".json")
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @cached_property
+    def _released(self) -> np.ndarray:
+        runs = [(int(count), Fraction(step)) for count, step in self.facts["steps"]]
+        ends = np.cumsum([count for count, _ in runs])
+        if not runs or ends[-1] != len(self.numbers):
+            raise ValueError
+        parts = np.split(whole(self.numbers), ends[:-1])
+        return np.concatenate([_times(part, step) for part, (_, step) in zip(parts, runs, strict=True)])
+
+    @cached_property
+    def _shown(self) -> np.ndarray:
+        if not self.processing:
+            return self._released
+        return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
+
+    def _check_shown(self) -> None:
+        """Fail where anything that is shown of a release could not be."""
+        self._check_sizes()
+        self._check_ends()
+        self._check_processing()
+        if not (np.abs(self.values) < _LARGEST).all():
+            raise ValueError
+        if self.exactness not in EXACTNESS or not isinstance(repr(self), str):
+            raise ValueError
+
+    def _check_ends(self) -> None:
+        """Fail where an interval cannot be computed, or there are not as many as labels."""
+        sizes = [estimate.n_answers for estimate in self.estimates]
+        if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
+            raise ValueError
+        assert self.captions is not None  # read, so that one that cannot be is refused here
+        if Facts.of(self.facts).recipe is not None:  # the widths are computed when they are asked for
+            return
+        highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
+        for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
+            low, high = self.interval(level, at_once)
+            if not ((np.abs(low) < _LARGEST) & ((np.abs(high) < _LARGEST) | (high == np.inf))).all():
+                raise ValueError  # ratios may have no upper end
+
+    def _check_sizes(self) -> None:
+        """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
+        widths = Facts.of(self.facts).stored["widths"] or {}
+        runs = [folded_sizes(levels) for kind in widths.values() for levels in kind.values()]
+        for part in (self._released, self._shown, *runs):
+            sizes = np.abs(part)
+            if not ((sizes == 0) | ((sizes > 1 / _LARGEST) & (sizes < _LARGEST))).all():
+                raise ValueError
+
+    def _check_processing(self) -> None:
+        if not set(self.processing) <= set(STEPS):
+            raise ValueError
+        if self.facts.get("processing", {}).get("jointly", False) not in (False, may_be_joint(self.processing)):
+            raise ValueError
+        if self.facts.get("processing", {}).get("nested", False) not in (False, "consistent" in self.processing):
+            raise ValueError
+        if self._shown.shape != self.numbers.shape or not np.isfinite(self._shown).all():
+            raise ValueError
+
+    def _process(self, names: tuple[str, ...], query: Query | None) -> np.ndarray:
+        if "consistent" in names and (query is None or query.digest() != self.facts["digest"]):
+            what = "is not given" if query is None else "is another one"
+            raise InvalidRequest(f'"consistent" needs the question, which {what}.', "Give query= as it was released.")
+        if "deviations" not in self.facts:
+            raise InvalidRequest("The release was written before there was processing.", "Use it as it is.")
+        deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
+        return process(names, self._released, are_counts.astype(bool), query, deviations)
+
+    def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
+        if all(estimate.ends for estimate in self.estimates):
+            return np.zeros(len(self.numbers))
+        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
+
+    def _curves(self, level: float) -> dict[str, np.ndarray]:
+        """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""
+        widths = self.facts["widths"] or {}
+        curves = {
+            pivot: unfold(widths[pivot][_stored(level)]).reshape(-1, sum(term.n_answers for _, term in terms)).T
+            for pivot, terms in by_pivot(self.estimates).items()
+            if _stored(level) in widths.get(pivot, {})
+        }
+        if any(part.shape[1] < 2 or (part < 0).any() for part in curves.values()):
+            raise ValueError
+        return curves
+
+    def __repr__(self) -> str:
+        processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
+        guaranteed = f"{rounded_up(self.guarantee)}, {self.exactness}"
+        return f"Release({self.facts['query']!r}, {len(self.labels)} answers, {guaranteed}{processed})"
+
+
+def check_released(release: Release, query: Query) -> None:
+    """Refuse a question that is not the release's."""
+    if not isinstance(query, Query) or release.facts["digest"] != query.digest():
+        raise InvalidRequest("The release answers another question.", "Give the question that was released.")
+
+
+def _stored(level: float) -> str:
+    """Return the next of LEVELS."""
+    return next((str(stored_level) for stored_level in LEVELS if stored_level >= level - 1e-12), str(LEVELS[-1]))
+
+
+def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
+    """Return numbers of steps as the nearest floats."""
+    up, down = step.numerator, step.denominator
+    ends = (int(numbers.min()), int(numbers.max())) if numbers.dtype == np.int64 and len(numbers) else (_EXACT,)
+    if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
+        return numbers * float(up) / float(down)
+    return np.array([float(number * step) for number in numbers.tolist()])

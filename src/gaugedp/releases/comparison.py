@@ -1,0 +1,91 @@
+"""Expected errors of all mechanisms at several guarantees, side by side; no data is read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gaugedp._internal.displays import drawing, drawn_by
+from gaugedp._internal.numbers import readable
+from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.base import Query
+from gaugedp.releases.planning import Plan, plan
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The plans of one question at several ε, in rising order."""
+
+    plans: tuple[Plan, ...]
+
+    _repr_html_ = drawn_by("comparison")
+
+    def curves(self) -> dict[str, list[tuple[float, float]]]:
+        """Return the points (ε, expected error) of every mechanism that was a candidate, by its name."""
+        names = dict.fromkeys(candidate.mechanism.name for plan in self.plans for candidate in plan.candidates)
+        return {
+            name: [
+                (plan.epsilon, candidate.error)
+                for plan in self.plans
+                for candidate in plan.candidates
+                if str(candidate.mechanism.name) == name
+            ]
+            for name in names
+        }
+
+    def lower_bound(self) -> list[tuple[float, float]]:
+        """Return the points (ε, error) that the plans give as the least that any mechanism can reach."""
+        return [(plan.epsilon, float(plan.lower_bound)) for plan in self.plans if plan.lower_bound > 0]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for each ε: epsilon, the error of each mechanism (None where it is no candidate), chosen.
+
+        And, where a bound is known at some ε, lower_bound, 0 where none is proved.
+        """
+        curves, bounds = self.curves(), dict(self.lower_bound())
+        return [
+            {
+                "epsilon": plan.epsilon,
+                **{name: dict(points).get(plan.epsilon) for name, points in curves.items()},
+                **({"lower_bound": bounds.get(plan.epsilon, 0.0)} if bounds else {}),
+                "chosen": plan.mechanism.name,
+            }
+            for plan in self.plans
+        ]
+
+    def __repr__(self) -> str:
+        rows = [[_shown(value) for value in row.values()] for row in self.table()]
+        cells = [list(self.table()[0]), *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        return "\n".join([f"Expected errors for {self.plans[0].query.text}", *lines])
+
+    def to_svg(self) -> str:
+        """Return the errors against ε on logarithmic axes, as SVG text. Needs the extra `report`."""
+        return str(drawing("error_curves")(self.curves(), self.lower_bound(), self.plans[0].query.text))
+
+    def save_svg(self, path: str | Path) -> None:
+        """Write `to_svg` to a file."""
+        Path(path).write_text(self.to_svg(), encoding="utf-8")
+
+
+def compare(
+    query: Query, unit: PrivacyUnit, epsilons: Iterable[float] = EPSILONS, delta: float | None = None
+) -> Comparison:
+    """Return the plans of a question at several ε (and one δ, or pure where None). Nothing is read or spent.
+
+    Errors are expected ℓ₂ norms over all released values; see `plan.Candidate`.
+    """
+    in_order = sorted(set(epsilons))
+    if not in_order:
+        raise InvalidRequest("There is no epsilon to compare at.", "Give at least one.")
+    return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in in_order))
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else readable(value) if isinstance(value, float | int) else str(value)

@@ -1,0 +1,295 @@
+"""Figures of a release that exists: computed from its released numbers, at no cost, with intervals for them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.names import parts
+from gaugedp._internal.runs import unfold
+from gaugedp._internal.validate import between
+from gaugedp.domain.attributes import categories
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import from_dict
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
+from gaugedp.queries.base import Query
+from gaugedp.queries.labels import Cells, Labels
+from gaugedp.queries.linear import Workload
+from gaugedp.queries.maps import Identity
+from gaugedp.queries.outline import CELLS, Axis, Outline
+from gaugedp.queries.piece import Piece
+from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
+from gaugedp.queries.text import query
+from gaugedp.releases.answer import Release
+from gaugedp.releases.deriving.summed import Summed, Sums
+from gaugedp.releases.deriving.terms import FormTerm, form_term
+from gaugedp.releases.described import spread
+from gaugedp.releases.metadata import about_answers
+from gaugedp.releases.planning import Plan, bonferroni_level
+from gaugedp.statistics import KINDS
+from gaugedp.statistics.base import for_released, in_units
+from gaugedp.statistics.forms import FormPivot
+
+_LEVEL = 0.95  # at which widths tell whether the noise is that of the release
+_UNDONE = "Nothing was read and nothing was spent."
+_OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself
+_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
+_PUBLIC_SEED = 1912
+_REASON = "computed from the released answers to {!r}"
+_ROUNDING = 1e-6  # of a step
+_NO_END = 2**53  # steps, which stand for an interval that has no end
+
+
+@dataclass(frozen=True)
+class Source:
+    """The linear parts of a released question: each with the place of its first number, and its noise."""
+
+    domain: Domain
+    unit: PrivacyUnit
+    parts: tuple[tuple[int, Workload, AdditiveNoise], ...]
+
+    @classmethod
+    def of(cls, release: Release, domain: Domain | None, planned: Plan | None) -> "Source":
+        """Return that of a release: as `planned`, as the `domain` has it, or as the release alone tells."""
+        if "derived" in release.facts:
+            raise InvalidRequest(
+                "These figures were computed from a release.", "Give that release: all figures follow from it.", ""
+            )
+        unit = PrivacyUnit.of(release.facts["unit"])
+        if planned is not None:
+            _check_same(release, planned.query)
+            return cls.made(planned.query, planned.mechanism, unit)
+        if domain is None:
+            question = query(_told(release), release.facts["query"])
+        else:
+            question = query(domain, release.facts["query"])
+            _check_same(release, question)
+        return cls.made(question, _mechanism(release, question, unit), unit)
+
+    @classmethod
+    def made(cls, question: Query, mechanism: Mechanism, unit: PrivacyUnit) -> "Source":
+        """Return that of a question and the mechanism that answered it."""
+        return cls(question.domain, unit, tuple(_linear(question, mechanism)))
+
+
+def _linear(question: Query, mechanism: Mechanism) -> Iterator[tuple[int, Workload, AdditiveNoise]]:
+    start = 0
+    for part, noise in zip(question.parts, mechanism.parts, strict=True):
+        if part.linear is not None and isinstance(noise, AdditiveNoise):
+            yield start, part.linear, noise
+        start += part.n_released
+
+
+def _check_same(release: Release, question: Query) -> None:
+    if question.digest() != release.facts["digest"]:
+        raise InvalidRequest(
+            "The release answers another question than this domain or plan has.",
+            "Give the domain, or the plan, that it was released with.",
+            "",
+        )
+
+
+def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanism:
+    """Return the mechanism of a plan whose name, law and widths are those of the release."""
+    facts = release.facts["mechanism"]
+    for mechanism in question.candidates(unit, from_dict(release.facts["asked"])):
+        if (mechanism.name, mechanism.describe()) == (facts["name"], facts["noise"]) and _has_widths(
+            release, question, mechanism
+        ):
+            return mechanism
+    raise InvalidRequest(
+        "The noise of this release does not follow from what it tells.",
+        "Give planned=, the plan that it was released with.",
+        "",
+    )
+
+
+def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool:
+    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.step_sizes)
+    widths = for_released(question.estimates, known)
+    known = unfold(release.facts["widths"]["single"][str(_LEVEL)])
+    return widths.shape == known.shape and np.allclose(widths, known)
+
+
+def _told(release: Release) -> Domain:
+    """Return a domain in which the release's question counts the same cells, from the release alone."""
+    kinds = [KINDS[term.measure] for term in release.terms]
+    if not all(kind.has_counts and not kind.moments for kind in kinds) or not all(
+        axis.form == CELLS for term in release.terms for axis in term.axes
+    ):
+        raise InvalidRequest(
+            "The release does not tell all that its figures were made of.",
+            'Give domain=, such as gd.Domain.load("domain.toml").',
+            "",
+        )
+    return Domain.of(**{name: categories(cells) for name, cells in _cells(release.terms).items()})
+
+
+def _cells(terms: Sequence[Outline]) -> dict[str, list[str]]:
+    """Return the cells of each attribute: what others are compared with is the first."""
+    cells: dict[str, list[str]] = {}
+    for term in terms:
+        for place, axis in enumerate(term.axes):
+            first = [term.reference] if term.reference and place == 0 else []
+            cells[axis.name] = [*first, *axis.texts]
+    return {name: texts for name, texts in cells.items() if name != "cell"}
+
+
+def derive(
+    release: Release, text: str, *, domain: Domain | None = None, planned: Plan | None = None, level: float = LEVEL
+) -> Release:
+    """Return the answers to another question, computed from a release alone: nothing is read, nothing is spent.
+
+    What `text` asks must follow from counts, sums or means of the release by adding up cells: `share(SEX) by REGION`,
+    `change(SEX)`, `REGION` or `mean(C)` from `SEX*REGION` or `mean(C) by SEX*REGION`. Rows are counted that have a
+    cell in all attributes of what was released. The guarantee is that of the release. Each interval holds its answer
+    with the probability asked for: it follows from draws of the release's own noise, added up in the same way.
+
+    Or it is a figure that only a release can be asked for, with intervals at `level`, 0.5 … 0.999:
+    `difference(mean(C) by A*B)`, `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do;
+    `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`, the part of the total that the lowest half, and nine tenths, of rows
+    have, are of rows that have the middle of their cell of A. Their intervals hold about so often: what they fall short
+    is of second order in the noise beside the counts (docs/theory/derived.md, theorem 5).
+
+    A release of counts tells what is needed; for sums, means and numeric cells give its `domain`, and where it was
+    `planned` by hand, as a publication is, the plan. Processed answers are not used: figures follow from raw ones.
+
+    Refused: what does not follow from the release, as quantiles; a domain or plan of another question.
+    """
+    between(0.5, HIGHEST_LEVEL, level=level)
+    source = Source.of(release, domain, planned)
+    terms = [form_term(source.domain, term) for term in parts(text, ";") if term]
+    if figures := [term for term in terms if term]:
+        if len(figures) < len(terms):
+            raise InvalidRequest(
+                "Figures that only a release can be asked for stand beside other terms.", "Derive them apart.", _UNDONE
+            )
+        return _with_ends(release, source, figures, level)
+    question = query(source.domain, text).linear
+    if question is None:
+        raise InvalidRequest(
+            "Quantiles do not follow from what was released.", "Ask for counts, sums or means.", _UNDONE
+        )
+    start, noise = _noise(source, question)
+    numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
+    planned = Plan(
+        question, source.unit, from_dict(release.facts["asked"]), (), noise, _REASON.format(release.facts["query"])
+    )
+    about = {**about_answers(question), **spread(planned)}
+    facts = _facts(release, about, question.outlines)
+    return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
+
+
+def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
+    """Return the release of statistics with intervals at a level: all at once by an equal share of the misses each."""
+    n_answers = sum(len(term.quotients) for term in terms)
+    misses = ((1 - bonferroni_level(level)) / n_answers, 1 - level)
+    numbers = [_with_released_ends(release, source, term, misses) for term in terms]
+    text = "; ".join(term.outline.text for term in terms)
+    about = {
+        "query": text,
+        "digest": sha256(f"{release.facts['digest']} {text}".encode()).hexdigest(),
+        "steps": [[len(part), str(term.step)] for term, part in zip(terms, numbers, strict=True)],
+        "counts": [[5 * n_answers, False]],
+        "deviations": [[5 * n_answers, 0.0]],
+        "widths": None,
+    }
+    estimates = tuple(term.kind(len(term.quotients), level, no_end=_NO_END * float(term.step)) for term in terms)
+    labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
+    facts = _facts(release, about, [term.outline for term in terms])
+    return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
+
+
+def _with_released_ends(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
+    """Return the answers in steps, then the lower and the upper ends of intervals for each number of misses."""
+    start, noise = _noise(source, term.question)
+    if noise.exactness == "mixing":
+        raise InvalidRequest(
+            "The noise was drawn by a walk, of which draws hang together.", "Release it anew.", _UNDONE
+        )
+    units = term.question.step_sizes
+    numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
+    size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
+    pivots = _pivots(term, noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units, noise)
+    pairs = [(pivot, numbers[place]) for pivot, place in zip(pivots, term.places, strict=True)]
+    ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
+    answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
+    middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
+    rounded = [np.floor(low + _ROUNDING) for low in sides[::2]], [np.ceil(high - _ROUNDING) for high in sides[1::2]]
+    columns = [np.rint(middle), *(side for both in zip(*rounded, strict=True) for side in both)]
+    return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
+
+
+def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPivot]:
+    """Yield the pivot of each answer: the same one for quotients of one kind and one law."""
+    pivots: dict[tuple[object, ...], FormPivot] = {}
+    for quotient, place in zip(term.quotients, term.places, strict=True):
+        law = noise.variances[place] if noise.form else place
+        key = (id(quotient), *law.tolist())
+        pivots[key] = pivots.get(key) or FormPivot(quotient, draws[:, place])
+        yield pivots[key]
+
+
+def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
+    """Return where the numbers start that the question follows from, and its noise: the least there is."""
+    body = question.sensitivity(source.unit)
+    offers = []
+    for start, part, noise in source.parts:
+        sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
+        if all(sums):
+            offers.append((start, Summed(noise, tuple(part for part in sums if part), body)))
+    if not offers:
+        raise InvalidRequest(
+            f"{question.text!r} does not follow from {'; '.join(part.text for _, part, _ in source.parts)!r}.",
+            "Ask for cells, shares or comparisons of attributes that were released together.",
+            _UNDONE,
+        )
+    return min(offers, key=lambda offer: float(offer[1].variances.sum()))
+
+
+def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
+    """Yield the ways to add up released numbers to a wanted piece."""
+    start = 0
+    for piece in released.pieces:
+        shape = released.domain.shape(piece.attributes)
+        if set(wanted.attributes) <= set(piece.attributes) and _alike(piece, wanted):
+            yield Sums(start, shape, tuple(piece.attributes.index(name) for name in wanted.attributes))
+        start += piece.cells.n_released
+
+
+def _alike(piece: Piece, wanted: Piece) -> bool:
+    """Return whether both hold a number for each cell of their attributes, and rows add the same to a cell."""
+    plain = all(each.cells == Identity(each.cells.n_cells) for each in (piece, wanted))
+    return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
+
+
+def _shortest(noise: AdditiveNoise, offers: list[Sums]) -> Sums | None:
+    """Return the sums with the least noise, by the sum of variances."""
+    return min(offers, key=lambda sums: float(sums.apply(noise.variances).sum()), default=None)
+
+
+def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline]) -> dict[str, Any]:
+    """Return the facts of what is computed: those of the release, but for what is about its answers."""
+    facts = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
+    axes = {axis.name: axis for term in release.terms for axis in term.axes}
+    said = f"Computed from the released answers to {release.facts['query']}, at no further cost."
+    shown = (replace(outline, axes=tuple(_axis(axis, axes) for axis in outline.axes)) for outline in outlines)
+    return {
+        **facts,
+        **about,
+        "reason": _REASON.format(release.facts["query"]),
+        "terms": [outline.to_dict() for outline in shown],
+        "rules": [*release.facts["rules"], said],
+        "derived": {"query": release.facts["query"], "digest": release.facts["digest"]},
+    }
+
+
+def _axis(axis: Axis, released: dict[str, Axis]) -> Axis:
+    """Return the axis of the kind that the release has: dates, numbers and the borders of cells."""
+    known = released.get(axis.name, axis)
+    alike = len(axis.texts) == len(known.texts)
+    return replace(axis, values=known.values, borders=known.borders if alike else axis.borders)

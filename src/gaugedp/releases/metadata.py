@@ -1,0 +1,89 @@
+"""Public facts of a release next to its numbers, known before anything is charged."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.runs import fold
+from gaugedp._internal.version import __version__
+from gaugedp.domain.hierarchies import nesting
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee
+from gaugedp.ledger.base import MAX_RELEASED_BYTES
+from gaugedp.queries.base import Query
+from gaugedp.releases.answer import FORMAT
+from gaugedp.releases.described import Facts, described_facts
+from gaugedp.releases.planning import Plan
+from gaugedp.tables.aggregate import Rows
+
+_ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
+_COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
+
+
+def check_fits(facts: Mapping[str, Any], query: Query) -> None:
+    """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
+    n_counts = int(np.count_nonzero(query.are_counts))
+    public = json.dumps(
+        [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
+    )
+    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
+    if longest > MAX_RELEASED_BYTES:
+        raise InvalidRequest(
+            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
+            "Ask for fewer answers at a time.",
+        )
+
+
+def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | None) -> dict[str, Any]:
+    """Return what a release says of a question and a table, all of it public."""
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        **about_answers(query),
+        "table": table.name,
+        **({} if table.domain.file is None else {"domain_file": table.domain.file}),
+        "unit": table.unit.to_dict(),
+        "protects": str(table.unit),
+        "rules": [*table.unit.rules, *table.rules, *query.rules],
+        "asked": requested.to_dict(),
+        **_for_people(query, table),
+        **_nested(query),
+        **_impossible(query),
+        "research_seed": seed,
+    }
+
+
+def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
+    """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
+    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.asked, seed), chosen_plan)
+
+
+def about_answers(query: Query) -> dict[str, Any]:
+    """Return what is public about the answers themselves: the question, the worth of a number, the terms."""
+    return {
+        "query": query.text,
+        "digest": query.digest(),
+        "steps": fold(*zip(*((str(step), count) for step, count in query.step_runs), strict=True)),
+        "counts": fold(query.are_counts),
+        "terms": [outline.to_dict() for outline in query.outlines],
+    }
+
+
+def _for_people(query: Query, table: Rows) -> dict[str, Any]:
+    """Return what names and codes are called, and the kind of frame that the rows came in; nothing where none is."""
+    captions = table.domain.captions.about([*query.attributes, *query.columns]).to_dict()
+    return {name: fact for name, fact in (("captions", captions), ("frame", table.frame)) if fact}
+
+
+def _nested(query: Query) -> dict[str, Any]:
+    """Return how the levels of trees that are asked lie in each other, for who has the release alone."""
+    nested = nesting({name: query.domain.attribute(name) for name in query.attributes})
+    return {"nested": nested} if nested else {}
+
+
+def _impossible(query: Query) -> dict[str, Any]:
+    """Return the combinations of cells that no row can have, for synthetic rows; nothing where none is known."""
+    combinations = [combination.to_dict() for combination in query.domain.impossible]
+    return {"impossible": combinations} if combinations else {}

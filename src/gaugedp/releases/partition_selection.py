@@ -1,0 +1,236 @@
+"""The release of keys that nobody knows: it looks at a table once, and is paid for as any other."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.displays import drawing, drawn_by
+from gaugedp._internal.files import check_ending
+from gaugedp._internal.names import written
+from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.version import __version__
+from gaugedp.domain.attributes import OTHER, UnknownKeys, categories
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.toml import with_keys
+from gaugedp.entropy import Entropy
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.ledger.base import Ledger
+from gaugedp.mechanisms.unknown_keys import KeySelection
+from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
+from gaugedp.tables.aggregate import Rows
+from gaugedp.tables.keys import LONGEST, check_source
+from gaugedp.tables.table import Table
+
+FORMAT = "gaugedp-keys-1"
+CHANCES = (0.01, 0.5, 0.99)  # at whose counts a release says how likely a key is shown
+_RULES = (
+    f"A key is a text of 1 to {LONGEST} letters without control characters, or a whole number; a person has each once.",
+    "Keys that are not shown, missing values and all other values count as other.",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyRelease:
+    """The keys of an attribute that are shown, sorted, each with a count (n,) of people, int64, with noise.
+
+    The keys are public now. Counts are of keys that passed a cut, so that small ones are too large on average: ask a
+    question about the attribute for counts with intervals.
+    """
+
+    attribute: str
+    keys: tuple[str, ...]
+    counts: np.ndarray
+    guarantee: Guarantee
+    exactness: str
+    facts: Mapping[str, Any]
+
+    _repr_html_ = drawn_by("key_release")
+
+    def added_to(self, domain: Domain) -> Domain:
+        """Return the domain in which the keys are the attribute's categories, and everything else is "other".
+
+        Refused: keys of which there are none, and a domain whose attribute has categories already.
+        """
+        self._check_some()
+        unknown(domain, self.attribute)
+        return domain.with_attribute(self.attribute, categories(self.keys, OTHER))
+
+    def save_domain(self, domain_path: str | Path, path: str | Path) -> None:
+        """Write the domain file `domain_path` to `path`, in which the keys take the place of "unknown"."""
+        self._check_some()
+        check_ending(path, ".toml")
+        Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
+
+    def save_html(self, path: str | Path) -> None:
+        """Write the report: one page that needs no network."""
+        check_ending(path, ".html")
+        Path(path).write_text(drawing("keys_page")(self), encoding="utf-8")
+
+    def remarks(self) -> list[str]:
+        """Return what a person should know beside the keys, in sentences."""
+        shown = chances_in_words(self.facts["shown"])
+        passed, most = self.facts["passed"], self.facts["most"]
+        cut = [f"{passed:,} keys passed: the {most:,} with the largest noisy counts are shown."] * (passed > most)
+        counts = "Counts carry noise, and small ones are too large on average: ask a question for intervals."
+        return [shown, *cut, *([counts] if self.keys else [_nothing(self.attribute)])]
+
+    def to_json(self) -> str:
+        """Return everything as JSON text; `KeyRelease.from_json` reads it back."""
+        parts = {
+            "format": FORMAT,
+            "attribute": self.attribute,
+            "keys": self.keys,
+            "counts": self.counts.tolist(),
+            "guarantee": self.guarantee.to_dict(),
+            "exactness": self.exactness,
+            "facts": dict(self.facts),
+        }
+        return json.dumps(parts, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "KeyRelease":
+        """Return the release that `to_json` wrote."""
+        try:
+            parts = json.loads(text)
+            if parts["format"] != FORMAT:
+                raise KeyError("format")
+            keys, counts = tuple(map(str, parts["keys"])), np.array(parts["counts"], dtype=np.int64)
+            said = str(parts["exactness"]), dict(parts["facts"])
+            return cls(str(parts["attribute"]), keys, counts, from_dict(parts["guarantee"]), *said)
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+            raise InvalidRequest("The text is no release of keys.", "Use what `to_json` wrote.") from None
+
+    def _check_some(self) -> None:
+        if not self.keys:
+            raise InvalidRequest(_nothing(self.attribute), "Ask at a larger epsilon or delta, if at all.", STAYS_SPENT)
+
+    def __repr__(self) -> str:
+        seeded = "" if self.facts.get("research_seed") is None else ", seeded: NOT PRIVATE"
+        return f"KeyRelease({self.attribute}: {len(self.keys):,} keys, {self.guarantee!r}, {self.exactness}{seeded})"
+
+
+def release_keys(  # noqa: PLR0913 - a door that people use
+    table: Table,
+    attribute: str,
+    guarantee: Guarantee,
+    *,
+    ledger: Ledger,
+    key: str | None = None,
+    rng: Entropy | None = None,
+    on_stage: Callable[[str], object] = str,
+    on_progress: Progress = silent,
+) -> KeyRelease:
+    """Show the keys of an attribute that `gd.unknown_keys` describes, with the (ε, δ) asked for, paid from the ledger.
+
+    Which keys can be shown, and with which chance, `selection` says beforehand. At most `most` of them are, those with
+    the largest noisy counts. The same `key` with the same request returns what was stored, at no cost. `rng` is for
+    research only. `on_stage` is told "plan", "pay", "look" and "store" as they begin.
+
+    Refused, with nothing read or spent: a δ of 0, an attribute with categories, what the ledger does not allow.
+    """
+    on_stage("plan")
+    check_kinds(table, ledger, kind=Table)
+    measurement = KeyMeasurement(attribute, selection(table, attribute, guarantee))
+    return execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
+
+
+@dataclass(frozen=True)
+class KeyMeasurement:
+    """The keys of an attribute that a mechanism selects."""
+
+    attribute: str
+    mechanism: KeySelection
+
+    encode, decode = staticmethod(KeyRelease.to_json), staticmethod(KeyRelease.from_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], KeyRelease]]:
+        """Return the charge; the noise is drawn for the keys that there are. See `Measurement`."""
+        row_key, facts = rng.bytes(16), _facts(self.mechanism, table, self.attribute, rng.seed)
+        guarantee = self.mechanism.guarantee
+        request = {"keys": self.attribute, "most": facts["most"], "asked": guarantee.to_dict()}
+
+        def evaluate(rows: PaidRows) -> KeyRelease:
+            keys, counts = rows.key_counts(self.attribute, row_key)
+            noisy = self.mechanism.draw(counts, 1, rng)[0]
+            return _shown(self.attribute, keys, noisy, self.mechanism, facts | {"account": rows.account})
+
+        return Charge([guarantee], table.name, table.unit, {**request, "research_seed": rng.seed}), evaluate
+
+
+def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelection:
+    """Return how keys of an attribute will be chosen: `least_count(0.5)` people and more give an even chance. Public.
+
+    Between neighbouring tables a person changes at most `max_rows` keys, and twice as many where they are replaced.
+    """
+    unknown(table.domain, attribute)
+    check_source(table)
+    return KeySelection.calibrate(table.unit.most_changes, guarantee)
+
+
+def least_counts(mechanism: KeySelection) -> list[tuple[float, int]]:
+    """Return (chance, the least count of a key that is shown with it) for some chances."""
+    return [(chance, mechanism.least_count(chance)) for chance in CHANCES]
+
+
+def chances_in_words(shown: Iterable[tuple[float, int]]) -> str:
+    """Return how likely a key is shown, from the least counts (chance, count) of some chances."""
+    said = ", ".join(f"{100 * chance:g} % for {count:,}" for chance, count in shown)
+    return f"The chance that a key is shown grows with how many people have it: {said}."
+
+
+def unknown(domain: Domain, attribute: str) -> UnknownKeys:
+    """Return the description of an attribute with unknown keys; refused: one that has categories."""
+    described = domain.described(attribute)
+    if not isinstance(described, UnknownKeys):
+        raise InvalidRequest(
+            f"The categories of {attribute} are known.",
+            f'Ask about it; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
+        )
+    return described
+
+
+def _shown(
+    attribute: str, keys: list[str], noisy: np.ndarray, mechanism: KeySelection, facts: dict[str, Any]
+) -> KeyRelease:
+    """Return the keys that passed, or those of them with the largest noisy counts: no true count is used."""
+    passed = np.flatnonzero(noisy)
+    facts["passed"] = len(passed)
+    largest = passed[np.argsort(-noisy[passed], kind="stable")][: facts["most"]]
+    places = np.sort(largest)
+    counts = np.maximum(1, noisy[places] - mechanism.noise.shift)
+    return KeyRelease(
+        attribute, tuple(keys[place] for place in places), counts, mechanism.guarantee, mechanism.exactness, facts
+    )
+
+
+def _facts(mechanism: KeySelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
+    """Return all that is public before anything is paid."""
+    return {
+        "version": __version__,
+        "table": table.name,
+        "unit": table.unit.to_dict(),
+        "protects": str(table.unit),
+        "rules": [*_of_unit(table), *table.rules, *_RULES],
+        "most": unknown(table.domain, attribute).most,
+        "mechanism": {"name": mechanism.name, "noise": mechanism.describe(), "exactness": mechanism.exactness},
+        "shown": least_counts(mechanism),
+        "research_seed": seed,
+    }
+
+
+def _of_unit(table: Rows) -> list[str]:
+    unit = table.unit
+    if unit.column is None:
+        return []
+    keys = "Only one key" if unit.max_rows == 1 else f"At most {unit.max_rows} keys"
+    verb = "counts" if unit.max_rows == 1 else "count"
+    return [f"{keys} of each {unit.column} {verb}, drawn at random; rows whose {unit.column} is missing are left out."]
+
+
+def _nothing(attribute: str) -> str:
+    return f"No key of {attribute} is shown: none that occurs passed the cut, and nothing else can be told of them."

@@ -1,0 +1,164 @@
+"""Consistency: the nearest answers that some table could have; for marginals in closed form."""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from gaugedp.domain.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.base import Query
+from gaugedp.queries.columns import WorkloadColumns
+from gaugedp.queries.linear import Workload
+from gaugedp.queries.maps import Identity
+
+MOST_CELLS = 10**6  # of the joint table, where the least squares are solved by iteration
+_MOST_STEPS = 5000
+_TOLERANCE = 1e-12  # of the residual, relative to the operator and the answers
+Names = tuple[str, ...]
+
+
+def answerable(query: Query, undone: str) -> None:
+    """Refuse a question that cannot be made consistent, before anything is spent."""
+    workload = query.linear
+    if workload is None:
+        raise InvalidRequest(
+            "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
+        )
+    size = workload.operator.n_generators
+    is_closed = _marginals_only(workload) or workload.operator.nesting is not None
+    if not is_closed and size > MOST_CELLS:
+        raise InvalidRequest(
+            f"Consistency over a joint table of {size:,} cells is not computed.",
+            f'Ask for at most {MOST_CELLS:,}, or for marginals alone, or leave out "consistent".',
+            undone,
+        )
+
+
+def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Return the point of the range of F nearest to `values`, F the linear map of the question; shape (n_released,).
+
+    Minimised is Σ ((values − F·x)/deviations)² over real tables x, one number for each joint cell (and choice of the
+    bounded columns' ends). Where the noise is independent with these deviations, no linear unbiased estimate of any
+    answer has less variance (Gauss and Markov). Answers about the same rows then agree up to rounding, because all
+    come from one table.
+
+    Marginals alone are solved in closed form, of any number of attributes; there the deviation of a marginal is the
+    root of its mean square. Else LSQR iterates with F and its transpose, which are never written out.
+    """
+    deviations = above_zero(deviations)
+    if _marginals_only(query):
+        sizes = [piece.cells.n_released for piece in query.pieces]
+        squares = np.split(deviations**2, np.cumsum(sizes)[:-1])
+        tables = [piece.attributes for piece in query.pieces]
+        return combined(query.domain, tables, values, np.array([part.mean() for part in squares]))
+    columns = query.operator
+    if _has_full_rank(columns):
+        return values
+    return _nearest(columns, query.step_sizes, values, deviations)
+
+
+def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    from scipy.sparse.linalg import LinearOperator, lsqr
+
+    scales = steps / deviations
+    weighted = LinearOperator(
+        (columns.ambient_dim, columns.n_generators),
+        matvec=lambda x: scales * columns.apply(x.ravel()),
+        rmatvec=lambda y: columns.adjoint(scales * y.ravel()),
+        dtype=float,
+    )
+    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
+    return np.asarray(steps * columns.apply(solution[0]))
+
+
+def above_zero(deviations: np.ndarray) -> np.ndarray:
+    """Return deviations to divide by: an answer without noise weighs much, not infinitely."""
+    largest = float(deviations.max())
+    return np.maximum(deviations, 1e-6 * largest) if largest > 0 else np.ones(len(deviations))
+
+
+def _marginals_only(query: Workload) -> bool:
+    """Return whether there are marginals alone, and no attribute tells another."""
+    return query.operator.attributes == query.attributes and all(
+        isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces
+    )
+
+
+def _has_full_rank(columns: WorkloadColumns) -> bool:
+    """Return whether every vector of answers is consistent, such as those of prefix sums alone, without arithmetic."""
+    is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
+    return is_injective and columns.rank == columns.ambient_dim
+
+
+def combined(domain: Domain, marginals: Sequence[Names], values: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Return the consistent marginals nearest to `values` (the tables in a row, flattened), weighed by 1/variance.
+
+    `variances` holds one number for each marginal. Theorem. A cosine transform of every marginal splits it into one
+    block for each subset S of its attributes (the interactions of S). The block of S in the marginal over A ⊇ S, times
+    √∏_{a ∈ A∖S} n_a, is the same number for all A; its noise has variance variance_A·∏_{a ∈ A∖S} n_a and does not
+    correlate with other blocks where the noise of a marginal is independent with one variance. So the least squares
+    split into weighted means, one for each S.
+    """
+    blocks = [_transformed(table) for table in _tables(domain, marginals, values)]
+    means = _means(domain, marginals, blocks, variances)
+    for names, block in zip(marginals, blocks, strict=True):
+        for some in _subsets(domain, names):
+            block[_place(names, some)] = _restored(means[some] / _root(domain, names, some), names, some)
+    return np.concatenate([_transformed(block, back=True).ravel() for block in blocks])
+
+
+def _means(
+    domain: Domain, marginals: Sequence[Names], blocks: list[np.ndarray], variances: np.ndarray
+) -> dict[Names, np.ndarray]:
+    sums: dict[Names, np.ndarray] = {}
+    weights: dict[Names, float] = {}
+    for names, block, variance in zip(marginals, blocks, variances, strict=True):
+        for some in _subsets(domain, names):
+            root = _root(domain, names, some)
+            weight = 1 / (float(variance) * root**2)
+            part = _ordered(block[_place(names, some)], names, some) * root
+            sums[some] = sums.get(some, np.float64(0)) + weight * part
+            weights[some] = weights.get(some, 0.0) + weight
+    return {some: total / weights[some] for some, total in sums.items()}
+
+
+def _transformed(table: np.ndarray, back: bool = False) -> np.ndarray:
+    from scipy.fft import dctn, idctn
+
+    if table.ndim == 0:  # the number of rows
+        return table
+    return np.asarray((idctn if back else dctn)(table, norm="ortho"))
+
+
+def _tables(domain: Domain, marginals: Sequence[Names], values: np.ndarray) -> list[np.ndarray]:
+    shapes = [domain.shape(names) for names in marginals]
+    parts = np.split(values, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+    return [part.astype(float).reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _subsets(domain: Domain, names: Names) -> list[Names]:
+    """Return every subset of the attributes, each in the domain's order."""
+    ordered = [name for name in domain.attributes if name in names]
+    return [some for size in range(len(ordered) + 1) for some in combinations(ordered, size)]
+
+
+def _root(domain: Domain, names: Names, some: Names) -> float:
+    return math.sqrt(math.prod(domain.shape(tuple(name for name in names if name not in some))))
+
+
+def _place(names: Names, some: Names) -> tuple[slice | int, ...]:
+    """Return where the block of `some` is in the transform of the marginal over `names`."""
+    return tuple(slice(1, None) if name in some else 0 for name in names)
+
+
+def _ordered(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
+    """Bring a block's axes from the marginal's order into the domain's."""
+    shared = [name for name in names if name in some]
+    return np.transpose(block, [shared.index(name) for name in some])
+
+
+def _restored(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
+    """Bring a block's axes from the domain's order into the marginal's."""
+    return np.transpose(block, [some.index(name) for name in names if name in some])

@@ -1,0 +1,168 @@
+"""The folder of a publication: a page, one for the press, a file a table, the release, and a manifest with digests."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.displays import drawing
+from gaugedp._internal.files import part_prefix, write_csv
+from gaugedp.domain.captions import Captions
+from gaugedp.errors import GaugedpError, InvalidRequest
+from gaugedp.queries.outline import Outline
+from gaugedp.releases.answer import Release
+from gaugedp.releases.publication.publication import Publication
+from gaugedp.releases.tidy.spreadsheet import check_installed as check_sheets
+from gaugedp.releases.tidy.spreadsheet import write_sheet
+from gaugedp.releases.tidy.tabular import NUMBERS
+
+MANIFEST = "manifest.json"
+_PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
+Listed = Mapping[str, Sequence[Any]]
+
+
+def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
+    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte."""
+    target = Path(folder).absolute()
+    part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
+    try:
+        _fill(publication, release, part)
+        part.chmod(0o755)
+        if target.exists():
+            if not target.is_dir() or _contents(target) != _contents(part):
+                raise GaugedpError(f"{str(folder)!r} holds something else.", "Name another folder.", _PAID)
+            return True
+        part.rename(target)
+        return False
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def check_place(publication: Publication, digest: str, folder: str | Path) -> None:
+    """Refuse, before anything is paid, a place that cannot hold the publication, and parts that are not installed."""
+    drawing("check_installed")()
+    if "xlsx" in publication.formats:
+        check_sheets()
+    target = Path(folder).absolute()
+    if not target.parent.is_dir():
+        raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Make it first.")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Name a folder in one that is yours.")
+    if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
+        raise InvalidRequest(f"{str(folder)!r} holds something else.", "Name a folder that is not there.")
+
+
+def _is_of(digest: str, key: str | None, manifest: Path) -> bool:
+    try:
+        facts = json.loads(manifest.read_text("utf-8"))
+        return bool((facts["digest"], facts["ledger"]["key"]) == (digest, key))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def check_folder(folder: str | Path) -> list[str]:
+    """Return a sentence for each file that is not as the manifest of the folder says; none where all are."""
+    path = Path(folder) / MANIFEST
+    try:
+        files = json.loads(path.read_text("utf-8"))["files"].items()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidRequest(f"{str(path)!r} is no manifest.", "Name the folder of a publication.") from None
+    contents = _contents(Path(folder))
+    wrong = [f"{name} is missing." for name, _ in files if name not in contents]
+    wrong += [f"{name} was changed." for name, digest in files if name in contents and contents[name] != digest]
+    named = {MANIFEST, *(name for name, _ in files)}
+    return wrong + [f"{name} is not of this publication." for name in sorted(set(contents) - named)]
+
+
+def _fill(publication: Publication, release: Release, folder: Path) -> None:
+    release.save_html(folder / "index.html")
+    release.save_press_html(folder / "press.html")
+    release.save_json(folder / "release.json")
+    (folder / "tables").mkdir()
+    for number, (table, question) in enumerate(zip(publication.tables, publication.queries, strict=True), 1):
+        columns = _columns(release, {text for text, _ in question.labels.terms})
+        for kind in publication.formats:
+            WRITERS[kind](folder / "tables" / f"{number:02}-{_slug(table.title)}.{kind}", columns, release.facts)
+    (folder / MANIFEST).write_text(json.dumps(_manifest(publication, release, folder), indent=1), encoding="utf-8")
+
+
+def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
+    """Return the columns of some terms, without those that are empty there."""
+    columns = release.columns()
+    lines = [place for place, text in enumerate(columns["query"]) if text in terms]
+    rows = {name: [column[place] for place in lines] for name, column in columns.items()}
+    return {name: column for name, column in rows.items() if any(value is not None for value in column)}
+
+
+def _manifest(publication: Publication, release: Release, folder: Path) -> Mapping[str, Any]:
+    account = release.facts.get("account", {})
+    return {
+        "title": publication.title,
+        "question": release.facts["query"],
+        "digest": release.facts["digest"],
+        "guarantee": release.guarantee.to_dict(),
+        "unit": release.facts["unit"],
+        "version": release.facts["version"],
+        "ledger": {name: account.get(name) for name in ("entry", "tip", "key")},
+        "tables": [
+            {"title": table.title, "query": table.text, "footnote": table.footnote} for table in publication.tables
+        ],
+        "files": _contents(folder),
+    }
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file, by its path in the folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _slug(title: str) -> str:
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60] or "table"
+
+
+def titled(publication: Publication) -> Publication:
+    """Return the publication with the titles of its tables among the words that people read."""
+    pairs = zip(publication.tables, publication.queries, strict=True)
+    captions = publication.domain.captions
+    titles = {
+        outline.text: _title(table.title, outline, place, captions)
+        for table, question in pairs
+        for place, outline in enumerate(question.outlines)
+    }
+    captions = replace(captions, title=publication.title, terms=titles)
+    return replace(publication, domain=publication.domain.with_captions(captions))
+
+
+def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
+    """Return the title of a term: that of its table for the first, and by what each is told for others."""
+    by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
+    return title if place == 0 else f"{title}: {by}"
+
+
+def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+    write_csv(path, [columns])
+
+
+def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+    from gaugedp.tables.duckdb.engine import write_parquet
+
+    kinds = {name: float if name in NUMBERS else object for name in columns}
+    write_parquet(path, [{name: np.array(column, dtype=kinds[name]) for name, column in columns.items()}])
+
+
+WRITERS: dict[str, Callable[[Path, Listed, Mapping[str, Any]], None]] = {
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+    "xlsx": write_sheet,
+}

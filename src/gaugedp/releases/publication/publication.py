@@ -1,0 +1,180 @@
+"""A publication: its tables, what each may cost, and the one question that all of them are."""
+
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gaugedp._internal.numbers import readable
+from gaugedp._internal.validate import decimal, is_finite
+from gaugedp.domain.captions import TEXTS, Captions
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.toml import only_keys, read_toml
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
+from gaugedp.guarantees.shares import share_of
+from gaugedp.queries.base import Query
+from gaugedp.queries.outline import COUNT, SUM
+from gaugedp.queries.stacked import shared
+from gaugedp.queries.text import query
+from gaugedp.releases.planning import Plan, plan
+
+_KEYS = (*TEXTS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables")
+_OF_A_TABLE = ("title", "query", "weight", "within", "footnote")
+FORMATS = ("csv", "parquet", "xlsx")
+_FINEST = 2**14  # parts of the budget, in which the least share for a wanted accuracy is found
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table: its title, its question, and its weight or the widest interval that it may have."""
+
+    title: str
+    text: str
+    weight: Fraction | None = None
+    within: float | None = None
+    footnote: str = ""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Tables that are answered together, for one guarantee and one entry of the ledger.
+
+    Each table has a share of the guarantee: in proportion to its `weight` (1 where it is left out), or as much as the
+    95 % intervals of its answers need to be at most ± `within`. Tables with weights share what those leave over.
+    """
+
+    title: str
+    tables: tuple[PublishedTable, ...]
+    domain: Domain
+    guarantee: Guarantee
+    data: Path | None = None
+    key: str | None = None
+    formats: tuple[str, ...] = ("csv",)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Publication":
+        """Return the publication that a TOML file describes (docs/how-to/publish.md); paths in it begin beside it."""
+        facts, folder = read_toml(path), Path(path).parent
+        only_keys("the publication", facts, _KEYS)
+        domain = Domain.load(folder / _text("domain", facts.get("domain", "domain.toml")))
+        tables = facts.get("tables")
+        if not isinstance(tables, list) or not tables:
+            raise InvalidRequest("The publication has no tables.", "Write a [[tables]] section with title and query.")
+        parameters = [_number(name, facts.get(name)) for name in ("epsilon", "delta", "rho", "mu")]
+        data, key = facts.get("data"), facts.get("key")
+        return cls(
+            _text("title", facts.get("title", domain.captions.title or domain.name)),
+            tuple(_table(number, table) for number, table in enumerate(tables, 1)),
+            domain.with_captions(_captions(domain.captions, facts)),
+            guarantee_asked(*parameters),
+            None if data is None else folder / _text("data", data),
+            None if key is None else _text("key", key),
+            _formats(facts.get("formats", ["csv"])),
+        )
+
+    @cached_property
+    def queries(self) -> tuple[Query, ...]:
+        """The question of each table."""
+        return tuple(query(self.domain, table.text) for table in self.tables)
+
+    def shares(self, unit: PrivacyUnit | None = None) -> tuple[Fraction, ...]:
+        """Return the share of the guarantee that each table has; they add up to 1, or less without weights.
+
+        Refused: accuracies that the guarantee is too small for.
+        """
+        protected = self.domain.protected(unit)
+        least_shares = [
+            None if table.within is None else self._least(question, table, protected)
+            for table, question in zip(self.tables, self.queries, strict=True)
+        ]
+        needed = sum((share for share in least_shares if share is not None), Fraction(0))
+        weights = [table.weight or Fraction(1) for table in self.tables if table.within is None]
+        if needed > 1 or (needed == 1 and weights):
+            raise InvalidRequest(
+                f"The accuracies wanted take {readable(float(needed))} times the guarantee.",
+                "Give a larger epsilon, or widen within.",
+            )
+        if not weights:
+            return tuple(share for share in least_shares if share is not None)
+        left = (1 - needed) / sum(weights)
+        return tuple(
+            (table.weight or Fraction(1)) * left if share is None else share
+            for table, share in zip(self.tables, least_shares, strict=True)
+        )
+
+    def plan(self, unit: PrivacyUnit | None = None) -> Plan:
+        """Return the plan of all tables together; it reads no data."""
+        protected = self.domain.protected(unit)
+        return plan(shared(self.queries, self.shares(protected)), protected, **_parameters(self.guarantee))
+
+    def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:
+        """Return the least share for which the intervals are at most ± within; widths fall as the share grows."""
+        half_width = table.within or 0.0
+        if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
+            raise InvalidRequest(
+                f"within is for counts and sums, and {table.title!r} has others.", "Give it a weight instead."
+            )
+        if (reached := _widest(question, unit, self.guarantee)) > half_width:
+            raise InvalidRequest(
+                f"With all of the guarantee {table.title!r} is within ± {readable(reached)}; {half_width:g} is wanted.",
+                "Give a larger epsilon, or widen within.",
+            )
+
+        def is_enough(parts: int) -> bool:
+            return _widest(question, unit, share_of(self.guarantee, Fraction(parts, _FINEST))) <= half_width
+
+        return Fraction(bisect(range(_FINEST), False, 1, key=is_enough), _FINEST)
+
+
+def _widest(question: Query, unit: PrivacyUnit, guarantee: Guarantee) -> float:
+    terms = plan(question, unit, **_parameters(guarantee)).terms()
+    return max(float(term["interval_95"][0]) for term in terms)
+
+
+def _parameters(guarantee: Guarantee) -> dict[str, float]:
+    return {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
+
+
+def _table(number: int, facts: Any) -> PublishedTable:
+    place = f"table {number}"
+    only_keys(place, facts, _OF_A_TABLE)
+    if "query" not in facts:
+        raise InvalidRequest(f"In {place}: there is no query.", 'Write query = "SEX*AGE".')
+    if "weight" in facts and "within" in facts:
+        raise InvalidRequest(f"In {place}: there is a weight, and a wanted accuracy.", "Give one of them.")
+    numbers = {name: _number(f"{name} of {place}", facts.get(name)) for name in ("weight", "within")}
+    for name, value in numbers.items():
+        if value is not None and not value > 0:
+            raise InvalidRequest(f"In {place}: {name} is {value!r}.", f"Give a {name} above 0.")
+    text = _text(f"query of {place}", facts["query"])
+    weight = None if numbers["weight"] is None else decimal(numbers["weight"])
+    title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
+    return PublishedTable(title or text, text, weight, numbers["within"], footnote)
+
+
+def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
+    texts: dict[str, Any] = {key: _text(key, facts.get(key, getattr(captions, key))) for key in TEXTS}
+    return replace(captions, **texts)
+
+
+def _formats(formats: Any) -> tuple[str, ...]:
+    if not isinstance(formats, Sequence) or isinstance(formats, str) or not set(formats) <= set(FORMATS):
+        raise InvalidRequest(f"formats is {formats!r}.", f"Give a list of some of {', '.join(FORMATS)}.")
+    return tuple(dict.fromkeys(formats))
+
+
+def _number(name: str, value: Any) -> float | None:
+    if value is not None and not is_finite(value):
+        raise InvalidRequest(f"{name} is {value!r}.", "Give a number.")
+    return None if value is None else float(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{name} is {value!r}.", "Write it as text.")
+    return value

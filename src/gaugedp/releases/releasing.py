@@ -1,0 +1,199 @@
+"""Releases: a query planned, and the measurement of its answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from gaugedp._internal.progress import Progress, silent
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees.parse_guarantee import chargeable
+from gaugedp.ledger.base import Ledger
+from gaugedp.mechanisms.base import Mechanism, Prepared
+from gaugedp.mechanisms.selection import PreparedChoice
+from gaugedp.queries.base import Query
+from gaugedp.releases.answer import EXACTNESS, Release
+from gaugedp.releases.described import LEVELS
+from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
+from gaugedp.releases.metadata import check_fits, release_facts
+from gaugedp.releases.planning import Plan, fits, misfit, plan
+from gaugedp.releases.processing import check
+from gaugedp.releases.verification.check import verify
+from gaugedp.tables.aggregate import Rows
+
+__all__ = ["LEVELS", "Release", "release"]
+
+
+def release(
+    query: Query,
+    table: Rows,
+    *,
+    ledger: Ledger,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    mu: float | None = None,
+    mechanism: Mechanism | None = None,
+    planned: Plan | None = None,
+    processing: str | Sequence[str] = (),
+    key: str | None = None,
+    rng: Entropy | None = None,
+    noise: Prepared | None = None,
+    on_stage: Callable[[str], object] = str,
+    on_progress: Callable[[float], object] = silent,
+) -> Release:
+    """Answer the query from the table with the guarantee asked for, and charge the ledger.
+
+    The order: plan; draw the noise; charge, durably; evaluate; store the answer in the ledger; return it. A crash after
+    the charge costs budget and shows nothing. The same `key` with the same request returns the stored answer at no
+    cost. `planned`, a plan for this query and unit, or a `mechanism` (such as plan.mechanism) may stand for epsilon,
+    delta, rho or mu. `rng` is for research only. `processing` names steps of `Release.processed`, off by default;
+    they cost nothing, the ledger keeps the raw answer, and the same key may be asked for with other steps.
+    `noise` is what `mechanism.pool` drew ahead, for this mechanism or the plan's. `on_stage` is called with "plan",
+    "pay", "look" and "store" as they begin, `on_progress` with the completed share of the draws and of the evaluation.
+
+    A table with a folder for unfinished evaluations (`Table.in_buckets`) finishes a release that was killed: the same
+    request with the same `key` is not charged again, and is answered once, with noise of its own.
+
+    Refused, with nothing read or spent: an unknown step, what the domain does not know, a mechanism whose body does not
+    hold this question's, what the ledger does not allow.
+    """
+    on_stage("plan")
+    check_kinds(table, ledger, query)
+    steps = check(processing, query)
+    if not isinstance(noise, Prepared | None):
+        raise InvalidRequest("noise was not prepared by a mechanism.", "Give what mechanism.pool(1) returns, or None.")
+    planned_by = planned or mechanism or (noise.mechanism if noise else None)
+    measurement = PlannedRelease(_planned(query, table, planned_by, (epsilon, delta, rho, mu)), noise, on_progress)
+    answer = execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
+    return answer.processed(*steps, query=query) if steps else answer
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """The answers to the query of a plan, with `noise` that was drawn ahead, or with noise of their own."""
+
+    plan: Plan
+    noise: Prepared | None
+    on_progress: Progress
+
+    encode, decode = staticmethod(Release.to_store), staticmethod(Release.from_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], Release]]:
+        """Draw the noise; see `Measurement`."""
+        query, mechanism = self.plan.query, self.plan.mechanism
+        prepared, row_key = self._drawn(rng), rng.bytes(16)
+        seed = rng.seed if prepared.seed is None else prepared.seed
+        verdict = verify(query, mechanism, table.unit)
+        facts = release_facts(self.plan, table, seed).including(**verdict.facts())
+        check_fits(facts, query)
+
+        def evaluate(rows: PaidRows) -> Release:
+            numbers = prepared(rows.answers(query, row_key))
+            known = facts.including(account=rows.account)
+            return Release(numbers, query.labels, query.estimates, mechanism.guarantee, known)
+
+        guarantees = chargeable(mechanism.guarantee, self.plan.asked)  # of a plan by hand they may not fit
+        return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate
+
+    def _drawn(self, rng: Entropy) -> Prepared:
+        if self.noise is None:
+            return self.plan.mechanism.prepare(rng, self.on_progress)
+        if self.noise.mechanism is not self.plan.mechanism:
+            raise InvalidRequest(
+                "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
+            )
+        if self.noise.is_used:
+            raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
+        return self.noise
+
+    def _request(self, seed: int | None) -> dict[str, Any]:
+        return {
+            "query": self.plan.query.text,
+            "digest": self.plan.query.digest(),
+            "asked": self.plan.asked.to_dict(),
+            "mechanism": self.plan.mechanism.name,
+            "research_seed": seed,
+        }
+
+
+class Guess(NamedTuple):
+    """The assumed answers at a `place` before the evaluation: sixteenths of a row, as whole numbers.
+
+    `allowance` is what they may be off by for nothing, in sixteenths too, and `weight` a whole number: what counts is
+    weight·(Σ |16·answer − guess| − allowance).
+    """
+
+    place: slice
+    sixteenths: np.ndarray
+    allowance: int
+    weight: int
+
+
+class Held:
+    """The exact answers to a question, looked at once. Nothing comes out of them but what drawn randomness makes."""
+
+    def __init__(self, query: Query, rows: PaidRows, rng: Entropy) -> None:
+        self._exact = rows.answers(query, rng.bytes(16)).astype(np.int64)
+
+    def noisy(self, place: slice, noise: Prepared) -> np.ndarray:
+        """Return the answers at a place under noise, which was drawn and paid for before."""
+        return noise(self._exact[place])
+
+    def worst(self, guesses: Sequence[Guess], choice: PreparedChoice) -> int:
+        """Return which of the guesses is far off, by a choice that was drawn and paid for before.
+
+        Scores are whole numbers without rounding, so each moves by at most 16·weight·(ℓ₁ radius of its answers).
+        """
+        return int(choice(np.array([self._off(guess) for guess in guesses], dtype=np.int64)))
+
+    def _off(self, guess: Guess) -> int:
+        distance = np.abs(16 * self._exact[guess.place] - guess.sixteenths).sum()
+        return guess.weight * (int(distance) - guess.allowance)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Exact answers are never copied or pickled.")
+
+    def __repr__(self) -> str:
+        return f"Held({len(self._exact)} answers)"
+
+
+def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
+    if query.domain != table.domain:
+        raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
+    if source is None:
+        epsilon, delta, rho, mu = numbers
+        return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    if any(number is not None for number in numbers):
+        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Give one of them.")
+    mechanism = source.mechanism if isinstance(source, Plan) else source
+    if not fits(mechanism, query, table.unit):
+        raise misfit(mechanism, query)
+    if not isinstance(source, Plan):
+        _check_facts(mechanism)
+        return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
+    if source.query.digest() != query.digest() or source.unit != table.unit:
+        raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
+    if not source.is_from_planner:
+        _check_facts(mechanism)
+    return source
+
+
+def _check_facts(mechanism: Mechanism) -> None:
+    """Refuse what a release could not say of a mechanism of somebody's own."""
+    if not isinstance(mechanism.guarantee, Guarantee):
+        raise InvalidRequest("The mechanism's guarantee is none.", "Set it to one, such as gd.PureDP(1.0).")
+    if mechanism.exactness not in EXACTNESS:
+        raise InvalidRequest(
+            f"The mechanism's exactness is {mechanism.exactness!r}.", f"Say one of {', '.join(EXACTNESS)}."
+        )
+    sizes = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
+    for name, numbers in sizes.items():
+        shape = (mechanism.n_answers,)
+        if np.shape(numbers) != shape or not (np.isfinite(numbers) & (np.asarray(numbers) >= 0)).all():
+            raise InvalidRequest(
+                f"The mechanism's {name} are not {shape[0]} finite numbers of at least 0.", f"Mend {name}."
+            )

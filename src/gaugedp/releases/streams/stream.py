@@ -1,0 +1,368 @@
+"""A stream: one question answered for each period of a fixed horizon, paid once."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.progress import silent
+from gaugedp._internal.runs import fold
+from gaugedp._internal.validate import whole
+from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.guarantees import Guarantee, PureDP, from_dict
+from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
+from gaugedp.ledger import Ledger, Reservation, Stored
+from gaugedp.ledger.chain import canonical
+from gaugedp.queries.base import Query
+from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
+from gaugedp.releases.streams.answer import StreamAnswer, answer_facts
+from gaugedp.releases.streams.noise import StreamNoise
+from gaugedp.releases.streams.state import Draw, State, StateFile
+from gaugedp.releases.streams.time_factor import TimeFactor, time_factor
+from gaugedp.tables.aggregate import Rows
+
+_FREE = PureDP(0.0)  # a period costs nothing: the stream was paid when it was opened
+
+
+class Stream:
+    """One question for each period of a fixed horizon, at one price, with noise that is correlated over the periods.
+
+    Guarantee. All answers together keep `guarantee` for two series of tables that differ in one unit, in at most
+    `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot see whether a person is in
+    more of them: that is a fact about the tables which the caller vouches for, as for the rows that make a unit.
+
+    Order of acts for a period: the ledger notes that the period is begun; the noise is drawn and stored in the state;
+    the table is read; the answer is stored in the ledger; the state moves on; the answer is returned. Whenever a
+    process is killed, a period gets one answer. The state file holds the noise: it is as secret as the tables.
+    """
+
+    def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
+        self._file, self._query, self._unit, self._ledger, self._noise = file, query, unit, ledger, noise
+        self._key = ""  # that of the state which was paid
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        query: Query,
+        unit: PrivacyUnit,
+        *,
+        ledger: Ledger,
+        periods: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        periods_per_person: int = 1,
+        places: Mapping[str, str] | None = None,
+    ) -> "Stream":
+        """Return the stream in the file `path`; where there is none, make it and pay for all its periods at once.
+
+        An existing stream is returned as it stands, at no cost. `places` are public notes that the state keeps, such
+        as where the domain file is.
+
+        Refused, with nothing spent: a guarantee without δ, ρ or μ; means and quantiles; what the ledger does not
+        allow; a stream that was opened with another question, unit, guarantee or horizon, or for another ledger.
+        """
+        _check_kinds(query, unit, ledger)
+        requested = guarantee_asked(epsilon, delta, rho, mu)
+        file = StateFile.at(path)
+        factor = factor_for(file.load(), periods, periods_per_person)
+        stream = cls(file, query, unit, ledger, StreamNoise.calibrate(query, unit, requested, factor))
+        with file.locked():
+            stream._pay(requested, places or {})
+        return stream
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], query: Query, unit: PrivacyUnit, *, ledger: Ledger) -> "Stream":
+        """Return the stream that was opened in the file `path`, with the guarantee and horizon it was opened with.
+
+        Refused: what `open` refuses, and a file that is not there.
+        """
+        _check_kinds(query, unit, ledger)
+        file = StateFile.at(path)
+        facts = file.existing().facts
+        guarantee = from_dict(facts["asked"])
+        factor = factor_for(file.existing(), facts["periods"], facts["periods_per_person"])
+        stream = cls(file, query, unit, ledger, StreamNoise.calibrate(query, unit, guarantee, factor))
+        with file.locked():
+            stream._pay(guarantee, facts["places"])
+        return stream
+
+    @property
+    def periods(self) -> int:
+        """The horizon: how many periods are answered at most."""
+        return self._noise.factor.periods
+
+    @property
+    def periods_per_person(self) -> int:
+        """Return the largest number of periods that a person is in."""
+        return self._noise.factor.periods_per_person
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return the guarantee of all answers of the stream together."""
+        return self._noise.guarantee
+
+    @property
+    def exactness(self) -> str:
+        """ "idealized": products are taken in floating point, hidden below the lattice."""
+        return self._noise.exactness
+
+    @property
+    def answered(self) -> int:
+        """Return the number of answered periods."""
+        return self._state().answered
+
+    def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the deviations of the noise on `values` and on `running`, before rounding, in the answers' units."""
+        self._check_period(period)
+        single, running = self._noise.deviations(self._rows(period)) * self._query.step_sizes
+        return single, running
+
+    def next(
+        self,
+        table: Rows,
+        *,
+        period: int | None = None,
+        rng: Entropy | None = None,
+        on_progress: Callable[[float], object] = silent,
+    ) -> StreamAnswer:
+        """Return the answer for the next period, whose rows `table` holds.
+
+        `period` says which one that is: give it, and a repeated call returns the stored answer and reads nothing. A
+        period whose earlier call was killed before its answer was stored is answered now, with noise that is drawn
+        anew; nobody has seen an answer with that of before. `rng` is for research only.
+
+        Refused, with nothing read: a table of another domain or unit, a period after the next, a stream whose periods
+        are used up, a state file that is older than the ledger.
+        """
+        self._check_table(table)
+        with self._file.locked():
+            state = self._state()
+            number = min(state.answered + 1, self.periods) if period is None else period
+            self._check_period(number)
+            if period is not None and period <= state.answered:
+                return self._stored(state, period)
+            self._check_next(state, number)
+            return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
+
+    def answer(self, period: int) -> StreamAnswer:
+        """Return the stored answer of an earlier period, at no cost."""
+        self._check_period(period)
+        state = self._state()
+        if period > state.answered:
+            raise InvalidRequest(f"Period {period} is not answered yet.", "Give next() its table.")
+        return self._stored(state, period)
+
+    def _state(self) -> State:
+        """Return the state; refuse another stream's that lies at the path by now: its price and noise are others."""
+        state = self._file.existing()
+        if (state.key, state.factor) != (self._key, self._noise.factor.rows):
+            raise InvalidRequest(
+                f"Another stream than the one that was opened is now in {str(self._file.path)!r}.", "Open it again."
+            )
+        return state
+
+    def _answer(self, state: State, table: Rows, rng: Entropy, on_progress: Callable[[float], object]) -> StreamAnswer:
+        period = StreamPeriod(self, state, state.answered + 1)
+        answer = execute(period, self._ledger, table.reporting(on_progress), period.key, rng)
+        self._file.save(self._state().after(answer.totals))
+        return answer
+
+    def _draw(self, state: State, rng: Entropy) -> Draw:
+        question = self._noise.draw(rng)
+        questions = np.array([*(draw.question for draw in state.answered_draws), question])
+        noise = self._noise.running(questions, rng) - state.added
+        name = system_rng().bytes(16).hex()
+        return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
+
+    def _charge(self, request: Mapping[str, Any], *guarantees: Guarantee) -> Charge:
+        """Return a charge that is found again under its key, whoever asks."""
+        return Charge(guarantees, self._table_name, self._unit, request, resume=True)
+
+    def _stored(self, state: State, number: int) -> StreamAnswer:
+        period = StreamPeriod(self, state, number)
+        stored = period.charge.reserved(self._ledger, period.key)
+        if not isinstance(stored, Stored):
+            raise LedgerRefused(f"The ledger has no answer for period {number}.", "Use the ledger of this stream.")
+        return period.decode(stored.released.decode())
+
+    def _released(self, state: State, numbers: np.ndarray) -> StreamAnswer:
+        period = state.answered + 1
+        totals = numbers + (np.array(state.totals, dtype=object) if state.totals else 0)
+        single, running = self._noise.deviations(self._rows(period), state.variances)
+        facts = {name: fact for name, fact in state.facts.items() if name not in ("places", "guarantee")}
+        facts |= {"stream": state.key, "period": period, "draw": state.draws[-1].name}
+        facts["research_seed"] = state.seed(period)
+        public = answer_facts({"values": single, "running": running}, self._query.steps, **facts)
+        return StreamAnswer(numbers, totals, self._query.labels, self.guarantee, public)
+
+    def _rows(self, period: int) -> np.ndarray:
+        """Return what a period and its running total have of the noise of the periods until it, shape (2, period)."""
+        factor = self._noise.factor
+        return np.array([factor.differences[period - 1, :period], factor.matrix[period - 1, :period]])
+
+    def _pay(self, requested: Guarantee, places: Mapping[str, str]) -> None:
+        """Pay for all periods, once: a killed payment is found again under the key that the state was given first."""
+        facts = self._facts(requested, places)
+        stored = self._file.load()
+        state = State(system_rng().bytes(16).hex(), facts, self._noise.factor.rows) if stored is None else stored
+        if stored is None:
+            self._file.save(state)
+        self._check_same(state, facts)
+        self._key = state.key
+        if state.is_paid:
+            self._check_ledger(state)
+            return
+        request = _request(state)
+        try:
+            payment = self._charge(request, *chargeable(self.guarantee, requested)).reserved(self._ledger, state.key)
+        except LedgerRefused:
+            if stored is None:
+                self._file.remove()
+            raise
+        if isinstance(payment, Reservation):
+            self._ledger.settle(payment, json.dumps(request).encode())
+        self._file.save(replace(state, is_paid=True))
+
+    def _facts(self, requested: Guarantee, places: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "query": self._query.text,
+            "digest": self._query.digest(),
+            "unit": self._unit.to_dict(),
+            "rules": [*self._unit.rules, *self._query.rules],
+            "asked": requested.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "periods": self.periods,
+            "periods_per_person": self.periods_per_person,
+            "mechanism": {"name": "Stream", "exactness": self.exactness, "noise": self._noise.describe()},
+            "places": dict(places),
+        }
+
+    def _check_same(self, state: State, facts: Mapping[str, Any]) -> None:
+        """Refuse a stream that was opened with something else."""
+        names = {"digest": "question", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
+        for name, word in {**names, "periods_per_person": "number of periods a person"}.items():
+            if state.facts.get(name) != facts[name]:
+                raise InvalidRequest(
+                    f"The stream {str(self._file.path)!r} was opened with another {word}.",
+                    "Open it as it was opened, or give another path for a new stream, at a new price.",
+                )
+
+    def _check_ledger(self, state: State) -> None:
+        request = canonical(_request(state))
+        requests = (
+            entry.request for entry in self._ledger.entries() if entry.kind == "reserve" and entry.key == state.key
+        )
+        if all(canonical(dict(stored or {})) != request for stored in requests):
+            raise LedgerRefused(
+                f"The stream {str(self._file.path)!r} was not paid from this ledger.", "Use the ledger that paid it."
+            )
+
+    @property
+    def _table_name(self) -> str:
+        return self._ledger.table or self._query.domain.name
+
+    def _check_table(self, table: Rows) -> None:
+        check_kinds(table, self._ledger, self._query)
+        if table.domain != self._query.domain or table.unit != self._unit:
+            raise InvalidRequest(
+                "The table has another domain or unit than the stream.",
+                "Scan each period's table with the domain of the question and the unit of the stream.",
+            )
+
+    def _check_next(self, state: State, period: int) -> None:
+        if state.answered == self.periods:
+            raise InvalidRequest(
+                f"All {self.periods} periods of this stream are answered.",
+                "Open a new stream at another path: a second horizon is a second price.",
+            )
+        self._check_period(period)
+        if period != state.answered + 1:
+            raise InvalidRequest(
+                f"Period {period} comes after period {state.answered + 1}, which is not answered yet.",
+                f"Give the table of period {state.answered + 1} first.",
+            )
+
+    def _check_period(self, period: int) -> None:
+        whole(minimum=1, period=period)
+        if period > self.periods:
+            raise InvalidRequest(f"The stream has {self.periods} periods.", f"Give a period up to {self.periods}.")
+
+    def __repr__(self) -> str:
+        per_person = f"at most {self.periods_per_person} a person"
+        return f"Stream({self._query.text!r}, {self.periods} periods, {per_person}, {self.guarantee!r})"
+
+
+@dataclass(frozen=True)
+class StreamPeriod:
+    """The answer of one period, which costs nothing: the ledger notes that it is begun, and settles it once."""
+
+    stream: Stream
+    state: State
+    number: int
+
+    @property
+    def key(self) -> str:
+        """The key of the period in the ledger."""
+        return f"{self.state.key}/{self.number}"
+
+    @property
+    def charge(self) -> Charge:
+        """The note in the ledger."""
+        stream = self.stream
+        text = f"{stream._query.text}, period {self.number} of {stream.periods}"
+        return stream._charge({"query": text, "stream": self.state.key, "period": self.number}, _FREE)
+
+    encode = staticmethod(StreamAnswer.to_json)
+
+    def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], StreamAnswer]]:
+        """Return the charge; the noise is drawn after it, and stored before the rows are read. See `Measurement`."""
+        del table
+        stream = self.stream
+
+        def evaluate(rows: PaidRows) -> StreamAnswer:
+            state = self.state.begun(stream._draw(self.state, rng))
+            stream._file.save(state)
+            numbers = rows.answers(stream._query, rng.bytes(16)) + np.array(state.draws[-1].noise, dtype=np.int64)
+            return stream._released(state, numbers)
+
+        return self.charge, evaluate
+
+    def decode(self, text: str) -> StreamAnswer:
+        """Return a stored answer; refuse a state that lacks its draw, whose later noise would not belong to it."""
+        answer = StreamAnswer.from_json(text)
+        if answer.facts["draw"] not in [draw.name for draw in self.state.draws[self.number - 1 : self.number]]:
+            path = str(self.stream._file.path)
+            raise LedgerRefused(
+                f"Period {self.number} was answered with another copy of the stream {path!r}.",
+                "Use the newest state file: an older one would answer later periods with other noise.",
+            )
+        return answer
+
+
+def _request(state: State) -> dict[str, Any]:
+    """Return what the ledger keeps of the stream: where its tables lie may change."""
+    return {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
+
+
+def factor_for(state: State | None, periods: int, periods_per_person: int) -> TimeFactor:
+    """Return the factor that the stream was opened with; the best one for a new stream, and for another horizon."""
+    whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
+    if state is not None and len(state.factor) == periods:
+        return TimeFactor(state.matrix, periods_per_person)
+    return time_factor(periods, periods_per_person)
+
+
+def _check_kinds(query: object, unit: object, ledger: object) -> None:
+    if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit) or not isinstance(ledger, Ledger):
+        raise InvalidRequest(
+            "The question, the unit or the ledger is of another type.",
+            "Give gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
+        )

@@ -1,0 +1,125 @@
+"""Noise that is correlated over time: a factorisation of running totals and single periods."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from gaugedp._internal.validate import whole
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.factorisation import factorise
+
+MOST_PERIODS = 500  # half a minute of processor time, once
+_WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # of single periods beside running totals
+_UNIT = 2.0**-53
+_UP = 1 + 2.0**-20  # also covers another rounding of the same factor on another machine
+
+
+@dataclass(frozen=True, eq=False)
+class TimeFactor:
+    """A lower triangular B (T, T), invertible, and a radius: running totals get the noise B·z, z independent over time.
+
+    Theorem (docs/theory/streams.md, theorem 1). Let C = B⁻¹·P, P the prefix sums, so that e_t moves the running totals
+    by B·C·e_t. For sets S of at most `periods_per_person` periods and vectors with ‖u_jt‖₂ ≤ 1,
+    Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖₂² ≤ radius². For one period that is the largest column norm of C, attained.
+    """
+
+    matrix: np.ndarray
+    periods_per_person: int
+
+    @property
+    def rows(self) -> tuple[tuple[float, ...], ...]:
+        """The rows of B up to the diagonal."""
+        return tuple(tuple(row[: i + 1]) for i, row in enumerate(self.matrix.tolist()))
+
+    @property
+    def periods(self) -> int:
+        """The number T of periods."""
+        return len(self.matrix)
+
+    @cached_property
+    def radius(self) -> float:
+        """The root of the sum of the k largest row sums, each over the k largest Y_st = Σ_j |C_js|·|C_jt| of the row.
+
+        Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖² ≤ Σ_{s,t ∈ S} Y_st is at most that for every S of k periods.
+        """
+        k = self.periods_per_person
+        rows = np.sort(_overlaps(self.matrix), axis=1)[:, -k:].sum(axis=1)
+        return float(np.sqrt(np.sort(rows)[-k:].sum())) * _UP
+
+    @cached_property
+    def differences(self) -> np.ndarray:
+        """The rows by which single periods get their noise: row t of B less row t − 1."""
+        return np.diff(self.matrix, axis=0, prepend=0.0)
+
+    @property
+    def running_deviations(self) -> np.ndarray:
+        """The deviations of the running totals for a sensitivity and a rate of 1, shape (T,)."""
+        return self.radius * np.linalg.norm(self.matrix, axis=1)
+
+    @property
+    def period_deviations(self) -> np.ndarray:
+        """The deviations of the single periods for a sensitivity and a rate of 1, shape (T,)."""
+        return self.radius * np.linalg.norm(self.differences, axis=1)
+
+    @property
+    def cost(self) -> float:
+        """The sum of the variances of all running totals and all single periods."""
+        return float((self.running_deviations**2).sum() + (self.period_deviations**2).sum())
+
+
+def time_factor(periods: int, periods_per_person: int = 1) -> TimeFactor:
+    """Return the factor of least `cost` for people who are in at most `periods_per_person` of the periods."""
+    whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
+    if periods > MOST_PERIODS:
+        raise InvalidRequest(f"The stream has {periods:,} periods.", f"Ask for at most {MOST_PERIODS}.")
+    if periods_per_person > periods:
+        raise InvalidRequest(
+            f"A person is in {periods_per_person} of {periods} periods.", f"Give periods_per_person up to {periods}."
+        )
+    return _best(periods, periods_per_person)
+
+
+@lru_cache(maxsize=8)
+def _best(periods: int, periods_per_person: int) -> TimeFactor:
+    weights = _WEIGHTS[:1] if periods_per_person == 1 else _WEIGHTS
+    matrices = [_best_for_one(periods, weight) for weight in weights]
+    if periods_per_person > 1:
+        matrices.append(_prefix_sums(periods))
+    return min((TimeFactor(matrix, periods_per_person) for matrix in matrices), key=lambda factor: factor.cost)
+
+
+def _best_for_one(periods: int, weight: float) -> np.ndarray:
+    """Return B for min Σ (variances of running totals) + weight²·Σ (variances of periods), a person in one period."""
+    prefix = _prefix_sums(periods)
+    root = np.linalg.cholesky(prefix.T @ prefix + weight**2 * np.eye(periods)).T
+    coordinates = factorise(Polytope.symmetric_hull(root)).inverse @ root
+    reversed_gram = (coordinates.T @ coordinates)[::-1, ::-1]
+    lower = np.linalg.cholesky(reversed_gram).T[::-1, ::-1]  # CᵀC = X
+    return np.tril(np.linalg.solve(lower.T, prefix.T).T)
+
+
+def _prefix_sums(periods: int) -> np.ndarray:
+    return np.tril(np.ones((periods, periods)))
+
+
+def _overlaps(matrix: np.ndarray) -> np.ndarray:
+    """Return at least Σ_j |C_js|·|C_jt| for C = B⁻¹·P; the error of each column is bounded as in `radius_of`."""
+    prefix, n = _prefix_sums(len(matrix)), len(matrix)
+    inverse = np.tril(np.linalg.inv(matrix))
+    columns = inverse @ prefix
+    sizes = np.abs(columns)
+    missed = np.abs(prefix - matrix @ columns)
+    missed += (2 * n + 2) * _UNIT * (np.abs(matrix) @ sizes + prefix)
+    lengths = np.linalg.norm(columns, axis=0)
+    errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * _UNIT * lengths
+    if not errors.max() <= 1e-3 * lengths.max():
+        raise InvalidRequest("The factor is nearly singular.", "Ask for fewer periods.")
+    return sizes.T @ sizes + _products(lengths, errors)
+
+
+def _products(lengths: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Return what errors of the columns add to their products, the rounding of the products included."""
+    cross = np.multiply.outer(lengths, errors)
+    return cross + cross.T + np.multiply.outer(errors, errors)

@@ -1,0 +1,242 @@
+"""Answers that are shown as columns and wide tables, and written to files."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.files import check_ending, write_csv
+from gaugedp._internal.names import parts, plain
+from gaugedp._internal.runs import whole_where_all_are
+from gaugedp.domain.captions import Captions
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.labels import Labels
+from gaugedp.queries.outline import CELLS, COUNT, SUM, Outline
+from gaugedp.tables.frames import make_frame
+
+TOTAL = "total"
+NUMBERS = ("estimate", "lower", "upper", "lower_all", "upper_all", "raw")
+_OWN = {"query", "cell", *NUMBERS}
+_LINES = 2**16  # at a time
+Columns = dict[str, np.ndarray]
+
+
+class Tabular(ABC):
+    """Answers with labels, intervals and outlines of their terms; `facts` says what is public beside them."""
+
+    labels: Labels
+    facts: Mapping[str, Any]
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[Outline, ...]:
+        """Return the kind of answers of each term, and their axes."""
+
+    @property
+    @abstractmethod
+    def captions(self) -> Captions:
+        """Return the captions shown in place of names and codes."""
+
+    @abstractmethod
+    def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
+
+    def to_frame(self, level: float = 0.95, labels: bool = False) -> Any:
+        """Return the columns of `columns` in a frame of the kind that the rows came in, else of pandas or polars.
+
+        With `labels`, cells are called what the domain's captions call them.
+        """
+        return make_frame(self._joined(level, self.captions if labels else None), self.facts.get("frame"))
+
+    def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
+        """Return the answers for the cells of "A*B" as a frame: a line a cell of A, a column a cell of B, and margins.
+
+        Margins are released answers where `A`, `B` or `count` was asked too, and sums of the cells shown where they
+        were not; ends of intervals and means have none that were not asked. `value` is a column of `columns`.
+        Refused: attributes that were not asked for together.
+        """
+        numbers = self.number_columns()
+        if value not in numbers:
+            raise InvalidRequest(f"There is no column {value!r}.", f"Choose one of {', '.join(numbers)}.")
+        captions = self.captions if labels else Captions()
+        tables = Crosstabs(self.terms, numbers[value], captions, may_add=value in ("estimate", "raw"))
+        return make_frame(tables.table(names, value), self.facts.get("frame"))
+
+    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the answers as columns: one for each attribute, then query, estimate, lower, upper and so on.
+
+        `lower` and `upper` hold each alone; `lower_all` and `upper_all` all at once. Where the estimates are processed,
+        a column `raw` follows: the intervals are those of the raw answers. `cell` is last: all attributes in one text.
+        """
+        return _shown(self._joined(level, None))
+
+    def _joined(self, level: float, captions: Captions | None) -> dict[str, np.ndarray]:
+        parts = list(self._blocks(level, captions))
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: whole_where_all_are(column) if name in NUMBERS else column for name, column in joined.items()}
+
+    def save_csv(self, path: str | Path) -> None:
+        """Write the answers with 95 % intervals; see `columns`."""
+        write_csv(path, map(_shown, self._blocks()))
+
+    def save_parquet(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
+        from gaugedp.tables.duckdb.engine import write_parquet
+
+        check_ending(path, ".parquet")
+        write_parquet(path, self._blocks())
+
+    def save_excel(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a sheet of Excel, with a sheet of notes. Needs openpyxl."""
+        from gaugedp.releases.tidy.spreadsheet import write_sheet
+
+        check_ending(path, ".xlsx")
+        write_sheet(path, self.columns(), self.facts)
+
+    def _blocks(self, level: float = 0.95, captions: Captions | None = None) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the columns, some lines at a time."""
+        cells = [texts for _, texts in self.labels.terms]
+        return blocks(self.terms, cells, self.number_columns(level), captions)
+
+
+def _shown(columns: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
+    return {name: _plain(column) if name in NUMBERS else list(column) for name, column in columns.items()}
+
+
+def _plain(values: np.ndarray) -> list[float | int]:
+    """Return numbers as JSON and CSV show them: whole ones as integers."""
+    numbers = whole_where_all_are(values)
+    if numbers is not values:
+        return list(numbers.tolist())
+    return [int(value) if value.is_integer() else value for value in values.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class Crosstabs:
+    """The tables of a release: its `terms`, one number an answer, and what people read in place of names.
+
+    `may_add` says whether margins that were not asked for may be added up: of estimates, not of ends of intervals.
+    """
+
+    terms: Sequence[Outline]
+    numbers: np.ndarray
+    captions: Captions
+    may_add: bool
+
+    def table(self, names: str, value: str) -> Columns:
+        """Return the columns of a table: a line a cell of all but the last attribute, a column a cell of the last."""
+        term, names_in_order = self._term(names)
+        along, across = names_in_order[:-1], names_in_order[-1]
+        words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}
+        body, total = self._ordered(term, names_in_order), self._margin(term, ())
+        if not along:
+            ends = [] if total is None else [float(total)]
+            lines: dict[str, Sequence[str] | np.ndarray] = {
+                across: [*words[across], *[TOTAL] * len(ends)],
+                value: np.array([*body, *ends]),
+            }
+        else:
+            right, below = self._margin(term, along), self._margin(term, (across,)) if len(along) == 1 else None
+            cells = product(*(words[name] for name in along))
+            heads = {name: list(texts) for name, texts in zip(along, zip(*cells, strict=True), strict=True)}
+            wide = dict(zip(words[across], body.reshape(-1, body.shape[-1]).T, strict=True))
+            wide |= {} if right is None else {TOTAL: right.ravel()}
+            if below is not None:
+                last = [*below, *([] if right is None else [np.nan if total is None else float(total)])]
+                heads = {name: [*texts, TOTAL] for name, texts in heads.items()}
+                wide = {name: np.append(column, end) for (name, column), end in zip(wide.items(), last, strict=True)}
+            lines = {**heads, **wide}
+        return {
+            self.captions.name(name) if name in names_in_order else name: _column(line) for name, line in lines.items()
+        }
+
+    def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
+        """Return the answers for the cells of fewer attributes, released or added up; None where they are not known."""
+        for other in self.terms:
+            same = (other.measure, other.column) == (term.measure, term.column)
+            if same and set(other.names) == set(names) and _is_of_cells(other):
+                return self._ordered(other, names)
+        if not self.may_add or term.measure not in (COUNT, SUM):
+            return None
+        table = self._ordered(term, [*names, *(name for name in term.names if name not in names)])
+        return np.asarray(table.sum(axis=tuple(range(len(names), table.ndim))))
+
+    def _ordered(self, term: Outline, names: Sequence[str]) -> np.ndarray:
+        """Return the numbers of a term as an array with an axis for each name."""
+        start = sum(other.size for other in self.terms[: self.terms.index(term)])
+        table = self.numbers[start : start + term.size].reshape(term.shape)
+        return table.transpose([term.names.index(name) for name in names])
+
+    def _term(self, names: str) -> tuple[Outline, tuple[str, ...]]:
+        """Return the term that is asked for, by its text or its attributes, and these in the order asked for."""
+        tables = [term for term in self.terms if term.axes and _is_of_cells(term)]
+        names_in_order = tuple(plain(part) for part in parts(names, "*")) if isinstance(names, str) else ()
+        for term in tables:
+            if term.text == names:
+                return term, term.names
+        for term in tables:
+            if sorted(term.names) == sorted(names_in_order):
+                return term, names_in_order
+        texts = "; ".join(term.text for term in tables)
+        what = f"Choose one of: {texts}." if texts else "This release has no table of cells."
+        raise InvalidRequest(f"There is no table {names!r}.", what)
+
+
+def _is_of_cells(term: Outline) -> bool:
+    return all(axis.form == CELLS for axis in term.axes)
+
+
+def _column(line: Sequence[str] | np.ndarray) -> np.ndarray:
+    if isinstance(line, np.ndarray):
+        return whole_where_all_are(line)
+    return np.array(list(line), dtype=object)
+
+
+def attribute_columns(outlines: Sequence[Outline]) -> dict[str, str]:
+    """Return the names of axes in the order in which they occur, with the names of their columns."""
+    names = dict.fromkeys(name for outline in outlines for name in outline.names)
+    return {name: f"{name} (attribute)" if name in _OWN else name for name in names}
+
+
+def blocks(
+    outlines: Sequence[Outline],
+    cells: Sequence[Sequence[str]],
+    numbers: Mapping[str, np.ndarray],
+    captions: Captions | None,
+) -> Iterator[Columns]:
+    """Yield the columns of some answers at a time, all of one term; with captions, cells have their labels."""
+    places, start = attribute_columns(outlines), 0
+    for outline, texts in zip(outlines, cells, strict=True):
+        size = len(texts)
+        for first in range(0, size, _LINES):
+            last = min(first + _LINES, size)
+            part = {name: column[start + first : start + last] for name, column in numbers.items()}
+            lines = last - first
+            yield {
+                **{column: _full(None, lines) for column in places.values()},
+                **{places[name]: column for name, column in _axes(outline, first, last, captions)},
+                "query": _full(outline.text, lines),
+                **part,
+                "cell": np.array(texts[first:last], dtype=object),
+            }
+        start += size
+
+
+def _axes(outline: Outline, first: int, last: int, captions: Captions | None) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield for each axis its name and the cell of each answer first … last − 1, in product order."""
+    places = np.unravel_index(np.arange(first, last), outline.shape) if outline.axes else ()
+    for axis, place in zip(outline.axes, places, strict=True):
+        used, among = np.unique(place, return_inverse=True)
+        texts = [axis.texts[int(number)] for number in used]
+        named = texts if captions is None else [captions.cell(axis.name, text) for text in texts]
+        yield axis.name, np.array(named, dtype=object)[among]
+
+
+def _full(text: str | None, lines: int) -> np.ndarray:
+    column = np.empty(lines, dtype=object)
+    column[:] = text
+    return column

@@ -1,0 +1,100 @@
+"""The check before every charge: does this noise keep the guarantee for what rows add to this query?"""
+
+import hashlib
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.releases.verification.single_row import SingleRow, rows_to_try
+
+if TYPE_CHECKING:
+    from gaugedp.mechanisms.base import Mechanism
+    from gaugedp.queries.base import Query
+
+EXACT, SAMPLED, NONE = "exact", "sampled", "none"
+_MOST_ROWS = 128
+_MOST_NUMBERS = 10**6  # of all differences together, which takes some milliseconds
+
+
+class Verdict(NamedTuple):
+    """How much was checked, "exact", "sampled" or "none", and why no more."""
+
+    verified: str
+    reason: str = ""
+
+    def facts(self) -> dict[str, str]:
+        """Return what the metadata of a release says."""
+        return {"verified": self.verified} | ({"verified_reason": self.reason} if self.reason else {})
+
+
+def verify(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict:
+    """Return how far the noise of `mechanism` is shown to keep its guarantee for neighbours of `unit`.
+
+    "exact": every difference between neighbours was tried, or lies in the hull of those that were, in rational
+    arithmetic. "sampled": some were, or products were taken in floating point. "none": the law is not known here.
+    Refused, before anything is charged: noise that does not keep the guarantee.
+    """
+    pairs = list(zip(query.parts, mechanism.parts, strict=True))
+    verdicts = [_verify_part(part, noise, unit) for part, noise in pairs]
+    if len(pairs) > 1:
+        _check_composition(mechanism)
+    return max(verdicts, key=lambda verdict: (EXACT, SAMPLED, NONE).index(verdict.verified))
+
+
+def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict:
+    law, accounting = mechanism.noise_law(), mechanism.guarantee.accounting
+    stated = None if accounting is None else mechanism.guarantee.cost(accounting)
+    if law.unknown or stated is None or law.accounting != accounting:
+        return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is not one of the noise alone")
+    rows, is_everything = _contributions(query, unit)
+    coordinates = law.coordinates(rows)
+    costs = None if coordinates is None else law.costs(unit.max_rows * _differences(coordinates, unit))
+    if costs is None:
+        return Verdict(NONE, f"{mechanism.name}: what a row costs would take too long to compute")
+    if max(costs) > stated[0] * (1 + Fraction(law.rounding)):
+        raise InvalidRequest(
+            f"{mechanism.name} noise does not keep {mechanism.guarantee!r}: neighbours cost {float(max(costs)):.6g}.",
+            "This is a fault of the library or of the mechanism: please report it.",
+        )
+    if not is_everything:
+        return Verdict(SAMPLED, f"{len(rows)} of the possible rows were tried")
+    return Verdict(SAMPLED, "products were taken in floating point") if law.rounding else Verdict(EXACT)
+
+
+def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
+    """Return what neighbours differ by for one row of a unit: rows, and where they are replaced, their differences."""
+    if unit.neighbours != "replace":
+        return rows
+    first, second = np.triu_indices(len(rows), 1)
+    return np.concatenate([rows, rows[first] - rows[second]])
+
+
+def _contributions(query: "Query", unit: PrivacyUnit) -> tuple[np.ndarray, bool]:
+    """Return what single rows add to the answers, (n, d) integers, and whether these are all that matter."""
+    power = 2 if unit.neighbours == "replace" else 1
+    most = max(2, min(_MOST_ROWS, int((_MOST_NUMBERS / query.n_released) ** (1 / power))))
+    seed = int.from_bytes(hashlib.sha256(query.text.encode()).digest()[:8])
+    empty = SingleRow(query.domain, unit, None)
+    nothing = query.evaluate(empty, b"")
+    tried = rows_to_try(query, most, seed, empty.is_curved)
+    answers = [query.evaluate(SingleRow(query.domain, unit, row), b"") for row in tried.rows]
+    return np.array(answers) - nothing, tried.are_enough
+
+
+def _check_composition(mechanism: "Mechanism") -> None:
+    """Refuse a guarantee of several parts that is smaller than their sum, in any accounting that all have."""
+    for accounting in ("pure", "approx", "zcdp", "gaussian"):
+        costs = [part.guarantee.cost(accounting) for part in mechanism.parts]
+        stated = mechanism.guarantee.cost(accounting)
+        known = [cost for cost in costs if cost is not None]
+        if stated is None or len(known) < len(costs):
+            continue
+        sums = [sum(numbers, Fraction(0)) for numbers in zip(*known, strict=True)]
+        if any(own < total for own, total in zip(stated, sums, strict=True)):
+            raise InvalidRequest(
+                f"{mechanism.name} states {mechanism.guarantee!r}, which is less than its parts have together.",
+                "This is a fault of the library or of the mechanism: please report it.",
+            )

@@ -1,0 +1,120 @@
+"""Tables of one row, by which a query itself says what a row adds to its answers."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gaugedp._internal.trial_stream import trial_stream
+from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.tables.aggregate import Aggregate, Coarse, Rows
+
+if TYPE_CHECKING:
+    from gaugedp.queries.base import Query
+
+_FEW = 16  # values of a column that are all tried
+
+
+class Row(NamedTuple):
+    """A cell of each finest attribute, and of each column the steps above its lower bound, or None for no value."""
+
+    cells: Mapping[str, int]
+    values: Mapping[str, int | None]
+
+
+class Tried(NamedTuple):
+    """Rows that are tried, and whether what any other row adds lies in the hull of what these add."""
+
+    rows: list[Row]
+    are_enough: bool
+
+
+class SingleRow(Rows):
+    """A table of one `row`, or of none. `is_curved` once a total was asked for that is not linear in a column."""
+
+    name = "a single row"
+
+    def __init__(self, domain: Domain, unit: PrivacyUnit, row: Row | None) -> None:
+        self.domain, self.unit, self.row, self.is_curved = domain, unit, row, False
+
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:  # noqa: ARG002
+        """Return each total of this row alone, from its definition."""
+        self.is_curved = self.is_curved or any(total.squared or total.each for total in totals)
+        return [self._total(total) for total in totals]
+
+    def _total(self, total: Aggregate) -> np.ndarray:
+        span = 0 if total.column is None else _span(self.domain, total.column)
+        size = self.domain.n_cells(total.attributes) * (span + 1 if total.each else 1)
+        cells = np.zeros(size, dtype=np.int64 if span < 2**31 else object)
+        value = 0 if self.row is None or total.column is None else self.row.values[total.column]
+        if self.row is None or value is None:
+            return cells
+        place = 0
+        for name in total.attributes:
+            place = place * self.domain.attribute(name).n_cells + self._cell(name, self.row)
+        if total.each:
+            cells[place * (span + 1) + value] = 1
+        else:
+            cells[place] = 1 if total.column is None else _number(total, value, span)
+        return cells
+
+    def _cell(self, name: str, row: Row) -> int:
+        finest = next(other for other in row.cells if self.domain.tree(other) == self.domain.tree(name))
+        return bisect_right(self.domain.starts(name, finest), row.cells[finest]) - 1
+
+
+def _number(total: Aggregate, value: int, span: int) -> int:
+    if total.present:
+        return 1
+    if not total.squared:
+        return 2 * value - span
+    coarse = Coarse(span)
+    centred = 2 * ((value + coarse.half) >> coarse.bits) - coarse.reach
+    return 2 * centred**2 - coarse.reach**2
+
+
+def _span(domain: Domain, column: str) -> int:
+    bounded = domain.column(column)
+    return bounded.high_steps - bounded.low_steps
+
+
+def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> Tried:
+    """Return rows whose differences are tried: all cells with all ends of bounds, or a sample of `most` of them.
+
+    Where a query is `curved`, not linear in a column, values between the bounds are tried too.
+    """
+    domain = query.domain
+    names = domain.finest([name for name in domain.attributes if name in query.attributes])
+    values = {name: _values(domain, name, curved) for name in query.columns}
+    sizes = [*domain.shape(names), *map(len, values.values())]
+    are_all = math.prod(sizes) <= most
+    places = product(*map(range, sizes)) if are_all else _sample(sizes, most, seed)
+    rows = [
+        Row(
+            dict(zip(names, place, strict=False)),
+            {name: options[i] for (name, options), i in zip(values.items(), place[len(names) :], strict=True)},
+        )
+        for place in places
+    ]
+    are_covered = not curved or all(_span(domain, name) < _FEW for name in query.columns)
+    return Tried(rows, are_all and are_covered)
+
+
+def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
+    """Return steps above the lower bound, and None where a row may have no value."""
+    span = _span(domain, column)
+    between = range(span + 1) if span < _FEW else sorted({span // 4, span // 2, span - span // 2, span - span // 4})
+    steps: list[int | None] = [0, span, *([value for value in between if 0 < value < span] if curved else [])]
+    return [*dict.fromkeys(steps), *([None] if domain.column(column).missing is None else [])]
+
+
+def _sample(sizes: Sequence[int], most: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Yield the first and the last combination, and others at random."""
+    rng = trial_stream(seed)
+    yield (0,) * len(sizes)
+    yield tuple(size - 1 for size in sizes)
+    drawn = rng.integers(0, sizes, (most - 2, len(sizes)))
+    yield from map(tuple, drawn.tolist())
