@@ -36,6 +36,17 @@ def arrows() -> list[tuple[str, str]]:
     return sorted(pairs)
 
 
+def shortest(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the arrows without those that follow from two or more others."""
+    below: dict[str, set[str]] = {}
+    rooms = [room for floor in reversed(FLOORS) for room in floor]
+    for room in rooms:
+        direct = {b for a, b in pairs if a == room and b in rooms}
+        below[room] = direct.union(*(below.get(other, set()) for other in direct))
+    implied = {(a, c) for a, b in pairs for c in below.get(b, ())}
+    return [pair for pair in pairs if pair not in implied]
+
+
 def picture() -> str:
     """Return the picture as SVG."""
     places = {
@@ -44,7 +55,7 @@ def picture() -> str:
         for column, room in enumerate(floor)
     }
     width, height = 3 * WIDTH + 2 * GAP + 40, len(FLOORS) * (HEIGHT + GAP) - GAP + 40
-    parts = [_arrow(places[a], places[b]) for a, b in arrows() if {a, b} <= places.keys()]
+    parts = [_arrow(places[a], places[b]) for a, b in shortest(arrows()) if {a, b} <= places.keys()]
     parts += [_room(room, place) for room, place in places.items()]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">'
     return "\n".join([head, f'<rect width="{width}" height="{height}" fill="#fff"/>', *parts, "</svg>\n"])

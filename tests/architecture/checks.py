@@ -48,6 +48,12 @@ CALLERS = {  # who may charge a ledger, and read the rows of a table
     "totals": ("tables/", "queries/"),  # in `evaluate`
     **dict.fromkeys(("rows", "vector_sum", "moments", "count_keys"), _EXECUTED),
 }
+PUBLIC = (  # computes from what was released or is public, and cannot break privacy
+    "statistics/", "bounds/", "report/", "releases/processing/", "releases/deriving/", "releases/tidy/",
+    "releases/publication/", "releases/answer.py", "releases/comparison.py", "releases/described.py",
+    "releases/metadata.py", "releases/remarks.py",
+)  # fmt: skip
+DRAWS = ("prepare", "pool", "releasable")  # of noise that may be released
 EXACT_SAMPLERS = ("discrete", "half_gaussian", "integer_exp", "inverse")  # files in samplers/ without floats
 FLOAT_FUNCTIONS = {
     "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "pow", "power", "erf", "erfc", "gamma",
@@ -174,6 +180,14 @@ def _called(node: ast.Call) -> str:
     name = _attribute(node.func) or ""
     is_listing = len(node.args) > 2 or any(isinstance(argument, ast.Starred) for argument in node.args)
     return "" if name == "rows" and not is_listing else name
+
+
+def draws_no_released_noise(place: str, source: str) -> list[str]:
+    """What computes from released numbers draws no noise that may be released; the rows it cannot read."""
+    if not any(_lives_in(place, home) for home in PUBLIC):
+        return []
+    calls = [node for node in ast.walk(_tree(source)) if isinstance(node, ast.Call)]
+    return [f"{place}:{node.lineno}: {_called(node)}() draws noise." for node in calls if _called(node) in DRAWS]
 
 
 def one_source_of_randomness(place: str, source: str) -> list[str]:
