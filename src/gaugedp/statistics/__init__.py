@@ -1,6 +1,6 @@
 """Statistics: what is computed from released numbers, with intervals and words for reports.
 
-The public face: `Statistic`, the interface; `KINDS`, every statistic by its name in JSON; and those that queries make.
+Public names: `Statistic`, the interface; `KINDS`, every statistic by its name in JSON; and the statistics of queries.
 """
 
 from gaugedp.statistics import comparison as comparison
