@@ -2,9 +2,10 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 
@@ -59,11 +60,8 @@ class IndependentLaw(NoiseLaw):
         if len(sizes) and int(sizes.max()) ** self.power * sizes.shape[1] >= 2**62:
             sizes = sizes.astype(object)
         sums = np.add.reduceat(sizes**self.power, starts[:-1], axis=1)
-        rates = [rate for _, rate in self.rates]
-        return [
-            sum((rate * int(total) for rate, total in zip(rates, row, strict=True) if total), Fraction(0))
-            for row in set(map(tuple, sums.tolist()))
-        ]
+        rates, whole = _over_one(rate for _, rate in self.rates)
+        return [Fraction(sum(map(mul, rates, row)), whole) for row in set(map(tuple, sums.tolist()))]
 
 
 @dataclass(frozen=True)
@@ -90,9 +88,8 @@ class BoxLaw(NoiseLaw):
         """Return the largest quotient of each shift."""
         starts = np.cumsum([0, *(count for count, _ in self.sides)])[:-1]
         largest = set(map(tuple, np.maximum.reduceat(np.abs(shifts), starts, axis=1).tolist()))
-        return [
-            max(Fraction(int(top)) / side for top, (_, side) in zip(row, self.sides, strict=True)) for row in largest
-        ]
+        rates, whole = _over_one(1 / side for _, side in self.sides)
+        return [Fraction(max(map(mul, rates, row)), whole) for row in largest]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +171,13 @@ class LinearLaw(NoiseLaw):
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
         """Return the costs of u; exact for whole numbers."""
         return [self.rate * Fraction(size) for size in set((np.abs(shifts) ** self.power).sum(axis=1).tolist())]
+
+
+def _over_one(numbers: Iterable[Fraction]) -> tuple[list[int], int]:
+    """Return numerators over one denominator, and that: sums and products of whole numbers take less time."""
+    listed = list(numbers)
+    whole = math.lcm(*(number.denominator for number in listed))
+    return [int(number * whole) for number in listed], whole
 
 
 def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:

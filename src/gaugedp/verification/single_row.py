@@ -33,16 +33,20 @@ class Tried(NamedTuple):
 
 
 class SingleRow(Rows):
-    """A table of one `row`, or of none. `is_curved` once a total was asked for that is not linear in a column."""
+    """A table of one `row`, or of none.
+
+    `is_curved` once a total was asked for that is not linear in a column; `n_totals` were asked for last.
+    """
 
     name = "a single row"
 
     def __init__(self, domain: Domain, unit: PrivacyUnit, row: Row | None) -> None:
-        self.domain, self.unit, self.row, self.is_curved = domain, unit, row, False
+        self.domain, self.unit, self.row, self.is_curved, self.n_totals = domain, unit, row, False, 0
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:  # noqa: ARG002
         """Return each total of this row alone, from its definition."""
         self.is_curved = self.is_curved or any(total.squared or total.each for total in totals)
+        self.n_totals = len(totals)
         return [self._total(total) for total in totals]
 
     def _total(self, total: Aggregate) -> np.ndarray:
@@ -62,6 +66,8 @@ class SingleRow(Rows):
         return cells
 
     def _cell(self, name: str, row: Row) -> int:
+        if name in row.cells:
+            return row.cells[name]
         finest = next(other for other in row.cells if self.domain.tree(other) == self.domain.tree(name))
         return bisect_right(self.domain.starts(name, finest), row.cells[finest]) - 1
 
@@ -104,11 +110,11 @@ def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> Tried:
 
 
 def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
-    """Return steps above the lower bound, and None where a row may have no value."""
+    """Return steps above the lower bound, the ends first and last, and None where a row may have no value."""
     span = _span(domain, column)
     between = range(span + 1) if span < _FEW else sorted({span // 4, span // 2, span - span // 2, span - span // 4})
-    steps: list[int | None] = [0, span, *([value for value in between if 0 < value < span] if curved else [])]
-    return [*dict.fromkeys(steps), *([None] if domain.column(column).missing is None else [])]
+    inner = [value for value in between if 0 < value < span] if curved else []
+    return [0, *dict.fromkeys(inner), *([None] if domain.column(column).missing is None else []), span]
 
 
 def _sample(sizes: Sequence[int], most: int, seed: int) -> Iterator[tuple[int, ...]]:
