@@ -29,6 +29,10 @@ class NoiseLaw(ABC):
         """Return what single rows add to the answers (n, d), in coordinates in which shifts cost; None if unknown."""
         return rows
 
+    def width(self, n_answers: int) -> int:
+        """Return how many numbers a row takes, as answers or in coordinates."""
+        return n_answers
+
     @abstractmethod
     def costs(self, shifts: np.ndarray) -> Sequence[Fraction] | None:
         """Return at least the costs of the `shifts` (n, k), in coordinates, in any order; None if one is unknown."""
@@ -109,7 +113,8 @@ class HullLaw(NoiseLaw):
         for column in np.rint(self.columns()).T.astype(np.int64).tolist():
             direction, times = _primitive(column)
             longest[direction] = max(times, longest.get(direction, 0))
-        found = [(longest.get(direction, 0), times) for direction, times in map(_primitive, shifts.tolist())]
+        distinct = map(list, set(map(tuple, shifts.tolist())))
+        found = [(longest.get(direction, 0), times) for direction, times in map(_primitive, distinct)]
         if any(not own and times for own, times in found):
             return None
         return [Fraction(times, own) / self.scale if times else Fraction(0) for own, times in found]
@@ -130,6 +135,10 @@ class LinearLaw(NoiseLaw):
     apply: Callable[[np.ndarray], np.ndarray]
     preimages: Callable[[], np.ndarray | None] | None
     rounding: float
+
+    def width(self, n_answers: int) -> int:
+        """Return the larger of both numbers."""
+        return max(n_answers, self.n_noise)
 
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
         """Return u (n, k) with L·u the rows; None where they are not found, or would take too long to find."""

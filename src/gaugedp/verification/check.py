@@ -50,7 +50,7 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
     stated = None if accounting is None else mechanism.guarantee.cost(accounting)
     if law.unknown or stated is None or law.accounting != accounting:
         return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is not one of the noise alone")
-    rows, is_everything = _contributions(query, unit)
+    rows, is_everything = _contributions(query, unit, law.width(query.n_released))
     coordinates = law.coordinates(rows)
     costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     if costs is None:
@@ -77,13 +77,16 @@ def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
     return np.concatenate([times, times[first] - times[second]])
 
 
-def _contributions(query: "Query", unit: PrivacyUnit) -> tuple[np.ndarray, bool]:
-    """Return what single rows add to the answers, (n, d) integers, and whether these are all that matter."""
+def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.ndarray, bool]:
+    """Return what single rows add to the answers, (n, d) integers, and whether these are all that matter.
+
+    Their number is bounded by that of all numbers of all differences, `width` each.
+    """
     power = 2 if unit.neighbours == "replace" else 1
     seed = int.from_bytes(hashlib.sha256(query.text.encode()).digest()[:8])
     empty = SingleRow(query.domain, unit, None)
     nothing = query.evaluate(empty, b"")
-    fitting = int((_MOST_NUMBERS / query.n_released) ** (1 / power))
+    fitting = int((_MOST_NUMBERS / width) ** (1 / power))
     most = max(2, min(_MOST_ROWS, fitting, _MOST_TOTALS // max(1, empty.n_totals)))
     tried = rows_to_try(query, most, seed, empty.is_curved)
     answers = [query.evaluate(SingleRow(query.domain, unit, row), b"") for row in tried.rows]
