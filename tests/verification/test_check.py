@@ -172,6 +172,19 @@ def test_noise_on_more_cells_than_answers_is_checked_by_fewer_rows() -> None:
     assert verify(query, noise, unit).reason == "50 of the possible rows were tried"
 
 
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("guarantee", [PureDP(1.0), gd.ZCDP(0.1), gd.ApproxDP(0.3, 1e-7)], ids=repr)
+def test_weights_that_take_large_integers_are_checked(unit: gd.PrivacyUnit, guarantee: Guarantee) -> None:
+    """Python's integers have no `rint`: a release of such a workload was blocked by an error of numpy."""
+    query = gd.workload(np.array([[2**21 + 1, 1, 0, 3, 0], [0, 2, 1, 0, 2**21 - 5]]), CELLS)
+    for kind in (Identity, Matrix, Laplace, Gaussian, KNorm):
+        for mechanism in kind.candidates(query.sensitivity(unit), guarantee, query.error_weights):
+            assert Noise(query, unit, mechanism).verdict() in ("exact", "sampled", "none")
+    identity = Identity.calibrate(query.sensitivity(unit), PureDP(1.0))
+    assert Noise(query, unit, identity).verdict() == "exact"
+    assert Noise(query, unit, identity).verdict(0.45) == "refused"
+
+
 @pytest.mark.parametrize("rows", [40_000, 2**31])
 def test_a_person_with_very_many_rows_is_not_checked_modulo_a_machine_number(rows: int) -> None:
     unit = gd.PrivacyUnit("pid", neighbours="replace", max_rows=rows)

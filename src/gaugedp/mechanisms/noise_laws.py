@@ -156,7 +156,7 @@ class LinearLaw(NoiseLaw):
 
     def _shortest(self, rows: np.ndarray) -> np.ndarray | None:
         """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a small τ, whose error three more rounds take away."""
-        left, targets = self.apply(np.eye(self.n_noise)), rows.astype(float)
+        left, targets = self.apply(np.eye(self.n_noise)).astype(float), rows.astype(float)
         if self.power == 1 and np.linalg.matrix_rank(left) < self.n_noise:
             return None
         wide = left.shape[0] >= left.shape[1]
@@ -172,7 +172,8 @@ class LinearLaw(NoiseLaw):
     def _looked_up(self, rows: np.ndarray, units: np.ndarray) -> np.ndarray | None:
         if units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
             return None
-        images = np.vstack([np.rint(self.apply(units)).astype(np.int64), np.zeros((1, rows.shape[1]), np.int64)])
+        applied = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
+        images = np.vstack([applied, np.zeros((1, rows.shape[1]), np.int64)])
         places = {image.tobytes(): place for place, image in enumerate(images)}
         found = [places.get(row.tobytes(), -1) for row in rows.astype(np.int64)]
         return None if min(found) < 0 else np.vstack([units, np.zeros((1, self.n_noise), units.dtype)])[found]
