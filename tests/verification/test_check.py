@@ -16,6 +16,7 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import Together
 from gaugedp.queries.base import Query
 from gaugedp.releases.verification.check import verify
+from gaugedp.releases.verification.single_row import SingleRow
 from gaugedp.samplers.laws import DiscreteLaplace
 from tests.golden.tables import DOMAIN, PURE, WIDE, ledger, released
 
@@ -155,6 +156,54 @@ def test_all_but_the_largest_queries_are_tried_whole() -> None:
     assert verdicts["A*B"].verified == "exact"
     assert verdicts["G*C"].verified == verdicts["G*C*A"].verified == "sampled"
     assert "rows were tried" in verdicts["G*C"].reason
+
+
+@pytest.mark.parametrize("unit", UNITS[:2])
+def test_a_wide_questionnaire_is_checked_by_few_rows_with_both_ends(unit: gd.PrivacyUnit, monkeypatch) -> None:
+    """A hundred columns took seconds: each row has a total of each."""
+    columns = {f"X{number}": gd.bounded(0, 10 + number) for number in range(100)}
+    query = gd.query(gd.Domain.of(**columns), "; ".join(f"mean({name})" for name in columns))
+    evaluated, total = [], SingleRow._total
+    monkeypatch.setattr(SingleRow, "_total", lambda row, asked: evaluated.append(asked) or total(row, asked))
+    noise = Noise(query, unit, Laplace.calibrate(query.sensitivity(unit), PureDP(1.0)))
+    assert noise.verdict() == "sampled"
+    assert len(evaluated) <= 1200
+    assert noise.verdict(0.98) == "refused"
+
+
+def test_noise_on_more_cells_than_answers_is_checked_by_fewer_rows() -> None:
+    matrix = np.random.default_rng(4).integers(0, 3, (3, 400))
+    query, unit = gd.workload(matrix, gd.Domain.of(A=gd.integers(0, 399))), UNITS[1]
+    noise = Identity.calibrate(query.sensitivity(unit), PureDP(1.0))
+    assert verify(query, noise, unit).reason == "50 of the possible rows were tried"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("guarantee", [PureDP(1.0), gd.ZCDP(0.1), gd.ApproxDP(0.3, 1e-7)], ids=repr)
+def test_weights_that_take_large_integers_are_checked(unit: gd.PrivacyUnit, guarantee: Guarantee) -> None:
+    """Python's integers have no `rint`: a release of such a workload was blocked by an error of numpy."""
+    query = gd.workload(np.array([[2**21 + 1, 1, 0, 3, 0], [0, 2, 1, 0, 2**21 - 5]]), CELLS)
+    for kind in (Identity, Matrix, Laplace, Gaussian, KNorm):
+        for mechanism in kind.candidates(query.sensitivity(unit), guarantee, query.error_weights):
+            assert Noise(query, unit, mechanism).verdict() in ("exact", "sampled", "none")
+    identity = Identity.calibrate(query.sensitivity(unit), PureDP(1.0))
+    assert Noise(query, unit, identity).verdict() == "exact"
+    assert Noise(query, unit, identity).verdict(0.45) == "refused"
+
+
+@pytest.mark.parametrize("rows", [40_000, 2**31])
+def test_a_person_with_very_many_rows_is_not_checked_modulo_a_machine_number(rows: int) -> None:
+    unit = gd.PrivacyUnit("pid", neighbours="replace", max_rows=rows)
+    query = gd.query(gd.Domain.of(X=gd.bounded(0, 2**24 - 1)), "sd(X)")
+    noise = Noise(query, unit, Laplace.calibrate(query.sensitivity(unit), PureDP(1e12)))
+    assert noise.verdict() == "sampled"
+    assert noise.verdict(0.45) == "refused"
+
+
+def test_more_rows_than_a_machine_number_holds_are_checked() -> None:
+    unit = gd.PrivacyUnit("pid", max_rows=2**63)
+    noise = Laplace.calibrate(gd.query(TRIED, "count").sensitivity(unit), PureDP(1e9))
+    assert Noise(gd.query(TRIED, "count"), unit, noise).verdict() == "exact"
 
 
 def test_a_guarantee_of_another_kind_is_not_taken_for_one_of_the_noise() -> None:

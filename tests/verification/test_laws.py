@@ -9,7 +9,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.noise_laws import BoxLaw, HullLaw, IndependentLaw, LinearLaw, StairLaw
-from gaugedp.releases.verification.single_row import Row, SingleRow, rows_to_try
+from gaugedp.releases.verification.single_row import PossibleRow, SingleRow, rows_to_try
 from gaugedp.tables.aggregate import Aggregate
 
 SHIFTS = np.array([[0, 0, 0], [1, 0, 0], [0, -2, 3], [4, 4, -4]])
@@ -119,7 +119,17 @@ def test_a_single_row_adds_what_a_table_of_one_row_holds() -> None:
             assert found.tolist() == expected.tolist(), (row, aggregate)
 
 
-def _frame(row: Row) -> pd.DataFrame:
+@pytest.mark.parametrize("curved", [False, True])
+def test_a_sample_of_rows_begins_with_both_ends_of_all_columns(curved: bool) -> None:
+    class Asked:
+        domain, attributes, columns = DOMAIN, (), ("X", "Y", "Z")
+
+    low, high = rows_to_try(Asked(), 2, 3, curved).rows
+    assert low.values == {"X": 0, "Y": 0, "Z": 0}
+    assert high.values == {"X": 24, "Y": 10**9, "Z": 5}
+
+
+def _frame(row: PossibleRow) -> pd.DataFrame:
     cells = {"A": ["w", "x", "y", "?"][row.cells["A"]], "town": "abc"[row.cells["town"]]}
     columns = {name: DOMAIN.column(name) for name in ("X", "Y", "Z")}
     values = {

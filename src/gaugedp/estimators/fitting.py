@@ -1,6 +1,6 @@
 """Private models of a table by name: planned, then executed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gaugedp.domain.domain import Domain, PrivacyUnit
@@ -92,10 +92,25 @@ def fit(
     on_stage("plan")
     check_kinds(table, ledger, kind=Table)
     requested = guarantee_asked(epsilon, delta, None, None)
-    names = model, target, [features] if isinstance(features, str) else list(features)
+    names = model, target, _listed(features)
+    _check_texts(target, *names[2], "" if reference is None else reference)
     options = {"score": score, "radius": radius, "norm": norm, "reference": reference}
     planned = plan_fit(table.domain, table.unit, names, requested, options)
     return execute(planned, ledger, table, key, None, on_stage)
+
+
+def _listed(features: object) -> list[Any]:
+    return list(features) if isinstance(features, Iterable) and not isinstance(features, str) else [features]
+
+
+def _check_texts(*names: object) -> None:
+    """Refuse names of the domain that are no text."""
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRequest(
+                f"A target, feature or reference is of type {type(name).__name__}.",
+                'Give names of the domain, such as target="pay", features=["age"].',
+            )
 
 
 def plan_fit(

@@ -2,9 +2,10 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class NoiseLaw(ABC):
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
         """Return what single rows add to the answers (n, d), in coordinates in which shifts cost; None if unknown."""
         return rows
+
+    def width(self, n_answers: int) -> int:
+        """Return how many numbers a row takes, as answers or in coordinates."""
+        return n_answers
 
     @abstractmethod
     def costs(self, shifts: np.ndarray) -> Sequence[Fraction] | None:
@@ -59,11 +64,8 @@ class IndependentLaw(NoiseLaw):
         if len(sizes) and int(sizes.max()) ** self.power * sizes.shape[1] >= 2**62:
             sizes = sizes.astype(object)
         sums = np.add.reduceat(sizes**self.power, starts[:-1], axis=1)
-        rates = [rate for _, rate in self.rates]
-        return [
-            sum((rate * int(total) for rate, total in zip(rates, row, strict=True) if total), Fraction(0))
-            for row in set(map(tuple, sums.tolist()))
-        ]
+        rates, whole = _over_one(rate for _, rate in self.rates)
+        return [Fraction(sum(map(mul, rates, row)), whole) for row in set(map(tuple, sums.tolist()))]
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,8 @@ class BoxLaw(NoiseLaw):
         """Return the largest quotient of each shift."""
         starts = np.cumsum([0, *(count for count, _ in self.sides)])[:-1]
         largest = set(map(tuple, np.maximum.reduceat(np.abs(shifts), starts, axis=1).tolist()))
-        return [
-            max(Fraction(int(top)) / side for top, (_, side) in zip(row, self.sides, strict=True)) for row in largest
-        ]
+        rates, whole = _over_one(1 / side for _, side in self.sides)
+        return [Fraction(max(map(mul, rates, row)), whole) for row in largest]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,8 @@ class HullLaw(NoiseLaw):
         for column in np.rint(self.columns()).T.astype(np.int64).tolist():
             direction, times = _primitive(column)
             longest[direction] = max(times, longest.get(direction, 0))
-        found = [(longest.get(direction, 0), times) for direction, times in map(_primitive, shifts.tolist())]
+        distinct = map(list, set(map(tuple, shifts.tolist())))
+        found = [(longest.get(direction, 0), times) for direction, times in map(_primitive, distinct)]
         if any(not own and times for own, times in found):
             return None
         return [Fraction(times, own) / self.scale if times else Fraction(0) for own, times in found]
@@ -134,6 +136,10 @@ class LinearLaw(NoiseLaw):
     preimages: Callable[[], np.ndarray | None] | None
     rounding: float
 
+    def width(self, n_answers: int) -> int:
+        """Return the larger of both numbers."""
+        return max(n_answers, self.n_noise)
+
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
         """Return u (n, k) with L·u the rows; None where they are not found, or would take too long to find."""
         k, d = self.n_noise, rows.shape[1]
@@ -150,7 +156,7 @@ class LinearLaw(NoiseLaw):
 
     def _shortest(self, rows: np.ndarray) -> np.ndarray | None:
         """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a small τ, whose error three more rounds take away."""
-        left, targets = self.apply(np.eye(self.n_noise)), rows.astype(float)
+        left, targets = self.apply(np.eye(self.n_noise)).astype(float), rows.astype(float)
         if self.power == 1 and np.linalg.matrix_rank(left) < self.n_noise:
             return None
         wide = left.shape[0] >= left.shape[1]
@@ -166,7 +172,8 @@ class LinearLaw(NoiseLaw):
     def _looked_up(self, rows: np.ndarray, units: np.ndarray) -> np.ndarray | None:
         if units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
             return None
-        images = np.vstack([np.rint(self.apply(units)).astype(np.int64), np.zeros((1, rows.shape[1]), np.int64)])
+        applied = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
+        images = np.vstack([applied, np.zeros((1, rows.shape[1]), np.int64)])
         places = {image.tobytes(): place for place, image in enumerate(images)}
         found = [places.get(row.tobytes(), -1) for row in rows.astype(np.int64)]
         return None if min(found) < 0 else np.vstack([units, np.zeros((1, self.n_noise), units.dtype)])[found]
@@ -174,6 +181,13 @@ class LinearLaw(NoiseLaw):
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
         """Return the costs of u; exact for whole numbers."""
         return [self.rate * Fraction(size) for size in set((np.abs(shifts) ** self.power).sum(axis=1).tolist())]
+
+
+def _over_one(numbers: Iterable[Fraction]) -> tuple[list[int], int]:
+    """Return numerators over one denominator, and that: sums and products of whole numbers take less time."""
+    listed = list(numbers)
+    whole = math.lcm(*(number.denominator for number in listed))
+    return [int(number * whole) for number in listed], whole
 
 
 def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:

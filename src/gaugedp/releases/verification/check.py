@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXACT, SAMPLED, NONE = "exact", "sampled", "none"
 _MOST_ROWS = 128
 _MOST_NUMBERS = 10**6  # of all differences together, which takes some milliseconds
+_MOST_TOTALS = 1000  # of all rows together, which takes some milliseconds too
 
 
 class Verdict(NamedTuple):
@@ -49,9 +50,9 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
     stated = None if accounting is None else mechanism.guarantee.cost(accounting)
     if law.unknown or stated is None or law.accounting != accounting:
         return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is not one of the noise alone")
-    rows, is_everything = _contributions(query, unit)
+    rows, is_everything = _contributions(query, unit, law.width(query.n_released))
     coordinates = law.coordinates(rows)
-    costs = None if coordinates is None else law.costs(unit.max_rows * _differences(coordinates, unit))
+    costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     if costs is None:
         return Verdict(NONE, f"{mechanism.name}: what a row costs would take too long to compute")
     if max(costs) > stated[0] * (1 + Fraction(law.rounding)):
@@ -65,20 +66,28 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
 
 
 def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
-    """Return what neighbours differ by for one row of a unit: rows, and where they are replaced, their differences."""
+    """Return m·z of theorem 1: m times what single rows add, and where they are replaced, m times their differences."""
+    is_whole = np.issubdtype(rows.dtype, np.integer)
+    if is_whole and 2 * unit.max_rows * int(np.abs(rows).max(initial=0)) >= 2**63:
+        rows = rows.astype(object)
+    times = unit.max_rows * rows
     if unit.neighbours != "replace":
-        return rows
-    first, second = np.triu_indices(len(rows), 1)
-    return np.concatenate([rows, rows[first] - rows[second]])
+        return times
+    first, second = np.triu_indices(len(times), 1)
+    return np.concatenate([times, times[first] - times[second]])
 
 
-def _contributions(query: "Query", unit: PrivacyUnit) -> tuple[np.ndarray, bool]:
-    """Return what single rows add to the answers, (n, d) integers, and whether these are all that matter."""
+def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.ndarray, bool]:
+    """Return what single rows add to the answers, (n, d) integers, and whether these are all that matter.
+
+    Their number is bounded by that of all numbers of all differences, `width` each.
+    """
     power = 2 if unit.neighbours == "replace" else 1
-    most = max(2, min(_MOST_ROWS, int((_MOST_NUMBERS / query.n_released) ** (1 / power))))
     seed = int.from_bytes(hashlib.sha256(query.text.encode()).digest()[:8])
     empty = SingleRow(query.domain, unit, None)
     nothing = query.evaluate(empty, b"")
+    fitting = int((_MOST_NUMBERS / width) ** (1 / power))
+    most = max(2, min(_MOST_ROWS, fitting, _MOST_TOTALS // max(1, empty.n_totals)))
     tried = rows_to_try(query, most, seed, empty.is_curved)
     answers = [query.evaluate(SingleRow(query.domain, unit, row), b"") for row in tried.rows]
     return np.array(answers) - nothing, tried.are_enough

@@ -18,31 +18,35 @@ if TYPE_CHECKING:
 _FEW = 16  # values of a column that are all tried
 
 
-class Row(NamedTuple):
+class PossibleRow(NamedTuple):
     """A cell of each finest attribute, and of each column the steps above its lower bound, or None for no value."""
 
     cells: Mapping[str, int]
     values: Mapping[str, int | None]
 
 
-class Tried(NamedTuple):
+class TriedRows(NamedTuple):
     """Rows that are tried, and whether what any other row adds lies in the hull of what these add."""
 
-    rows: list[Row]
+    rows: list[PossibleRow]
     are_enough: bool
 
 
 class SingleRow(Rows):
-    """A table of one `row`, or of none. `is_curved` once a total was asked for that is not linear in a column."""
+    """A table of one `row`, or of none.
+
+    `is_curved` once a total was asked for that is not linear in a column; `n_totals` were asked for last.
+    """
 
     name = "a single row"
 
-    def __init__(self, domain: Domain, unit: PrivacyUnit, row: Row | None) -> None:
-        self.domain, self.unit, self.row, self.is_curved = domain, unit, row, False
+    def __init__(self, domain: Domain, unit: PrivacyUnit, row: PossibleRow | None) -> None:
+        self.domain, self.unit, self.row, self.is_curved, self.n_totals = domain, unit, row, False, 0
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:  # noqa: ARG002
         """Return each total of this row alone, from its definition."""
         self.is_curved = self.is_curved or any(total.squared or total.each for total in totals)
+        self.n_totals = len(totals)
         return [self._total(total) for total in totals]
 
     def _total(self, total: Aggregate) -> np.ndarray:
@@ -61,7 +65,9 @@ class SingleRow(Rows):
             cells[place] = 1 if total.column is None else _number(total, value, span)
         return cells
 
-    def _cell(self, name: str, row: Row) -> int:
+    def _cell(self, name: str, row: PossibleRow) -> int:
+        if name in row.cells:
+            return row.cells[name]
         finest = next(other for other in row.cells if self.domain.tree(other) == self.domain.tree(name))
         return bisect_right(self.domain.starts(name, finest), row.cells[finest]) - 1
 
@@ -81,7 +87,7 @@ def _span(domain: Domain, column: str) -> int:
     return bounded.high_steps - bounded.low_steps
 
 
-def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> Tried:
+def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows:
     """Return rows whose differences are tried: all cells with all ends of bounds, or a sample of `most` of them.
 
     Where a query is `curved`, not linear in a column, values between the bounds are tried too.
@@ -93,22 +99,22 @@ def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> Tried:
     are_all = math.prod(sizes) <= most
     places = product(*map(range, sizes)) if are_all else _sample(sizes, most, seed)
     rows = [
-        Row(
+        PossibleRow(
             dict(zip(names, place, strict=False)),
             {name: options[i] for (name, options), i in zip(values.items(), place[len(names) :], strict=True)},
         )
         for place in places
     ]
     are_covered = not curved or all(_span(domain, name) < _FEW for name in query.columns)
-    return Tried(rows, are_all and are_covered)
+    return TriedRows(rows, are_all and are_covered)
 
 
 def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
-    """Return steps above the lower bound, and None where a row may have no value."""
+    """Return steps above the lower bound, the ends first and last, and None where a row may have no value."""
     span = _span(domain, column)
     between = range(span + 1) if span < _FEW else sorted({span // 4, span // 2, span - span // 2, span - span // 4})
-    steps: list[int | None] = [0, span, *([value for value in between if 0 < value < span] if curved else [])]
-    return [*dict.fromkeys(steps), *([None] if domain.column(column).missing is None else [])]
+    inner = [value for value in between if 0 < value < span] if curved else []
+    return [0, *dict.fromkeys(inner), *([None] if domain.column(column).missing is None else []), span]
 
 
 def _sample(sizes: Sequence[int], most: int, seed: int) -> Iterator[tuple[int, ...]]:
