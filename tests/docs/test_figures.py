@@ -53,7 +53,7 @@ def test_a_figure_of_no_page_is_found_out() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(PAGES) - LISTS))
 def test_each_page_names_the_script_that_wrote_it(name: str) -> None:
-    named = re.findall(r"benchmarks/(\w+)\.py", PAGES[name])
+    named = re.findall(r"benchmarks[./](\w+)", PAGES[name])
     assert named, name
     assert any((ROOT / "benchmarks" / f"{one}.py").exists() for one in named)
 

@@ -366,7 +366,8 @@ def of_incomes(question: str, is_of_before: bool = False) -> str:
         n_numbers = 3 * len(answer.labels)
         facts["numbers"] = facts["numbers"][:n_numbers]
         facts["steps"] = [[n_numbers, step] for _, step in facts["steps"]]
-        del facts["estimates"][0]["alone"]
+        described = facts["estimates"][0]
+        facts["estimates"][0] = {"answers": described["answers"], "ends": described.get("level", 0.95)}
     return text(render(gd.Release.from_json(json.dumps(facts))))
 
 

@@ -184,7 +184,7 @@ def test_weights_that_take_large_integers_are_checked(unit: gd.PrivacyUnit, guar
     """Python's integers have no `rint`: a release of such a workload was blocked by an error of numpy."""
     query = gd.workload(np.array([[2**21 + 1, 1, 0, 3, 0], [0, 2, 1, 0, 2**21 - 5]]), CELLS)
     for kind in (Identity, Matrix, Laplace, Gaussian, KNorm):
-        for mechanism in kind.candidates(query.sensitivity(unit), guarantee, query.error_weights):
+        for mechanism in kind.candidates(query.sensitivity(unit), guarantee, query.errors.weights):
             assert Noise(query, unit, mechanism).verdict() in ("exact", "sampled", "none")
     identity = Identity.calibrate(query.sensitivity(unit), PureDP(1.0))
     assert Noise(query, unit, identity).verdict() == "exact"

@@ -296,7 +296,10 @@ class Release(Tabular):
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
         if all(estimate.ends for estimate in self.estimates):
             return np.zeros(len(self.numbers))
-        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
+        widths = unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
+        if len(widths) != len(self.numbers):
+            raise ValueError
+        return widths
 
     def _curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""

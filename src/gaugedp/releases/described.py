@@ -202,7 +202,7 @@ def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
 
 def _sizes(query: Query, of_answers: np.ndarray) -> Folded:
     """Return widths that a mechanism states, in the units of what is released."""
-    return fold(for_released(query.estimates, _told(in_units(query.estimates, of_answers, query.step_sizes))))
+    return fold(for_released(query.estimates, _told(in_units(query.estimates, of_answers, query.step_runs))))
 
 
 def _told(widths: np.ndarray) -> np.ndarray:

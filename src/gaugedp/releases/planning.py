@@ -266,7 +266,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return in_units(self.query.estimates, widths, self.query.step_sizes)
+        return in_units(self.query.estimates, widths, self.query.step_runs)
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]

@@ -190,8 +190,14 @@ def for_released(statistics: Sequence[Statistic], widths: np.ndarray) -> np.ndar
     return np.concatenate([np.zeros(statistic.n_released) if statistic.ends else part for statistic, part in pairs])
 
 
-def in_units(statistics: Sequence[Statistic], widths: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return the widths that a plan knows in steps, in units: but those of terms with ends, which are ranks."""
+def in_units(statistics: Sequence[Statistic], widths: np.ndarray, runs: Sequence[tuple[Any, int]]) -> np.ndarray:
+    """Return the widths that a plan knows in steps, in units: but those of terms with ends, which are ranks.
+
+    `runs` are (step, how many released numbers), in order.
+    """
+    if all(step == 1 for step, _ in runs):
+        return widths
+    steps = np.repeat([float(step) for step, _ in runs], [count for _, count in runs])
     parts = np.split(widths, np.cumsum([statistic.n_widths for statistic in statistics])[:-1])
     terms = zip(statistics, parts, split(statistics, steps), strict=True)
     return np.concatenate([part if term.ends or (size == 1).all() else part * size for term, part, size in terms])

@@ -109,7 +109,7 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
 
 
 def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool:
-    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.step_sizes)
+    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.step_runs)
     widths = for_released(question.estimates, known)
     known = unfold(release.facts["widths"]["single"][str(_LEVEL)])
     return widths.shape == known.shape and np.allclose(widths, known)
