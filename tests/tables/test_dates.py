@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp.domain.attributes import Attribute
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.table import Table
 from tests.tables.engines import ENGINES
@@ -77,13 +78,13 @@ def cell_of(day: date | None, part: str) -> str | None:
     return f"{day.year:04}"
 
 
-def counted(engine: str, table: pa.Table, attribute: gd.attributes.Attribute) -> dict[str, int]:
+def counted(engine: str, table: pa.Table, attribute: Attribute) -> dict[str, int]:
     domain = gd.Domain.of(when=attribute)
     (counts,) = Table.scan(ENGINES[engine](table, 1), domain=domain, unit=UNIT).totals([Aggregate(("when",))], b"key")
     return {label: count for label, count in zip(attribute.labels, counts.tolist(), strict=True) if count}
 
 
-def wanted(days: list[date | None], part: str, attribute: gd.attributes.Attribute) -> dict[str, int]:
+def wanted(days: list[date | None], part: str, attribute: Attribute) -> dict[str, int]:
     cells = [cell_of(day, part) for day in days]
     return dict(Counter(cell if cell in attribute.labels else "other" for cell in cells))
 
