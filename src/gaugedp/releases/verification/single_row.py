@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
 _FEW = 16  # values of a column that are all tried
+_SAMPLE = 32  # rows, where not all are tried: so a check takes some milliseconds
 
 
 class PossibleRow(NamedTuple):
@@ -88,7 +89,7 @@ def _span(domain: Domain, column: str) -> int:
 
 
 def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows:
-    """Return rows whose differences are tried: all cells with all ends of bounds, or a sample of `most` of them.
+    """Return rows whose differences are tried: all cells with all ends of bounds, or a sample of at most `most`.
 
     Where a query is `curved`, not linear in a column, values between the bounds are tried too.
     """
@@ -97,7 +98,7 @@ def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows
     values = {name: _values(domain, name, curved) for name in query.columns}
     sizes = [*domain.shape(names), *map(len, values.values())]
     are_all = math.prod(sizes) <= most
-    places = product(*map(range, sizes)) if are_all else _sample(sizes, most, seed)
+    places = product(*map(range, sizes)) if are_all else _sample(sizes, min(most, _SAMPLE), seed)
     rows = [
         PossibleRow(
             dict(zip(names, place, strict=False)),
