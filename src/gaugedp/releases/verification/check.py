@@ -1,6 +1,7 @@
 """The check before every charge: does this noise keep the guarantee for what rows add to this query?"""
 
 import hashlib
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 EXACT, SAMPLED, NONE = "exact", "sampled", "none"
 _MOST_ROWS = 128
-_MOST_NUMBERS = 10**6  # of all differences together, which takes some milliseconds
+_OF_ROWS, _OF_PAIRS = 2 * 10**5, 10**6  # numbers of all rows, or differences, together: some milliseconds
 _MOST_TOTALS = 1000  # of all rows together, which takes some milliseconds too
 
 
@@ -82,11 +83,10 @@ def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.nd
 
     Their number is bounded by that of all numbers of all differences, `width` each.
     """
-    power = 2 if unit.neighbours == "replace" else 1
     seed = int.from_bytes(hashlib.sha256(query.text.encode()).digest()[:8])
     empty = SingleRow(query.domain, unit, None)
     nothing = query.evaluate(empty, b"")
-    fitting = int((_MOST_NUMBERS / width) ** (1 / power))
+    fitting = math.isqrt(_OF_PAIRS // width) if unit.neighbours == "replace" else _OF_ROWS // width
     most = max(2, min(_MOST_ROWS, fitting, _MOST_TOTALS // max(1, empty.n_totals)))
     tried = rows_to_try(query, most, seed, empty.is_curved)
     answers = [query.evaluate(SingleRow(query.domain, unit, row), b"") for row in tried.rows]
