@@ -63,7 +63,8 @@ SCRIPT = """
 import warnings
 warnings.simplefilter("ignore")
 from tests.verification.test_check import noises, stacks
-print(*{noise.verdict() for noise in (*stacks(), *noises())})
+print(*{noise.verdict() for noise in stacks()}, flush=True)
+print(*{noise.verdict() for noise in noises()})
 """
 
 
