@@ -18,12 +18,12 @@ class Part(ABC):
 
     @property
     def pair_has_curve(self) -> bool:
-        """Whether the pair's Rényi curve is the guarantee's own."""
+        """Return whether the pair's Rényi curve is the guarantee's own."""
         return True
 
     @property
     def pair_is_least(self) -> bool:
-        """Whether the pair's profile is the guarantee's own, not one above it."""
+        """Return whether the pair's profile is the guarantee's own, not one above it."""
         return True
 
     @property

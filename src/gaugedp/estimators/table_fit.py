@@ -30,7 +30,7 @@ _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the mod
 
 
 class TableMeasurement(ABC):
-    """What is found in a table and shown as a document for JSON: a model, or the bounds of a column."""
+    """A measurement of a table that is shown as a document for JSON: a model, or the bounds of a column."""
 
     @property
     @abstractmethod

@@ -82,7 +82,7 @@ class PaidRows:
 
 
 class Measurement(Protocol[T]):
-    """What is released of a table: its noise and its cost first, its value after the charge."""
+    """A release of a table in two steps: noise and cost before the charge, the value after it."""
 
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], T]]:
         """Draw the noise, read no row, and return the charge and the function that evaluates the rows once."""

@@ -1,6 +1,6 @@
 """Coefficients of variation: the standard deviation over the mean, of the released numbers of both.
 
-Intervals hold whenever all numbers are within their widths: docs/theory/derived.md, theorem 6
+Intervals hold whenever all numbers are within their widths: docs/theory/derived.md, theorem 6.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.statistics.base import Ends, Wording
 from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
+
+_ROUNDED = 2.0**-44  # of the squared half range, more than sums of mean squares are off by
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
             np.concatenate([sums, counts]), np.concatenate([around, beside])
         )
         few, many = ColumnMean(n_rows, 0.0, square).intervals(np.concatenate([squares, counts]), n_widths)
-        least = (few + square) / 2 - np.maximum(low**2, high**2)
+        least = (few + square) / 2 - np.maximum(low**2, high**2) - _ROUNDED * square
         most = np.minimum((many + square) / 2, square) - np.clip(0, low, high) ** 2
         ends = (np.sqrt(np.maximum(v, 0)) / (self.middle + m) for v, m in ((least, high), (most, low)))
         answers, (lower, upper) = self.answers(values), ends

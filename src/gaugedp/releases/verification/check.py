@@ -22,7 +22,7 @@ _MOST_TOTALS = 1000  # of all rows together, which takes some milliseconds too
 
 
 class Verdict(NamedTuple):
-    """How much was checked, "exact", "sampled" or "none", and why no more."""
+    """The extent of a check, "exact", "sampled" or "none", and the reason where it is not "exact"."""
 
     verified: str
     reason: str = ""
@@ -50,12 +50,12 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
     law, accounting = mechanism.noise_law(), mechanism.guarantee.accounting
     stated = None if accounting is None else mechanism.guarantee.cost(accounting)
     if law.unknown or stated is None or law.accounting != accounting:
-        return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is not one of the noise alone")
+        return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is of another kind than its noise")
     rows, is_everything = _contributions(query, unit, law.width(query.n_released))
     coordinates = law.coordinates(rows)
     costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     if costs is None:
-        return Verdict(NONE, f"{mechanism.name}: what a row costs would take too long to compute")
+        return Verdict(NONE, f"{mechanism.name}: the cost of a row cannot be computed in a short time")
     if max(costs) > stated[0] * (1 + Fraction(law.rounding)):
         raise InvalidRequest(
             f"{mechanism.name} noise does not keep {mechanism.guarantee!r}: neighbours cost {float(max(costs)):.6g}.",
