@@ -76,7 +76,7 @@ def test_a_unit_of_persons_is_protected(ledger: gd.Ledger) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model": "lassoo"}, "model is 'lassoo'"),
+        ({"model": "lassoo"}, "model is 'lassoo'.*'poisson', 'ratings'"),
         ({"table": "people.csv"}, "table is of type str"),
         ({"ledger": "people.ledger"}, "ledger is of type str"),
         ({"target": "PAY"}, "no bounded column 'PAY'"),

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from gaugedp._internal.validate import one_of
 from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
 from gaugedp.estimators.table_fit import TableFit
-from gaugedp.estimators.table_models import kind_of
+from gaugedp.estimators.table_models import MODELS, kind_of
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
@@ -125,6 +126,7 @@ def plan_fit(
     `options` are `score`, `radius`, `norm` and `reference` of `fit`. What cannot be fitted is refused here.
     """
     model, target, features = names
+    one_of((*MODELS, "ratings"), model=model)
     if model == "ratings":
         if any(option is not None for option in options.values()):
             raise InvalidRequest("Ratings take no score, radius, norm or reference.", "Leave them out.")
