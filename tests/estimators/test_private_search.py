@@ -160,11 +160,14 @@ def test_every_run_has_noise_of_its_own_that_nobody_can_repeat(
 
     monkeypatch.setattr(LogisticRegression, "fit", noted)
     for seed, is_right in ((None, lambda: set(seeds) == {None}), (1, lambda: len(set(seeds)) == len(seeds))):
-        paid.clear(), seeds.clear()
         search = PrivateSearchCV(
             CLASSIFIER, {"radius": [1.0, 10.0]}, 1.0, 1e-6, draws=60, random_state=seed, neighbours=neighbours
         )
-        search.fit(ROWS[:200], LABELS[:200])
+        for _ in range(5):  # one search in 30 ends after two runs
+            paid.clear(), seeds.clear()
+            search.fit(ROWS[:200], LABELS[:200])
+            if len(seeds) > 2:
+                break
         assert len(seeds) > 2
         assert is_right()
         assert search.best_estimator_.neighbours == neighbours, "its noise is for the neighbours of the search"

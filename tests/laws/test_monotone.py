@@ -4,6 +4,8 @@ Stated are the expected error of a plan, and the widths of the intervals of each
 simultaneous (for quantiles in rows). Exceptions, each with its reason:
 
 - Errors and widths that are estimated from draws are known to `EVEN`, as `choose` assumes, and to a lattice step.
+- Noise so faint that most draws of it are rounded to 0 has an error that few draws show, or that is bounded from above:
+  an error below a tenth of the finest step is known to `FAINT`.
 - Noise is rounded to the lattice of the answers, which coarser steps make coarser: that moves a number by up to half a
   step. So errors may rise by the norm of half the new steps, in the unit of the error, and widths by half a step, and
   by another one as they are rounded up.
@@ -52,6 +54,7 @@ COVERS = {
     "guarantees": {"RepeatAndSelect", "RenyiBudget"},
 }
 EVEN = 1.003  # what draws tell an error to
+FAINT = 1.1  # what draws tell an error to of which most are rounded to 0
 EXCHANGED = 1.25  # of one value's width, where noise is shaped again
 FACTORS = (1.001, 1.02, 1.3, 3.0, 30.0)  # of a larger budget
 TINY = 1e-9  # of rounding
@@ -104,13 +107,19 @@ def rounded(before: Stated, after: Stated) -> float:
     return float(np.linalg.norm(after.in_errors[after.lattice > before.lattice])) / 2
 
 
+def known(before: Stated, after: Stated) -> float:
+    """Return the factor to which the least errors are known."""
+    is_faint = any(stated.least < stated.in_errors.min() / 10 for stated in (before, after))
+    return FAINT if is_faint else EVEN
+
+
 def faults(before: Stated, after: Stated, reshaped: bool) -> Iterator[str]:
     """Yield what is worse after a change that may only make it better; the noise may be `reshaped` by it."""
     if (before.unit, before.ranks) == (after.unit, after.ranks):
-        room = rounded(before, after) + TINY
-        if after.least > EVEN * before.least + room:
+        room, even = rounded(before, after) + TINY, known(before, after)
+        if after.least > even * before.least + room:
             yield f"least error {before.least:.6g} -> {after.least:.6g}"
-        if after.error > NEAR * EVEN * before.error + room:
+        if after.error > NEAR * even * before.error + room:
             yield f"error {before.error:.6g} -> {after.error:.6g}"
     is_other = reshaped or before.noise != after.noise
     for text in after.widths.keys() & before.widths.keys():
