@@ -1,4 +1,4 @@
-"""Formulas of the site: MathML for LaTeX between lines of $$, raised and lowered parts for e^{−ε} and x_i in the text."""
+"""Formulas of the site: MathML for LaTeX between lines of $$, and raised and lowered parts for e^{−ε} and x_i."""
 
 import re
 from typing import Any
