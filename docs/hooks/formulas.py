@@ -1,4 +1,4 @@
-"""Powers and indices, written e^{−ε} and x_i in the text, are shown raised and lowered in the site."""
+"""Formulas of the site: MathML for LaTeX between lines of $$, and raised and lowered parts for e^{−ε} and x_i."""
 
 import re
 from typing import Any
@@ -13,12 +13,23 @@ LOWERED = re.compile(
     rf"_({BRACES}|(?:max|min|op|rms|out|{LETTER}{{2}}|\d?{LETTER}|\d+){ENDS}|\*|∞)"
 )
 TAG = re.compile(r"(<[^>]*>)")
-AS_IT_IS = ("code", "pre", "script", "style", "svg")
+AS_IT_IS = ("code", "pre", "script", "style", "svg", "math")
+DISPLAYED = re.compile(r"(?m)^\$\$\n(.+?)\n\$\$$", re.DOTALL)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """An index after a norm begins no emphasis."""
-    return markdown.replace("‖_", "‖\\_")
+    """Set displayed formulas, and let no index after a norm begin emphasis."""
+    return DISPLAYED.sub(lambda found: displayed(found[1]), markdown.replace("‖_", "‖\\_"))
+
+
+def displayed(latex: str) -> str:
+    """Return a displayed formula as MathML; a command or environment that cannot be set is an error of the page."""
+    from latex2mathml.converter import convert  # a package of the documentation alone
+
+    math = convert(re.sub(r"\{aligned\}", "{align*}", " ".join(latex.split())), display="block")
+    if "\\" in math or "<mi>&" in math.replace("<mi>&#", ""):
+        raise ValueError(f"This formula cannot be set: {latex}")
+    return f'<div class="formula">{math}</div>'
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -33,7 +44,7 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def _change(tag: str) -> int:
-    """How much deeper in code the text after a tag is."""
+    """Return by how many levels a tag enters (1) or leaves (−1) code."""
     name = re.match(r"</?([a-z0-9]+)", tag)
     if name is None or name[1] not in AS_IT_IS or tag.endswith("/>"):
         return 0

@@ -1,4 +1,4 @@
-"""Proof pages that mkdocs.yml does not name stand below Theory all the same: a new mechanism's page needs no line."""
+"""Proof pages that mkdocs.yml does not name are added below Proofs: a new mechanism's page needs no line."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ DOCS = Path(__file__).resolve().parents[1]
 
 
 def on_config(config: Any) -> Any:
-    """Add the pages of docs/theory that the navigation lacks, at the end of Theory."""
-    section = next(entry["Theory"] for entry in config["nav"] if "Theory" in entry)
+    """Add the pages of docs/theory that the navigation lacks, at the end of Proofs."""
+    section = next(entry["Proofs"] for entry in config["nav"] if "Proofs" in entry)
     section += unnamed((DOCS.parent / "mkdocs.yml").read_text("utf-8"))
     return config
 

@@ -94,6 +94,18 @@ def test_formulas_are_set_and_names_and_code_are_not(written: str, wanted: str) 
     assert hook("formulas").on_page_content(written) == wanted
 
 
+def test_displayed_formulas_become_mathml_and_unknown_commands_are_refused() -> None:
+    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed: make docs")
+    page = hook("formulas").on_page_markdown(
+        "Let\n\n$$\n\\begin{aligned}a_1 &\\le \\tfrac{1}{2}\\end{aligned}\n$$\n\nor ‖x‖_2."
+    )
+    assert page.startswith('Let\n\n<div class="formula"><math')
+    assert page.count("<mtd") == 2
+    assert page.endswith("</math></div>\n\nor ‖x‖\\_2.")
+    with pytest.raises(ValueError, match="cannot be set"):
+        hook("formulas").on_page_markdown("$$\n\\nosuchcommand\n$$")
+
+
 def test_parameters_become_a_list_and_proof_pages_links() -> None:
     pytest.importorskip("griffe", reason="griffe is not installed: make docs")
     as_markdown = hook("docstrings").as_markdown
