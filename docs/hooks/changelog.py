@@ -6,16 +6,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANGELOG = ROOT / "CHANGELOG.md"
-KINDS = ("security", "removed", "changed", "added", "fixed")
+KINDS = (
+    "security", "removed", "queries", "releases", "noise", "accounting", "ledger", "models", "audits", "engines", "interface", "speed"
+)  # fmt: skip
 TITLE = "# Changelog\n"
 
 
 def section(folder: Path, version: str) -> str:
-    """Return what a version changes, by kind, in the order of the fragments; empty where there are none."""
+    """Return the changes of a version by area, in the order of the fragments; empty if there are none."""
     parts = [f"## {version}\n"]
     for kind in KINDS:
         items = [_item(path.read_text("utf-8")) for path in sorted(folder.glob(f"*.{kind}.md"))]
-        parts += [f"### {kind.capitalize()}\n", "\n".join(items)] if items else []
+        parts += [f"### {kind.capitalize()}\n", "\n".join(items) + "\n"] if items else []
     return "\n".join(parts) if len(parts) > 1 else ""
 
 
@@ -32,8 +34,9 @@ def current() -> str:
 
 
 def _item(fragment: str) -> str:
-    """Return a fragment as an item of a list, its links as seen from the root."""
-    return "- " + fragment.strip().replace("](../", "](").replace("\n", "\n  ") + "\n"
+    """Return a fragment as items of a list, its links as seen from the root."""
+    text = fragment.strip().replace("](../", "](")
+    return text if text.startswith("- ") else "- " + text.replace("\n", "\n  ")
 
 
 if __name__ == "__main__":
