@@ -1,4 +1,4 @@
-"""The first score above a threshold; earlier scores cost nothing more."""
+"""The first score above a threshold, at one fixed cost."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
-    """The index of the first noisy score above a noisy threshold.
+    """Index of the first noisy score above a noisy threshold.
 
     It is k if none of the k scores is at least the threshold. The threshold's noise is discrete Laplace of scale 2B/ε,
     each score's of scale 4B/ε, B the ℓ_∞ radius of the body; 2B/ε for counts under add_remove, which all move one way.
@@ -36,7 +36,7 @@ class AboveThreshold(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, threshold: float = 0.0) -> "AboveThreshold":
-        """Return the mechanism for PureDP(ε) and a public threshold. The threshold is in the units of the scores."""
+        """Return the mechanism for PureDP(ε) and a public threshold, in the scores' units."""
         epsilon = pure_epsilon(cls.name, guarantee)
         finite(threshold=threshold)
         mechanism = cls(
@@ -60,10 +60,9 @@ class AboveThreshold(Selection):
         return self.threshold_scale * (1 if self.monotone else 2)
 
     def error_bound(self, failure: float) -> float:
-        """Return how far a score may be on the wrong side.
+        """Return a bound on the distance from the wrong side.
 
-        With probability at least 1 − `failure` the noise of each of the k scores and of the threshold is at most half
-        of it.
+        With probability at least 1 − `failure`, the noise of no score and not that of the threshold exceeds half of it.
         """
         between(0, 1, failure=failure)
         farthest = tail(self.n_candidates + 1, failure) + 1
@@ -86,7 +85,7 @@ class AboveThreshold(Selection):
         return weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
 
     def describe(self) -> str:
-        """Return the number of scores, the threshold and the scales of noise."""
+        """Return the number of scores, the threshold and the scales."""
         scales = [float(scale * self.step) for scale in (self.threshold_scale, self.score_scale)]
         return (
             f"first of {self.n_candidates:,} at {self.threshold:g} or above, discrete Laplace, scale {scales[0]:.6g} "
@@ -98,7 +97,7 @@ class AboveThreshold(Selection):
         return min(max(math.floor(self.threshold / float(self.step) + 0.5), -_OUT), _OUT)
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Draw noise for all scores, so that the running time reveals nothing."""
+        """Draw noise for all scores: the running time reveals nothing."""
         border = self._threshold_in_steps + discrete_laplace(size, self.threshold_scale, rng)
         noise = discrete_laplace(size * len(scores), self.score_scale, rng).reshape(size, -1)
         is_above = noise >= border[:, None] - scores
@@ -106,6 +105,6 @@ class AboveThreshold(Selection):
 
 
 def _at_least(values: np.ndarray, scale: float) -> np.ndarray:
-    """Return P(noise ≥ value) for integer values and discrete Laplace noise."""
+    """Return P(noise ≥ value) for integers and discrete Laplace noise."""
     tails = np.exp(-np.abs(np.where(values > 0, values, 1 - values)) / scale) / (1 + math.exp(-1 / scale))
     return np.asarray(np.where(values > 0, tails, 1 - tails))

@@ -94,10 +94,10 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ‖error/weights‖, norm 1 or 2 (ones where None)."""
+        """Return the expected ‖error/weights‖ in norm 1 or 2."""
 
     def least_error(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
-        """Return a proved lower bound of `error(2, weights)` without draws, or 0."""
+        """Return a proved lower bound of `error(2, weights)`, or 0."""
         return 0.0
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
@@ -125,7 +125,7 @@ class Mechanism(Calibrated):
         """Return whether the guarantee holds for this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
-        """Draw the randomness for one later answer. It can be used once. `progress` receives the completed share."""
+        """Draw the randomness for one answer; `progress` receives the completed share."""
         return self.pool(1, rng, progress)[0]
 
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
@@ -142,8 +142,8 @@ class Mechanism(Calibrated):
 class AdditiveNoise(Mechanism, ABC):
     """Mechanism that releases answer + noise.
 
-    It satisfies `guarantee` if the answers of neighbours differ by a point of `body`. The lattice lattice_step·ℤ^d of
-    answers and noise depends on the body only.
+    It satisfies `guarantee` if the answers of neighbours differ by a point of `body`. The lattice lattice_step·ℤ^d
+    depends on the body only.
     """
 
     @property
@@ -153,7 +153,7 @@ class AdditiveNoise(Mechanism, ABC):
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` draws of the noise in lattice steps, shape (size, d), dtype int64."""
+        """Return `size` noise draws in lattice steps, int64, shape (size, d)."""
 
     @property
     @abstractmethod

@@ -33,7 +33,7 @@ _LONG = 100
 def body_noise(
     calibrate: Callable[[Body, Guarantee], N], body: Body, guarantee: Guarantee, weights: np.ndarray | None
 ) -> Iterator[N]:
-    """Yield noise of the polytope's norm, if facets or, for δ > 0, a walk take seconds."""
+    """Yield the polytope's own noise, if its facets or walks are fast."""
     rank, count = size(body)
     walks_allowed = has_delta(guarantee)
     listed = count <= _FEW_POINTS.get(rank, 0)
@@ -48,7 +48,7 @@ def body_noise(
 
 
 def uses_delta(body: Body, guarantee: Guarantee) -> bool:
-    """Return whether a δ reduces the noise of this (small) ellipsoid."""
+    """Return whether a δ reduces this ellipsoid's noise."""
     return has_delta(guarantee) and is_ellipsoid(body) and body.rank > 1 and body.ambient_dim <= MOST_ANSWERS
 
 
@@ -76,7 +76,7 @@ def why_no_direct_noise(body: Body) -> str:
 
 
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
-    """Return whether body/weights is a polytope of aspect ratio over 100."""
+    """Return whether body/weights is a polytope with aspect ratio > 100."""
     rank, count = size(body)
     if rank < 2 or not isinstance(body, Polytope) or (rank == count and weights is None and is_histogram(body)):
         return False
@@ -114,7 +114,7 @@ def is_histogram(body: Body) -> bool:
 
 
 def size(body: Body) -> tuple[int, int]:
-    """Return rank and number of distinct generators of a small polytope, else (0, 0)."""
+    """Return a small polytope's rank and number of generators, or (0, 0)."""
     if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
         return 0, 0
     count = body.generators.n_generators

@@ -19,30 +19,27 @@ _EVEN = 1.003  # times the least error: the precision of estimates by draws
 
 
 def registered() -> list[type[Mechanism]]:
-    """Return the exported mechanism classes, in the order of a plan."""
+    """Return the exported mechanism classes, in plan order."""
     exported = [getattr(mechanisms, name) for name in mechanisms.__all__]
     made = [kind for kind in exported if issubclass(kind, Mechanism) and not isabstract(kind)]
     return sorted(made, key=lambda kind: kind.plan_order)
 
 
 def candidates(body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
-    """Yield every mechanism that satisfies `guarantee` for a body and `weights`."""
+    """Yield every mechanism for a body, a guarantee and weights."""
     for kind in registered():
         yield from kind.candidates(body, guarantee, weights)
 
 
 def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offered: Collection[str]) -> dict[str, str]:
-    """Return, by name, why mechanisms not in `offered` are no candidates."""
+    """Return why mechanisms not in `offered` are no candidates."""
     missing = [kind for kind in registered() if kind.name not in offered]
     reasons = {kind.name: kind.why_not(body, guarantee, weights) for kind in missing}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
-    """Return the mechanism of least expected error and the reason.
-
-    An exact mechanism within 10 % of the least error is preferred.
-    """
+    """Return the best mechanism, preferably exact within 10 %, and the reason."""
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= NEAR * least]
     able = near or list(range(len(errors)))

@@ -1,4 +1,4 @@
-"""A tree of noisy counts of a histogram, searched for interval ends."""
+"""A tree of noisy counts, searched for interval ends."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _SAFE = 1 + 1e-9  # covers the rounding of sums and the error of the rule
 
 @dataclass(frozen=True)
 class CountTree:
-    """Noisy counts of the values below each node of a tree.
+    """Noisy counts of the values below each tree node.
 
     The noise is discrete Laplace of scale height·rows/ε rows. `rows` is how many counts of a level one unit can change
     by one. All counts of all levels together are ε-DP: a unit moves them by height·rows in ℓ₁ norm. Each boundary
@@ -37,7 +37,7 @@ class CountTree:
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """(branching, height) of about the least noise of a boundary's rank."""
+        """(branching, height) of about the least noise at a boundary."""
         heights = {b: max(1, height_for(self.n_values, b)) for b in range(2, _MOST_BRANCHES + 1)}
         return min(heights.items(), key=lambda tree: tree[1] ** 2 * (tree[1] * (tree[0] - 1) + 1))
 
@@ -47,7 +47,7 @@ class CountTree:
         return _STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
 
     def widths(self, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
-        """Return the widths (branching − 1,) of a node's boundaries. The unit is 1/(64·b) row for a quantile a/b."""
+        """Return a node's boundary widths, in 1/(64·b) row for a quantile a/b."""
         return _widths(self, quantile, depth, n_left, miss)
 
     def reach(self, quantile: Fraction, miss: float) -> float:
@@ -56,10 +56,7 @@ class CountTree:
         return max(self._widest(quantile, depth, self._part(depth, miss)) for depth in depths) + 1 / _STEPS
 
     def spread(self, quantile: Fraction, miss: float) -> float:
-        """Return a bound of the noise along one path, to one side, in rows.
-
-        It is exceeded at some boundary of the path with probability at most `miss`.
-        """
+        """Return a one-sided bound, in rows, of the noise along a path, wrong with probability ≤ `miss`."""
         branching, height = self.shape
         return self._widest(quantile, height, miss / (height * (branching - 1)))
 
@@ -72,7 +69,7 @@ class CountTree:
         return miss * (1.0 if height == 1 else _LAST if depth == height else (1 - _LAST) / (height - 1))
 
     def rows_wide(self, quantile: Fraction, n_left: np.ndarray, n_nodes: int, miss: float) -> np.ndarray:
-        """Return the widths, in rows, of boundaries with `n_left` (n,) of `n_nodes` to the left."""
+        """Return the widths, in rows, of boundaries with `n_left` (n,) nodes left."""
         weights = float(1 - quantile), float(quantile)
         laplace = upper_quantiles(miss * _SURE, (n_left, n_nodes - n_left), weights) * float(self.scale)
         squares = n_left * weights[0] ** 2 + (n_nodes - n_left) * weights[1] ** 2
@@ -103,7 +100,7 @@ class NoisyCounts:
         self._nodes: dict[tuple[int, int], np.ndarray] = {}
 
     def children(self, depth: int, place: int) -> np.ndarray:
-        """Return the noisy counts (branching,) of a node's children, in steps."""
+        """Return the noisy counts of a node's children, in steps."""
         if (depth, place) not in self._nodes:
             branching, height = self._tree.shape
             ends = np.minimum(
@@ -114,7 +111,7 @@ class NoisyCounts:
         return self._nodes[depth, place]
 
     def end(self, quantile: Fraction, side: int, miss: float) -> int:
-        """Return an end that passes the quantile with probability at most `miss`. It is the lower end if side is −1."""
+        """Return an end that passes the quantile with probability ≤ `miss`, the lower one if side is −1."""
         branching, height = self._tree.shape
         place, n_left, left, right = 0, 0, 0, 0
         for depth in range(1, height + 1):
@@ -140,13 +137,13 @@ def _first(is_met: np.ndarray) -> int:
 
 
 def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]) -> np.ndarray:
-    """Return t with P(a·S − b·S′ ≥ t) ≤ miss, shape (n,).
+    """Return t with P(a·S − b·S′ ≥ t) ≤ miss.
 
-    S and S′ are sums of `counts` (n,) independent Laplace variables of scale 1; a, b > 0 are `weights`, 0 < miss < 1/2;
-    at each index one of the counts is at least 1. With K the logarithm of E e^{sX}, P(X ≥ t) = (1/2πi)·∫ e^{K(s) −
-    st}/s ds along any line that crosses the real axis between 0 and the least 1/a, 1/b in use. The line is bent to the
-    right and ends where e^{−st} vanishes; the trapezoidal rule is exact beyond the digits used, and Newton iterations
-    start from the normal distribution. docs/theory/rank_tree.md
+    The shape is (n,). S and S′ are sums of `counts` (n,) independent Laplace variables of scale 1; a, b > 0 are
+    `weights`, 0 < miss < 1/2; at each index one of the counts is at least 1. With K the logarithm of E e^{sX}, P(X ≥ t)
+    = (1/2πi)·∫ e^{K(s) − st}/s ds along any line that crosses the real axis between 0 and the least 1/a, 1/b in use.
+    The line is bent to the right and ends where e^{−st} vanishes; the trapezoidal rule is exact beyond the digits used,
+    and Newton iterations start from the normal distribution. docs/theory/rank_tree.md
     """
     first, second = (np.asarray(count, dtype=float)[:, None] for count in counts)
     a, b = weights
@@ -166,7 +163,7 @@ def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights:
 def _saddles(
     places: np.ndarray, pole: np.ndarray, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]
 ) -> np.ndarray:
-    """Return the s in (0, pole) that minimises K(s) − s·place − log s."""
+    """Return the minimiser s of K(s) − s·place − log s."""
     saddles = 0.5 * pole
     low, high = np.zeros_like(pole), pole.copy()
     for _ in range(_ROUNDS):
@@ -186,7 +183,7 @@ def _saddles(
 def _line(
     places: np.ndarray, saddles: np.ndarray, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(X ≥ place) and the density there, (n, 1) each."""
+    """Return P(X ≥ place) and the density, (n, 1) each."""
     curves = 1 / saddles**2 + sum(
         2 * count * weight**2 * (1 + (weight * saddles) ** 2) / (1 - (weight * saddles) ** 2) ** 2
         for count, weight in zip(counts, weights, strict=True)

@@ -1,4 +1,4 @@
-"""The cube mechanism: noise shaped like a box around the sensitivity body."""
+"""The cube mechanism: noise shaped like a surrounding box."""
 
 import contextlib
 import math
@@ -47,10 +47,7 @@ class Cube(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
-
-        Of the guarantee it uses ε only. `weights` (d,) are the half sides.
-        """
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), using ε only; `weights` (d,) are half sides."""
         epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         step, radius = lattice_radius(body, np.inf, weights)
         box: Body = LpBall(body.ambient_dim, np.inf)
@@ -89,7 +86,7 @@ class Cube(NormNoise):
         return (d + 1) * length * math.sqrt(1 + added) * float(self.step)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles of R·w_i·U_i, rounded. Simultaneous: of max |z_i|/w_i ~ Gamma(d)."""
+        """Return exact quantiles of R·w_i·U_i, or of max |z_i|/w_i ~ Gamma(d), rounded."""
         between(0, 1, level=level)
         d = self.noise.rank
         reach = float(scipy.special.gammaincinv(d, level)) if simultaneous else _reach(d, level)
@@ -109,7 +106,7 @@ class Cube(NormNoise):
         return self._scale * sides
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the lattice is the same and the radius no larger."""
+        """Return whether the lattice agrees and the radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None
@@ -126,30 +123,30 @@ class Cube(NormNoise):
 
 
 def _is_radius_proved(body: Body) -> bool:
-    """Return whether the ℓ_∞ radius has only errors that `lattice_radius` covers."""
+    """Return whether `lattice_radius` covers the errors of the radius."""
     if isinstance(body, Product):
         return all(map(_is_radius_proved, body.parts))
     return isinstance(body, Polytope | LpBall | Ellipsoid | SchattenBall)
 
 
 def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:
-    """Return log E e^(−t·(w·U)²), U uniform on [−1, 1], shape (len(t), len(sides))."""
+    """Return log E e^(−t·(w·U)²), U uniform on [−1, 1]."""
     u = np.sqrt(np.multiply.outer(t, sides**2))
     return np.log(np.where(u > 1e-8, math.sqrt(math.pi) / 2 * _erf(u) / np.maximum(u, 1e-8), 1 - u**2 / 3))
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
-    """Return erf; for few numbers without loading scipy.special, which takes 0.25 s."""
+    """Return erf, for few numbers without loading scipy.special."""
     if x.size <= _FEW:
         return np.array([math.erf(each) for each in x.ravel()]).reshape(x.shape)
     return np.asarray(scipy.special.erf(x))
 
 
 def _reach(d: int, level: float) -> float:
-    """Return y with P(R·|U| ≤ y) = level, from above, by bisection.
+    """Return y with P(R·|U| ≤ y) = level, by bisection.
 
-    R ~ Gamma(d + 1), U uniform on [−1, 1]: P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the upper
-    incomplete gamma function over Γ.
+    From above. R ~ Gamma(d + 1), U uniform on [−1, 1]: P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the
+    upper incomplete gamma function over Γ.
     """
 
     def is_passed(y: float) -> bool:

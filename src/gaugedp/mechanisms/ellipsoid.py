@@ -39,10 +39,7 @@ class EllipsoidNoise(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
-
-        A δ makes the noise smaller. Errors are over `weights`.
-        """
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), whose δ reduces it; errors are over `weights`."""
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
@@ -58,7 +55,7 @@ class EllipsoidNoise(NormNoise):
     def candidates(
         cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None
     ) -> "Iterator[EllipsoidNoise]":
-        """Yield one for long bodies with more generators than their rank."""
+        """Yield one for long bodies with redundant generators."""
         rank, count = size(body)
         with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
             if rank < count and is_long(body, weights):
@@ -71,7 +68,7 @@ class EllipsoidNoise(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """True for integer answers, or if the cube's gauge is proved."""
+        """True for integer answers, or a proved gauge of the cube."""
         return is_integer(self.body) or self.noise.cube_gauge is not None
 
     def describe(self) -> str:
@@ -80,7 +77,7 @@ class EllipsoidNoise(NormNoise):
 
 
 def _proved_noise(body: Polytope, factorisation: Factorisation, noise: GaugeNoise) -> tuple[GaugeNoise, float]:
-    """Return the noise and radius, with the distribution if the radius is proved."""
+    """Return the noise, with its distribution if proved, and the radius."""
     strategy, exact = (
         proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2),
         copy(noise),

@@ -37,7 +37,7 @@ class Exponential(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Exponential":
-        """Return the mechanism for PureDP(ε), ExponentialLoss(ε), ZCDP(ε²/8), or ApproxDP by its exact profile."""
+        """Return the mechanism for PureDP, ExponentialLoss, ZCDP(ε²/8) or ApproxDP."""
         epsilon = bounded_range(guarantee)
         step, width = score_lattice(body)
         return cls(body, ExponentialLoss(epsilon), decimal(epsilon), step, width, is_monotone(body))
@@ -55,7 +55,7 @@ class Exponential(Selection):
         return scipy.special.softmax(self.in_steps(scores) * float(self.rate))
 
     def describe(self) -> str:
-        """Return the number of candidates and the factor of the score."""
+        """Return the number of candidates and the score factor."""
         return f"one of {self.n_candidates:,}, weights exp({float(self.rate / self.step):.6g} x score)"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
@@ -63,7 +63,7 @@ class Exponential(Selection):
 
 
 def bounded_range(guarantee: Guarantee) -> float:
-    """Return the largest ε, rounded down, whose bounded range implies the guarantee."""
+    """Return the largest bounded range ε that implies the guarantee."""
     match guarantee:
         case PureDP(epsilon_value=epsilon) | ExponentialLoss(epsilon_value=epsilon) if epsilon > 0:
             return float(epsilon)
@@ -71,11 +71,11 @@ def bounded_range(guarantee: Guarantee) -> float:
             return math.sqrt(8 * rho) * (1 - 2.0**-50)
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 or delta > 0:
             return _with_delta(epsilon, delta)
-    raise InvalidRequest(f"The exponential mechanism cannot be calibrated for {guarantee!r}.", "Give epsilon or rho above 0.")
+    raise InvalidRequest(f"The exponential mechanism does not support {guarantee!r}.", "Give epsilon or rho above 0.")
 
 
 def _with_delta(epsilon: float, delta: float) -> float:
-    """Return the range whose profile at ε is δ, by bisection."""
+    """Return the range whose profile at ε is δ."""
 
     def keeps(width: float) -> bool:
         return ExponentialLoss(width).exact_delta(epsilon) <= delta

@@ -29,7 +29,7 @@ _BATCH = 2**14  # proposals that are scored together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """A point of a body Y with the density ∝ e^{ε·u(a, y)/2}.
+    """A point of a body Y of density ∝ e^{ε·u(a, y)/2}.
 
     It is rounded to a lattice (McSherry and Talwar 2007).
 
@@ -81,21 +81,21 @@ class ExponentialDensity(Calibrated):
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """"mixing" for the walk, else "idealized" (exact in real arithmetic)."""
+        """ "mixing" for the walk, else "idealized" (exact in real arithmetic)."""
         return "mixing" if self.proposals else "idealized"
 
     @property
     def lattice_step(self) -> Fraction:
-        """A power of two below radius/(m·2^12), by Y only; rounding may move a point half a step out of Y."""
+        """A power of two below radius/(m·2^12); rounded points may be half a step outside Y."""
         return Fraction(2) ** math.floor(math.log2(self.over.radius(2) / (self.over.ambient_dim * FINE_STEPS)))
 
     @property
     def rate(self) -> float:
-        """The factor ε/2 of a score, reduced for the rounding of scores."""
+        """The score factor ε/2, reduced for the rounding of scores."""
         return self.epsilon / (2 * (1 + self.quality.slack))
 
     def log_weights(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return log(density/bound) ≤ 0 at the points (k, m), shape (k,)."""
+        """Return the log density relative to its bound at points (k, m)."""
         return self.rate * (self.quality.values(answer, points) - self.quality.bounds[1])
 
     def sample(self, answer: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
@@ -135,7 +135,7 @@ class ExponentialDensity(Calibrated):
         return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Accept uniform points with probability e^{log weight}, until there are `size`."""
+        """Accept uniform points with probability e^{log weight}."""
         accepted: list[np.ndarray] = []
         missing, count = size, max(64, min(size, _BATCH))
         while missing > 0:
@@ -147,7 +147,7 @@ class ExponentialDensity(Calibrated):
         return np.concatenate(accepted)
 
     def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Run `size` chains through `proposals` uniform points each, including the start."""
+        """Run `size` chains through `proposals` uniform points each."""
         places = uniform(self.over, size, rng)
         heights = self.log_weights(answer, places)
         batch = max(1, _BATCH // size)

@@ -18,10 +18,10 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Factorisation:
-    """L (d, r) with v_j = L·u_j, ‖u_j‖₂ ≤ radius, for all generators v_j.
+    """A factorisation v_j = L·u_j of all generators, ‖u_j‖₂ ≤ radius.
 
     `upper` = radius·‖W⁻¹L‖_F, and no pair (L′, radius′) has a product below `lower` (docs/theory/matrix.md, theorem 2);
-    W are the weights the errors are divided by. `left` is L, `inverse` (r, d) maps a point of the span to its u.
+    W are the weights the errors are divided by. `left` is L (d, r), `inverse` (r, d) maps a point of the span to its u.
     """
 
     left: np.ndarray
@@ -37,7 +37,7 @@ class Factorisation:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """LLᵀ, the covariance of the noise per unit, shape (d, d)."""
+        """LLᵀ, the covariance per unit of noise, shape (d, d)."""
         return self.left @ self.left.T
 
 
@@ -67,7 +67,7 @@ def _check_work(body: Polytope) -> None:
     if dim**2 * count > _MOST_WORK:
         raise InvalidRequest(
             f"The body has {count:,} generators in {dim:,} dimensions: too many to optimise Gaussian noise.",
-            f"Keep dimensions² x generators at most {_MOST_WORK:,}, or let gd.plan compare other mechanisms.",
+            f"Reduce dimensions² x generators to {_MOST_WORK:,}, or let gd.plan compare other mechanisms.",
         )
 
 
@@ -83,10 +83,7 @@ def _factorised(
 
 
 def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> float:
-    """Return an upper bound of max_j ‖u_j‖₂ over v_j = L·u_j.
-
-    The error of u_j is bounded by twice its first-order term.
-    """
+    """Return max_j ‖u_j‖₂ over v_j = L·u_j, plus twice its first-order error."""
     coordinates = inverse @ columns
     missed = np.abs(columns - left @ coordinates)
     missed += (sum(left.shape) + 2) * _UNIT * (np.abs(left) @ np.abs(coordinates) + np.abs(columns))
@@ -104,13 +101,13 @@ def _roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _fast_roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same from squares, if they are precise to eight digits."""
+    """Return the same from squares, if precise enough."""
     squares, axes = np.linalg.eigh((columns * probability) @ columns.T)
     return (axes, np.sqrt(squares)) if squares[0] > 1e-8 * squares[-1] else _roots(columns, probability)
 
 
 def _best_probability(columns: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the p of least certified gap and the largest dual value."""
+    """Return the p of least certified gap, and the dual."""
     import scipy.optimize
 
     search = _Search(columns)
@@ -126,20 +123,20 @@ def _best_probability(columns: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _step(columns: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Return p_j·(v_jᵀM⁻¹v_j)/tr M, whose fixed points of full support are optimal."""
+    """Return p_j·(v_jᵀM⁻¹v_j)/tr M, with fixed points at the optimum."""
     slopes, trace = _slopes(columns, probability)
     stepped = probability * slopes / trace
     return stepped / stepped.sum()
 
 
 def _slopes(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return v_jᵀM⁻¹v_j, twice the slope of tr M in p_j, and tr M."""
+    """Return v_jᵀM⁻¹v_j, twice the slope of tr M, and tr M."""
     axes, lengths = _fast_roots(columns, probability)
     return (((axes / np.sqrt(lengths)).T @ columns) ** 2).sum(axis=0), float(lengths.sum())
 
 
 class _Search:
-    """−log tr M(p) as a function of x, p = x²/‖x‖². It raises StopIteration when the gap is closed."""
+    """−log tr M(x²/‖x‖²); it raises StopIteration when the gap is closed."""
 
     def __init__(self, columns: np.ndarray) -> None:
         self.columns = columns

@@ -1,4 +1,4 @@
-"""Noise on the cells of the joint table, mapped to the answers."""
+"""Noise on the joint table's cells, mapped to the answers."""
 
 import math
 from collections import deque
@@ -67,7 +67,7 @@ class Identity(AdditiveNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
-        """Return the mechanism for counting queries of at most 10^6 cells."""
+        """Return the mechanism for counting queries with ≤ 10^6 cells."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(
                 f"Laplace noise cannot be calibrated for {guarantee!r}.", "Give PureDP with epsilon above 0."
@@ -86,7 +86,7 @@ class Identity(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Identity]":
-        """Yield one mechanism for counts, if it fits and differs from Laplace."""
+        """Yield one mechanism for counts, unless identical to Laplace."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, pure_within(guarantee))
 
@@ -124,7 +124,7 @@ class Identity(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws, to about 2 %.
+        """Return the mean norm of trial draws (about 2 %).
 
         The public seed serves every budget. If trials rarely contain noise, return an upper bound: Σ E|η_i|·‖F_i‖ ≤ n·E
         η²·max ‖F_i‖ over the columns.
@@ -175,7 +175,7 @@ class Identity(AdditiveNoise):
         return np.ceil(np.sqrt(self.variances) * ratios[rank])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the columns are the same and the radius no larger."""
+        """Return whether columns agree and the radius is no larger."""
         return (
             isinstance(body, Polytope)
             and body.generators == self.body.generators
@@ -192,7 +192,7 @@ class Identity(AdditiveNoise):
 
     @property
     def _adds(self) -> np.ndarray:
-        """Mask of the answers whose row of F has entries 0 and 1."""
+        """Mask of the answers that add up cells."""
         generators = self.body.generators
         return np.asarray(generators.row_squares() == generators.apply(np.ones(self._n_cells)))
 
@@ -205,7 +205,7 @@ class Identity(AdditiveNoise):
         return widths
 
     def _sum_widths(self, level: float, counts: np.ndarray) -> np.ndarray:
-        """Return quantiles for sums of cells; of many sizes some are computed, rounded up."""
+        """Return quantiles for sums of cells, for some sizes rounded up."""
         sizes = tabulated = np.unique(counts)
         if len(sizes) > _MOST_SIZES:
             tabulated = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]

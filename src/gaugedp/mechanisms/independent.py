@@ -75,7 +75,7 @@ class IndependentNoise(AdditiveNoise, ABC):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ℓ₁ or ℓ₂ norm of noise/weights, to 1e-4. Each run needs constant weights."""
+        """Return the expected norm of noise/weights to 1e-4, for weights constant on runs."""
         one_of(("1", "2"), norm=f"{norm:g}")
         starts = np.cumsum([0, *(count for count, _ in self.runs[:-1])])
         scales = np.ones(len(starts)) if weights is None else np.asarray(weights, dtype=float)[starts]
@@ -89,7 +89,7 @@ class IndependentNoise(AdditiveNoise, ABC):
         return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the lattice is the same and the radius no larger."""
+        """Return whether the lattice agrees and the radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         step, radius = lattice_radius(body, self.p, self.weights)

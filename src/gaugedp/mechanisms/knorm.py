@@ -54,7 +54,7 @@ class KNorm(NormNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
-        """Yield one for ellipsoids with a δ and for closed forms; otherwise `body_noise`."""
+        """Yield an ellipsoid's, a closed form's or `body_noise`'s mechanism."""
         if uses_delta(body, guarantee):
             yield cls.calibrate(body, guarantee)
         if not body.has_closed_form:

@@ -36,7 +36,7 @@ class Laplace(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Laplace":
-        """Return the mechanism for a pure guarantee and relative scales `weights` (d,)."""
+        """Return the mechanism for pure DP and relative scales `weights` (d,)."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(
                 f"Laplace noise cannot be calibrated for {guarantee!r}.", "Give PureDP with epsilon above 0."

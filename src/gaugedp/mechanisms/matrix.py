@@ -1,4 +1,4 @@
-"""The matrix mechanism: noise on a strategy, mapped to the answers."""
+"""The matrix mechanism: strategy noise mapped to the answers."""
 
 import contextlib
 import math
@@ -92,7 +92,7 @@ class Matrix(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
-        """Yield the better of pure and Gaussian, if strategies are found in seconds."""
+        """Yield the better of the pure and Gaussian mechanism."""
         mechanisms: list[Matrix] = []
         if _is_beaten(body, guarantee, weights):
             return
@@ -108,7 +108,7 @@ class Matrix(AdditiveNoise):
         return "no strategy has a smaller mean square here" if beaten else "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
-        """Return the mechanism with the same strategy and kind of noise."""
+        """Return the mechanism with the same strategy."""
         satisfied, rate = _sharpen(guarantee)
         if isinstance(satisfied, PureDP) == self._is_normal:
             raise InvalidRequest(
@@ -118,7 +118,7 @@ class Matrix(AdditiveNoise):
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """Exactness: "exact" if strategy (and cube, for real answers) are proved, else "idealized"."""
+        """ "exact" if the strategy and rounding are proved, else "idealized"."""
         return "exact" if self.strategy.law is not None and self._is_rounding_proved else "idealized"
 
     @property
@@ -231,7 +231,7 @@ class Matrix(AdditiveNoise):
 
     @cached_property
     def _runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Squares and largest entries of L's rows, and lengths, per run."""
+        """Squares, largest entries and lengths of runs of L's rows."""
         squares = self.strategy.squares
         largest = squares if self._is_normal else self.strategy.largest
         is_new = (squares[1:] != squares[:-1]) | (largest[1:] != largest[:-1])
@@ -260,7 +260,7 @@ class Matrix(AdditiveNoise):
         return float((self.variances / (1 if weights is None else np.asarray(weights, dtype=float) ** 2)).sum())
 
     def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
-        """Return the trials' mean norm, scaled by the exact mean square."""
+        """Return the trials' mean norm, corrected by the mean square."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
         squares, norms = [np.zeros(0)], [np.zeros(0)]
@@ -329,7 +329,7 @@ def _equal(first: Generators, second: Generators) -> bool:
 
 
 def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
-    """Return the guarantee satisfied by the noise, and ε or μ."""
+    """Return the guarantee of the noise, and ε or μ."""
     match guarantee:
         case PureDP(epsilon_value=epsilon) if epsilon > 0:
             return guarantee, epsilon
@@ -340,11 +340,11 @@ def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
             return guarantee, mu
         case ZCDP(rho=rho) if rho > 0:
             return guarantee, math.sqrt(2 * rho)
-    raise InvalidRequest(f"Matrix noise cannot be calibrated for {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
+    raise InvalidRequest(f"Matrix noise does not support {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
 
 
 def _step(strategy: Strategy, fine: Fraction) -> Fraction:
-    """Return a step at which rounding adds at most 2^−12 of the radius."""
+    """Return a step whose rounding adds ≤ 2^−12 of the radius."""
     return min(fine, Fraction(2) ** math.floor(math.log2(strategy.radius / (strategy.cube_radius() * FINE_STEPS))))
 
 

@@ -1,7 +1,4 @@
-"""The nested (non-isotropic) mechanism: recursive K-norm noise.
-
-Each half of the directions gets a share of ε, the short half first.
-"""
+"""The nested (non-isotropic) K-norm mechanism, with a share of ε per level."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -36,10 +33,10 @@ _UP = 1 + 2.0**-30  # covers the rounding of the bounds themselves
 
 @dataclass(frozen=True, eq=False)
 class ProjectedNoise:
-    """K-norm noise of the body projected on a basis (d, k).
+    """K-norm noise of the body projected on a basis.
 
     It has all of ε. The columns of `short` (k, ·) span the final part, those of `long` (k, ·) what the next level
-    answers again; `short_square` and `long_square` are the mean squares of the noise on both.
+    answers again; `short_square` and `long_square` are the mean squares of the noise on both. `basis` has shape (d, k).
     """
 
     basis: np.ndarray
@@ -50,7 +47,7 @@ class ProjectedNoise:
     long_square: float
 
     def kept(self, weight: float) -> np.ndarray:
-        """Return this level's contribution (d, k) for a weight of what follows."""
+        """Return the level's map (d, k), for the next level's weight."""
         return np.asarray(self.basis @ (self.short @ self.short.T + (1 - weight) * self.long @ self.long.T))
 
 
@@ -80,7 +77,7 @@ def nested_law(
 
 
 def _missed(levels: Sequence[ProjectedNoise], scaled: Sequence[np.ndarray], shares: np.ndarray) -> float:
-    """Return an upper bound of ‖I − Σ_l share_l·C_l·Q_lᵀ‖_F. C_l are the scaled maps over the sides of the noise."""
+    """Return an upper bound of ‖I − Σ_l share_l·C_l·Q_lᵀ‖_F, C_l the maps over the noise's sides."""
     d = len(levels[0].basis)
     total, sizes = -np.eye(d), np.eye(d)
     for level, matrix, share in zip(levels, scaled, shares, strict=True):
@@ -91,7 +88,7 @@ def _missed(levels: Sequence[ProjectedNoise], scaled: Sequence[np.ndarray], shar
 
 
 def _size(body: Body) -> float | None:
-    """Return a bound for the rounding of shadows, (2d + 8)·2^−53 of it per coordinate."""
+    """Return a size s: coordinates of shadows err by less than (2d + 8)·2^−53·s."""
     match body:
         case Polytope():
             return float(body.factor * np.linalg.norm(body.columns(), axis=0).max()) * _UP
@@ -115,7 +112,7 @@ class NestedNoise(GaugeNoise):
 
     @property
     def maps(self) -> list[np.ndarray]:
-        """The maps (d, k) from each level's noise to the answers."""
+        """The maps (d, k) from each level to the answers."""
         before = np.cumprod([1.0, *self.weights[:-1]])
         return [
             level.kept(weight) * (factor / share)
@@ -202,7 +199,7 @@ class NIM(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """True if the scale of the splits is proved, as for KNorm."""
+        """True if the scale is proved, as for KNorm."""
         return is_own_scale_proved(self.body, self.noise)
 
     @property
@@ -220,7 +217,7 @@ class NIM(NormNoise):
 
 
 def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
-    """Return the levels of dimensions r, ⌊r/2⌋, …, 1, at most `depth`."""
+    """Return at most `depth` levels of dimensions r, ⌊r/2⌋, …, 1."""
     basis, levels = body.span, list[ProjectedNoise]()
     while basis.shape[1] and (depth is None or len(levels) < depth):
         part = project(body, basis)
@@ -236,9 +233,7 @@ def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
         if not values[0] > _THINNEST * values[-1]:
-            raise InvalidRequest(
-                "The body is too long and thin for precise splits.", "Use KNorm or EllipsoidNoise."
-            )
+            raise InvalidRequest("The body is too long and thin for precise splits.", "Use KNorm or EllipsoidNoise.")
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels
 
@@ -251,7 +246,7 @@ def _nested(levels: list[ProjectedNoise]) -> NestedNoise:
 
 
 def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, list[float]]:
-    """Return the total mean square, and the weight of what follows per level."""
+    """Return the total mean square and the levels' weights."""
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
     for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
@@ -262,5 +257,5 @@ def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, lis
 
 
 def _shuffled(draws: np.ndarray, index: int) -> np.ndarray:
-    """Return the groups rotated by `index`, so that equal public draws do not add up."""
+    """Rotate the groups, so that equal draws are not added up."""
     return np.roll(draws, index, axis=0).reshape(-1, draws.shape[2])

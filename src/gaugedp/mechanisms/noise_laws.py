@@ -36,7 +36,7 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def costs(self, shifts: np.ndarray) -> Sequence[Fraction] | None:
-        """Return upper bounds on the shifts' costs, in any order; None if unknown."""
+        """Return upper bounds on the costs, in any order, or None."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class BoxLaw(NoiseLaw):
 
 @dataclass(frozen=True, eq=False)
 class HullLaw(NoiseLaw):
-    """Density e^−‖z‖ of the unit ball `scale`·conv{±column}, integer `columns()` (d, n)."""
+    """Density e^−‖z‖ with unit ball `scale`·conv{±column}, integer `columns()` (d, n)."""
 
     columns: Callable[[], np.ndarray]
     n_columns: int
@@ -107,7 +107,7 @@ class HullLaw(NoiseLaw):
     accounting: str = "pure"
 
     def costs(self, shifts: np.ndarray) -> list[Fraction] | None:
-        """Return the shifts as multiples of scale·column; None if one is not."""
+        """Return the shifts as multiples of columns, or None."""
         if self.n_columns * shifts.shape[1] > _MOST_NUMBERS:
             return None
         longest: dict[tuple[int, ...], int] = {}
@@ -142,7 +142,7 @@ class LinearLaw(NoiseLaw):
         return max(n_answers, self.n_noise)
 
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return u (n, k) with L·u equal to the rows, or None if too costly or not found."""
+        """Return u (n, k) with L·u equal to the rows, or None."""
         k, d = self.n_noise, rows.shape[1]
         units = None if self.preimages is None or k * max(k, d) > _MOST_NUMBERS else self.preimages()
         if k * max(k, d) > _MOST_NUMBERS or (units is None and k * d * min(k, d) > _MOST_PRODUCTS):
@@ -192,7 +192,7 @@ def _over_one(numbers: Iterable[Fraction]) -> tuple[list[int], int]:
 
 
 def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:
-    """Return the primitive integer vector, up to sign, and the multiple."""
+    """Return the primitive vector, up to sign, and the multiple."""
     times = math.gcd(*vector)
     first = next((number for number in vector if number), 1)
     step = times if first > 0 else -times

@@ -1,4 +1,4 @@
-"""Norms and quantiles of rounded linear maps of independent normal or Laplace variables."""
+"""Norms and quantiles of rounded normal and Laplace maps."""
 
 import math
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> fl
 
 
 def rounded_variances(stds: np.ndarray) -> np.ndarray:
-    """Return E N² for normal variables rounded to the integers. Σ (2k + 1)·P(|N| > k), or std² + 1/12 beyond 4."""
+    """Return E N² = Σ (2k + 1)·P(|N| > k) for rounded normal variables, or std² + 1/12 beyond 4."""
     wide = stds**2 + 1 / 12
     narrow = stds < _NARROW
     if narrow.any():
@@ -39,7 +39,7 @@ def rounded_variances(stds: np.ndarray) -> np.ndarray:
 
 
 def rounded_means(stds: np.ndarray) -> np.ndarray:
-    """Return E|N| for normal variables rounded to the integers. Σ P(|N| > k), or the midpoint rule beyond 4."""
+    """Return E|N| = Σ P(|N| > k) for rounded normal variables, by the midpoint rule beyond 4."""
     wide = math.sqrt(2 / math.pi) * (stds - 1 / (24 * np.maximum(stds, _NARROW)))
     narrow = stds < _NARROW
     if narrow.any():
@@ -52,7 +52,7 @@ def _terms() -> int:
 
 
 def _beyond(stds: np.ndarray) -> np.ndarray:
-    """Return P(|N| > k) for k = 0, 1, …, shape (len(stds), terms)."""
+    """Return P(|N| > k) for k = 0, 1, …"""
     with np.errstate(divide="ignore"):
         places = (np.arange(_terms()) + 0.5) / (math.sqrt(2) * stds[:, None])
     return scipy.special.erfc(places)
@@ -65,12 +65,13 @@ def rounded_quantiles(stds: np.ndarray, level: float) -> np.ndarray:
 
 
 def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.ndarray:
-    """Return w with P(|S| > w) ≤ 1 − level for S = Σ_j a_j·η_j.
+    """Return w with P(|Σ_j a_j·η_j| > w) ≤ 1 − level.
 
     The η_j are independent of density e^(−|t|)/2, `squares` are q = Σ a_j², `largest` at least m = max |a_j|. The
-    result is the least of three bounds in units of the deviation √(2q). S is a mixture of centred normal distributions,
-    hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss), where E S⁴ ≤ (3 + 3·m²/q)·σ⁴
-    (docs/theory/matrix.md, section 6). Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤ −(q/m²)·log(1 − s²m²), s < 1/m.
+    result is the least of three bounds in units of the deviation √(2q) of S = Σ_j a_j·η_j. S is a mixture of centred
+    normal distributions, hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss), where E S⁴ ≤ (3 +
+    3·m²/q)·σ⁴ (docs/theory/matrix.md, section 6). Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤ −(q/m²)·log(1 − s²m²),
+    s < 1/m.
     """
     miss = 1 - level
     count = np.divide(squares, largest**2, out=np.ones_like(squares), where=largest > 0).clip(1)  # as m² ≤ q
@@ -81,7 +82,7 @@ def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.
 
 
 def _chernoff(count: np.ndarray, miss: float) -> np.ndarray:
-    """Return t with 2·min_s e^(−s·x)/(1 − s²)^count = miss. x = t·√(2·count); by bisection from above."""
+    """Return t with 2·min_s e^(−s·t·√(2·count))/(1 − s²)^count = miss, by bisection from above."""
     low, high = np.zeros_like(count), np.full_like(count, 4 - 4 * math.log(miss))
     for _ in range(50):
         middle = (low + high) / 2
@@ -93,6 +94,6 @@ def _chernoff(count: np.ndarray, miss: float) -> np.ndarray:
 
 
 def safe_rank(size: int, level: float) -> int | None:
-    """Return the index of the order statistic three standard errors above, or None."""
+    """Return the order statistic three standard errors above, or None."""
     rank = math.ceil(size * level + 3 * math.sqrt(size * level * (1 - level)))
     return rank if rank < size else None

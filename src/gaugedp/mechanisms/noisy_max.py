@@ -1,4 +1,4 @@
-"""Report noisy max: selection by noisy scores, with an optional value."""
+"""Report noisy max, with an optional noisy value."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _REACH = 45  # scales beyond which noise has no weight in floating point
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Selection):
-    """Report noisy max: the index of the largest score + η.
+    """Report noisy max: index of the largest score + η.
 
     Or of |score + η| if `absolute`; η is discrete Laplace, and ties go to the first index.
 
@@ -67,7 +67,7 @@ class NoisyMax(Selection):
         return cls(body, true, epsilon, step, width, False, 2 * width / epsilon, absolute=True, printed=True)
 
     def recalibrated(self, guarantee: Guarantee) -> "NoisyMax":
-        """Return the mechanism with the same options; as published, at 2/3 of ε."""
+        """Return the mechanism with the same options."""
         if not self.printed:
             return NoisyMax.calibrate(self.body, guarantee, self.value_scale is not None, self.absolute)
         share = down_decimal(pure_epsilon("PrivateMax", guarantee) / _PRINTED)

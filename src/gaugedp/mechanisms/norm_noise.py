@@ -1,4 +1,4 @@
-"""Noise shaped like a body, for KNorm, Cube, EllipsoidNoise and NIM."""
+"""Noise shaped like a body, for several mechanisms."""
 
 import math
 from abc import ABC
@@ -71,13 +71,13 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """Exactness: "mixing" for a walk, "exact" if rounding and scale are proved, or "idealized"."""
+        """ "mixing" for a walk, "exact" if all is proved, else "idealized"."""
         if self.noise.walks:
             return "mixing"
         return "exact" if self.noise.law is not None and self._is_scale_proved else "idealized"
 
     def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
-        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ). A walk uses at most min(δ, 1e−9)."""
+        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk uses at most δ and 1e−9."""
         epsilon, satisfied = rate_for(guarantee, self.noise)
         return replace(self, guarantee=satisfied, epsilon=epsilon)
 
@@ -95,13 +95,13 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def cost_of_walk(self) -> str:
-        """The δ of a walk as text; empty without a walk."""
+        """A walk's δ as text, empty without a walk."""
         if not isinstance(self.guarantee, ApproxDP):
             return ""
         return f"not pure: its allowance is δ = {self.guarantee.delta_value:.3g}"
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws in lattice steps. Draws of a walk are correlated, and take fewer steps than a release."""
+        """Return draws in lattice steps; a walk's are correlated, with fewer steps than a release."""
         if self.noise.law is not None:
             return rounded_draws(self.noise.law, size, self._lattice, rng)
         return rounded(self._in_steps(self.noise.draw(size, rng)), self._deviations, rng)
@@ -114,7 +114,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """Variances by the body's second moment, if known, otherwise from trials."""
+        """Variances by the second moment, if known, or from trials."""
         squares = self.noise.squares
         if squares is not None:
             rank = self.noise.rank
@@ -125,7 +125,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws with a public seed."""
+        """Return the mean norm of trial draws (public seed)."""
         return float(self._norms(norm, weights).mean())
 
     def error_deviation(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -143,7 +143,7 @@ class NormNoise(AdditiveNoise, ABC):
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body is this one or a smaller multiple."""
+        """Return whether the body is this one, or smaller."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding error
@@ -158,7 +158,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @cached_property
     def _lattice(self) -> np.ndarray:
-        """The sides of the noise times Δ/ε in steps, rounded up."""
+        """The noise's sides times Δ/ε in steps, rounded up."""
         factor = Fraction(self.scale_factor) / (decimal(self.epsilon) * self.step)
         return np.array([above(Fraction(float(side)) * factor) for side in self.noise.sides])
 
@@ -183,7 +183,7 @@ class NormNoise(AdditiveNoise, ABC):
         return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
-        """Return norms of the trial draws, or upper bounds on average.
+        """Return norms of trial draws, or bounds on average.
 
         They are bounds if few draws are non-zero: ‖round(s·x)‖ is at most 2·‖s·x‖, and on average at most that of a
         larger s.
@@ -199,7 +199,7 @@ class NormNoise(AdditiveNoise, ABC):
 
 
 def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:
-    """Return the rate at which `noise` satisfies `guarantee`, and its guarantee."""
+    """Return the noise's rate for `guarantee`, and its own guarantee."""
     if noise.is_spherical and noise.rank > 1:
         match guarantee:
             case ApproxDP(epsilon, delta) if 0 < delta < 1 and is_known(epsilon or 1.0, noise.rank):
@@ -270,7 +270,7 @@ def _power_below(size: float) -> Fraction:
 
 
 def _kind_and_size(body: Body) -> tuple[Body, float]:
-    """Return the body with factor or radius 1, and its size."""
+    """Return the body of unit size, and its size."""
     match body:
         case Polytope():
             return replace(body, factor=1.0), body.factor
@@ -280,7 +280,7 @@ def _kind_and_size(body: Body) -> tuple[Body, float]:
 
 
 def _gauge_of_cube(shape: Body) -> float:
-    """Return Σ‖e_i‖_S ≥ max ‖e‖_S over [−1, 1]^d; for polytopes in basis coordinates."""
+    """Return Σ‖e_i‖_S, a bound of ‖e‖_S over [−1, 1]^d."""
     if isinstance(shape, LpBall):
         return shape.ambient_dim / shape.size
     axes = np.eye(shape.ambient_dim)

@@ -1,4 +1,4 @@
-"""Peeling: the k largest scores, one after another, with noisy values."""
+"""Peeling: the k largest scores, with noisy values."""
 
 import math
 from dataclasses import dataclass
@@ -84,9 +84,9 @@ class Peeling(Selection):
         return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the distribution of the first pick, shape (d,); not for Laplace noise."""
+        """Return the first pick's distribution (d,), for Gumbel noise only."""
         if self.noise == "laplace":
-            raise InvalidRequest("The distribution of a pick with Laplace noise is not computed.", 'Use noise="gumbel".', "")
+            raise InvalidRequest("A pick's distribution is not computed for Laplace noise.", 'Use noise="gumbel".', "")
         numbers = self.in_steps(scores)
         sizes = numbers if self.monotone else np.abs(numbers)
         return scipy.special.softmax(sizes * float(self.rate))
@@ -200,7 +200,7 @@ def _rho(guarantee: Guarantee, k: int, share: float) -> float:
 
 
 def _value_radius(body: Body, step: Fraction, width: int, k: int, p: int) -> Fraction:
-    """Return an upper bound of the ℓ_p sensitivity of any k scores, in steps."""
+    """Return a bound on the ℓ_p sensitivity of k scores."""
     cube = width * (Fraction(k) if p == 1 else decimal(up(math.sqrt(k))))
     if is_integer(body):
         return min(cube, lattice_radius(body, p, None)[1])

@@ -60,7 +60,7 @@ class PermuteAndFlip(Selection):
         return heads * (weights / 2 @ products)
 
     def describe(self) -> str:
-        """Return the number of candidates and the factor of the gap."""
+        """Return the number of candidates and the gap factor."""
         return f"one of {self.n_candidates:,}, heads exp(-{float(self.rate / self.step):.6g} x gap)"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:

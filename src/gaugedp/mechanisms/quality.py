@@ -1,4 +1,4 @@
-"""Quality functions of points and tables, and checks of their hypotheses."""
+"""Quality functions of points, and checks of their hypotheses."""
 
 import contextlib
 import math
@@ -60,7 +60,7 @@ class Quality:
 
     @property
     def slack(self) -> float:
-        """The excess over 1 of a difference by rounding, which the mechanism covers."""
+        """The rounding error of a difference, which the mechanism covers."""
         return 1e-9 + _ROUNDING * max(abs(self.bounds[0]), abs(self.bounds[1]))
 
     def values(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ class Quality:
                 )
 
     def _answers(self, over: Body, rng: Entropy) -> np.ndarray:
-        """Return answers (pairs, d): multiples of points of K, half of them around points of `over`."""
+        """Return multiples of points of K (pairs, d), half around points of `over`."""
         sizes = np.geomspace(1, 2 * self.width + 1, _PAIRS)
         vectors = sizes[:, None] * _mixtures(self.body, _PAIRS, rng)
         if over.ambient_dim == self.body.ambient_dim:
@@ -129,7 +129,7 @@ class Quality:
     def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = np.asarray(self.score(answer.copy(), points.copy()), dtype=float)  # so that it cannot move a point
         if scores.shape != (len(points),):
-            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one score per point.")
+            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one per point.")
         return scores
 
     def _clip(self, scores: np.ndarray) -> np.ndarray:
@@ -146,7 +146,7 @@ def _is_bounded(bounds: Any) -> bool:
 
 
 def _mixtures(body: Body, size: int, rng: Entropy) -> np.ndarray:
-    """Return extreme points of a body (size, d), every third a mixture of two."""
+    """Return extreme points (size, d), and mixtures of two."""
     directions = normals(2 * size * body.ambient_dim, rng).reshape(2 * size, -1)
     ends = body.argmax(directions)
     shares = np.where(np.arange(size) % 3 == 0, uniforms(size, rng), 1.0)[:, None]

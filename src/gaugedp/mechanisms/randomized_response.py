@@ -95,7 +95,7 @@ class RandomizedResponse(Calibrated):
         )
 
     def estimate(self, responses: np.ndarray) -> np.ndarray:
-        """Return unbiased estimates of the category counts, shape (k,). The estimate is (count − n·q)/(p − q)."""
+        """Return unbiased estimates (count − n·q)/(p − q) of category counts."""
         counts = self._counts(responses)
         return (counts - counts.sum() * self.other) / (self.truth - self.other)
 
@@ -114,7 +114,7 @@ class RandomizedResponse(Calibrated):
         return low, high
 
     def describe(self) -> str:
-        """Return the number of categories and the probability of the truth."""
+        """Return the number of categories and the truth's probability."""
         return f"{self.n_categories} categories, truth {self.truth:.6g}"
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:

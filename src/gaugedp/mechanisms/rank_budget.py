@@ -26,17 +26,14 @@ _UP = 1 + 1e-12  # for roots
 
 @dataclass(frozen=True)
 class RankBudget:
-    """Shares of ε for `count` quantiles and their interval ends.
-
-    The answers have `speed`·ε; the ends are two draws at ε, or one tree of counts at 2·ε.
-    """
+    """Shares of ε for `count` quantiles: answers, and ends by draws or a tree."""
 
     count: int
     has_tree: bool = False
 
     @property
     def speed(self) -> int:
-        """The ratio of the answers' ε to an end's. It gives one quantile half of all ε, and several two thirds."""
+        """The answers' ε over an end's, which gives them half of ε, or two thirds if several."""
         return 2 if self.count == 1 else 4
 
     def guarantee(self, epsilon: float) -> Guarantee:
@@ -50,7 +47,7 @@ class RankBudget:
         return self.speed**2 / 8 + (2.0 if self.has_tree else 0.25)
 
     def epsilon(self, guarantee: Guarantee) -> float:
-        """Return the largest ε found, rounded down, that satisfies the guarantee."""
+        """Return the largest ε found that satisfies the guarantee."""
         match guarantee:
             case ZCDP(rho=rho) if rho > 0:
                 return _rounded(Fraction(math.sqrt(rho / self.squares) / _UP))
@@ -90,7 +87,7 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
 
 
 def _slope(points: list[tuple[float, float]], missing: float) -> float:
-    """Return the last slope, clipped to [1/2, 3]: ε grows like ε to ε²."""
+    """Return the last slope, clipped to [1/2, 3]."""
     if len(points) < 2 or points[-1][0] == points[-2][0]:
         return min(2.0, 1 + _BEND * abs(missing))
     return min(3.0, max(0.5, (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])))

@@ -68,7 +68,7 @@ class RankExponential(Mechanism):
         shares = tuple(sorted(quantiles))
         between(0, 1, level=level, **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)})
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
-            raise InvalidRequest("Quantiles need the body of a histogram and distinct numbers.", "Give each quantile once.")
+            raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body, and each once.")
         _shape(body)
         if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in shares):
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
@@ -110,7 +110,7 @@ class RankExponential(Mechanism):
 
     @property
     def answer_speed(self) -> int:
-        """The ratio of the answers' ε to that of the ends."""
+        """The ratio of the answers' ε to the ends' ε."""
         return RankBudget(len(self.quantiles)).speed
 
     def rate(self, quantile: Fraction) -> Fraction:
@@ -118,7 +118,7 @@ class RankExponential(Mechanism):
         return decimal(self.epsilon) / (2 * rank_sensitivity(self.body, quantile))
 
     def shift(self, quantile: Fraction) -> Fraction:
-        """Return t in rows: any lower end of a cell passes its quantile with probability (1 − level)/(2·cells)."""
+        """Return t in rows: some lower end of a cell is wrong with probability ≤ (1 − level)/(2·cells)."""
         rows = Fraction(self._reach(2 * self.n_cells / (1 - self.level))) / self.rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
@@ -152,10 +152,10 @@ class RankExponential(Mechanism):
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return the reach of the released intervals in rows, shape (answers,).
+        """Return how far the released intervals reach, in rows.
 
         With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
-        of at most that from q·n.
+        of at most that from q·n. The shape is (answers,).
         """
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
@@ -164,7 +164,7 @@ class RankExponential(Mechanism):
         return np.full(self.n_answers, max(reach))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the histogram has this form and no larger sensitivity."""
+        """Return whether the form agrees and the sensitivity is no larger."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
         return all(
@@ -177,7 +177,7 @@ class RankExponential(Mechanism):
         return f"{self.describe_answers()}, {self.answer_speed} times slower for ends, aimed {shift} rows off"
 
     def describe_answers(self) -> str:
-        """Return the weights of the answers and the number of values."""
+        """Return the answers' weights and the number of values."""
         rate = in_words([self.answer_speed * float(self.rate(quantile)) for quantile in self.quantiles])
         return f"e^(-rate x rank distance) on {self.n_values:,} values, largest over the quantiles; rate {rate} a row"
 
@@ -203,10 +203,10 @@ class RankExponential(Mechanism):
         ]
 
     def _draw_jointly(self, runs: "Runs", side: int, speed: Fraction, stream: Entropy) -> list[int]:
-        """Return one value per quantile: an exact radius, then uniform values within it.
+        """Return one value per quantile, within an exact joint radius.
 
         P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest occurring
-        distance plus a geometric variable.
+        distance plus a geometric variable. Given the radius, the values are independent and uniform within it.
         """
         limit = self._limit(speed)
         windows = [Window.of(runs, self._parts_off(runs, q, side * self.shift(q), limit)) for q in self.quantiles]
@@ -233,7 +233,7 @@ class RankExponential(Mechanism):
 
     @property
     def _largest_product(self) -> int:
-        """A bound of all integers in the computation of sensitivity shares."""
+        """A bound on the integers of the computation."""
         return self._n_parts * max(math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles)
 
     def _part_rate(self, speed: Fraction) -> Fraction:
@@ -278,7 +278,7 @@ def _shape(body: Polytope) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Window:
-    """The values within each radius of a quantile, a contiguous range.
+    """The range of values within each radius of a quantile.
 
     `distances` (runs,) are those of the runs; `radii` their distinct values, rising, and `counts` the values within.
     """
@@ -297,7 +297,7 @@ class Window:
         return cls(runs, distances, radii, np.cumsum(per_radius))
 
     def counts_within(self, radii: np.ndarray) -> np.ndarray:
-        """Return the number of values within each radius, as Python integers."""
+        """Return the number of values within each radius (Python integers)."""
         places = np.searchsorted(self.radii, radii, side="right")
         return np.concatenate([[0], self.counts])[places].astype(object)
 
@@ -322,7 +322,7 @@ class Runs:
 
     @classmethod
     def of(cls, table: np.ndarray) -> "Runs":
-        """Return the runs of a histogram (n_values,), the first and last value separately."""
+        """Return the runs of a histogram (n_values,)."""
         running = np.concatenate([[0], np.cumsum(table)])
         occurring = np.flatnonzero(table)
         starts = np.unique(np.concatenate([[0, 1, len(table) - 1], occurring, occurring + 1]))
@@ -330,7 +330,7 @@ class Runs:
         return cls(starts, np.diff(starts, append=len(table)), running[starts], running[starts + 1])
 
     def gaps(self, quantile: Fraction, shift: Fraction) -> np.ndarray:
-        """Return the rank distances from q·n + shift, in units of 1/b rows. b is the denominator of q."""
+        """Return the rank distances from q·n + shift, in 1/b rows for q = a/b."""
         b = quantile.denominator
         target = quantile.numerator * int(self.up_to[-1]) + int(shift * b)
         above, beneath = b * self.below - target, target - b * self.up_to
@@ -342,7 +342,7 @@ class Runs:
 
 
 def _below(count: int, rng: Entropy) -> int:
-    """Return a uniform integer below `count`, by rejection of random bits."""
+    """Return a uniform integer below `count`, by rejection."""
     n_bits = (count - 1).bit_length()
     while n_bits:
         word = rng.integer(n_bits)

@@ -1,4 +1,4 @@
-"""Joint quantiles whose intervals come from a tree of noisy counts."""
+"""Joint quantiles with intervals from a tree of noisy counts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from gaugedp.samplers.discrete import check_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankTree(Mechanism):
-    """Joint draw of k quantiles, with interval ends from noisy counts.
+    """Joint draw of k quantiles, with ends from noisy counts.
 
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
     all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
@@ -94,10 +94,10 @@ class RankTree(Mechanism):
         return self.ranks.mean_square(weights)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return the reach of the released intervals in rows, shape (answers,).
+        """Return how far the released intervals reach, in rows.
 
         With probability at least `level`, pointwise or simultaneously, the ends y of the intervals have rank distances
-        of at most that from q·n.
+        of at most that from q·n. The shape is (answers,).
         """
         between(0, 1, level=level)
         count = self.n_answers if simultaneous else 1
@@ -107,7 +107,7 @@ class RankTree(Mechanism):
         return np.tile(reach, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the histogram has this form and no larger sensitivity."""
+        """Return whether the form agrees and the sensitivity is no larger."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius

@@ -41,7 +41,7 @@ class Selection(Calibrated):
 
     @property
     def lattice_step(self) -> Fraction:
-        """The lattice of scores and values: 1 for counts, otherwise a small power of two."""
+        """1 for counts, otherwise a small power of two."""
         return self.step
 
     @property
@@ -55,10 +55,7 @@ class Selection(Calibrated):
         return self.epsilon / (self.width * (1 if self.monotone else 2))
 
     def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent outputs for the scores (k,).
-
-        The outputs are one per row, and each of them costs the guarantee.
-        """
+        """Return `size` independent outputs for the scores (k,), each of which costs the guarantee."""
         whole(minimum=1, size=size)
         return self._draw(self.in_steps(scores), size, rng)
 
@@ -67,21 +64,18 @@ class Selection(Calibrated):
         return self.draw(scores, 1, system_rng() if rng is None else rng)[0]
 
     def prepare(self, rng: Entropy | None = None) -> "PreparedChoice":
-        """Return a function of the scores that may be called once."""
+        """Return a function of the scores for one call."""
         return PreparedChoice(self, system_rng() if rng is None else rng)
 
     @abstractmethod
     def error_bound(self, failure: float) -> float:
-        """Return a bound of max score − score(chosen).
-
-        It is exceeded with probability at most `failure`, 0 < failure < 1.
-        """
+        """Return a bound of max score − score(chosen), exceeded with probability ≤ `failure`."""
 
     @abstractmethod
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray: ...
 
     def in_steps(self, scores: np.ndarray) -> np.ndarray:
-        """Return the scores (k,) in lattice steps, dtype int64, if finite."""
+        """Return finite scores (k,) in lattice steps, dtype int64."""
         numbers = np.asarray(scores)
         if numbers.shape != (self.n_candidates,):
             raise InvalidRequest(
@@ -128,7 +122,7 @@ class PreparedChoice:
 
 
 def as_floats(numbers: np.ndarray) -> np.ndarray:
-    """Return the numbers as floats, NaN if one is not a number."""
+    """Return the numbers as floats, or NaNs if impossible."""
     try:
         return numbers.astype(float)
     except (TypeError, ValueError):
@@ -136,15 +130,12 @@ def as_floats(numbers: np.ndarray) -> np.ndarray:
 
 
 def is_monotone(body: Body) -> bool:
-    """Return whether all scores move in the same direction.
-
-    This holds for counts of cells, prefixes or ranges under add_remove.
-    """
+    """Return whether all scores move one way: counts, prefixes and ranges under add_remove."""
     return isinstance(body, Polytope) and body.generators.structure is not None and not body.differences
 
 
 def score_lattice(body: Body) -> tuple[Fraction, int]:
-    """Return (step, width): the score lattice and the sensitivity in steps."""
+    """Return (step, width): the score lattice and sensitivity."""
     step, radius = lattice_radius(body, math.inf, None)
     return step, math.floor(radius)  # rounded scores differ by integer numbers of steps
 

@@ -39,10 +39,7 @@ class StaircaseLaw(SymmetricLaw):
 
     @classmethod
     def narrowest(cls, epsilon: Fraction, period: int) -> "StaircaseLaw":
-        """Return the distribution with the stair of least E|N|.
-
-        E|N| is convex in the stair (docs/theory/staircase.md).
-        """
+        """Return the distribution of least E|N|, which is convex in the stair."""
         q = _odds(epsilon)
         middle = period * math.sqrt(q / (1 + q)) / (1 + math.sqrt(q / (1 + q))) + 0.5  # Δ(√(q + q²) − q) + 1/2
         stairs = {min(max(1, math.floor(middle) + shift), period) for shift in (-1, 0, 1)}
@@ -74,10 +71,7 @@ class StaircaseLaw(SymmetricLaw):
         return 2 * (period**2 * self._places * q * (1 + 2 * q) + period * q * first + second) / self._total
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """Return P(|N| ≤ width), in closed form.
-
-        1 − 2·e^(−εk)·(max(r − j, 0) + e^(−ε)·(Δ − max(j, r) + r + Δq))/(2r − 1 + 2Δq), width + 1 = kΔ + j.
-        """
+        """Return P(|N| ≤ width) in closed form (docs/theory/staircase.md)."""
         periods, place = np.divmod(np.asarray(width) + 1, self.period)
         rate = float(self.epsilon)
         later = np.maximum(self.stair - place, 0) + math.exp(-rate) * (
@@ -150,7 +144,7 @@ class Staircase(AdditiveNoise):
         return ((1, self.law),)
 
     def noise_law(self) -> StairLaw:
-        """Return the distribution that is drawn from; a stair is within a period."""
+        """Return the distribution drawn from, with stairs inside periods."""
         return StairLaw(self.law.epsilon, self.law.period)
 
     @property
@@ -177,14 +171,14 @@ class Staircase(AdditiveNoise):
         return np.array([self.law.half_width(level) * float(self.step)])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body has one coordinate, this lattice and no larger Δ."""
+        """Return whether the lattice agrees and Δ is no larger."""
         if body.ambient_dim != 1:
             return False
         step, period = _lattice(body)
         return step == self.step and period <= self.law.period
 
     def describe(self) -> str:
-        """Return the two widths, in the body's units, and the rate."""
+        """Return the two widths, in the body's units, and rate."""
         period, stair = (float(self.step) * places for places in (self.law.period, self.law.stair))
         return f"discrete staircase, e^-{float(self.law.epsilon):.6g} every {period:.6g}, first stair {stair:.6g}"
 

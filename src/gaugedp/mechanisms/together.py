@@ -71,7 +71,7 @@ class Together(Mechanism):
         return sum(part.n_answers for part in self.parts)
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the sum of the parts' errors (norm 1) or their root sum of squares (norm 2)."""
+        """Return the sum (norm 1) or root sum of squares of the errors."""
         if norm == 2:
             return float(np.sqrt(self.mean_square(weights)))
         pairs = zip(self.parts, self._split(weights), strict=True)
@@ -93,7 +93,7 @@ class Together(Mechanism):
         return np.concatenate([part.variances for part in self.parts])
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return the parts' widths; if `simultaneous`, at an equal share of 1 − level each."""
+        """Return the parts' widths, at equal shares of 1 − level if `simultaneous`."""
         each = 1 - (1 - level) / len(self.parts) if simultaneous else level
         return np.concatenate([part.half_widths(each, simultaneous) for part in self.parts])
 

@@ -20,7 +20,7 @@ _KEPT = 4 * 10**6  # numbers cached for plans for other guarantees
 
 
 def drawn(strategy: Strategy, size: int, is_normal: bool, rng: Entropy) -> np.ndarray:
-    """Return L·g for `size` draws of g, normal or Laplace, shape (size, d)."""
+    """Return L·g (size, d), g normal or Laplace."""
     return strategy.apply(units(size * strategy.n_noise, is_normal, rng).reshape(size, strategy.n_noise))
 
 
@@ -41,7 +41,7 @@ def batches(strategy: Strategy, size: int) -> list[int]:
 
 
 def public_draws(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
-    """Yield draws with a public seed, in batches, cached if few.
+    """Yield draws with a public seed, cached if few.
 
     A plan chooses the noise by errors estimated from them, so their stream must not change.
     """
@@ -50,7 +50,7 @@ def public_draws(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.
 
 
 def in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted largest relative noise per draw and, for Laplace noise, the sorted magnitudes."""
+    """Return sorted largest relative noise, and sorted magnitudes (Laplace only)."""
     is_small = size * _numbers(strategy) <= 4 * _KEPT
     return _kept_in_order(strategy, size, is_normal) if is_small else _sorted(strategy, size, is_normal)
 
@@ -65,7 +65,7 @@ def _in_turn(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndar
 
 
 def trial_draws(strategy: Strategy, size: int, is_normal: bool, seed: int) -> Iterator[np.ndarray]:
-    """Yield L·g for `size` draws of g by numpy, in batches; never for a release."""
+    """Yield L·g for `size` draws by numpy, never for a release."""
     rng = trial_stream(seed)
     for count in batches(strategy, size):
         shape = (count, strategy.n_noise)

@@ -44,10 +44,7 @@ class KeySelection(Calibrated):
 
     @classmethod
     def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "KeySelection":
-        """Return the better of split optimal noise and Gaussian noise.
-
-        The better selection shows a key with probability 1/2 at the smaller count.
-        """
+        """Return the selection, split or Gaussian, that reaches probability 1/2 at the smaller count."""
         whole(minimum=1, n_changed=n_changed)
         target = _approximate(guarantee)
         options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
@@ -61,7 +58,7 @@ class KeySelection(Calibrated):
         return KeySelection.calibrate(self.n_changed, guarantee)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
-        """Return the probabilities that keys with these counts (n,) are shown."""
+        """Return the probabilities that keys of these counts are shown."""
         return self.noise.chances(np.asarray(counts))
 
     def least_count(self, chance: float) -> int:
@@ -122,13 +119,13 @@ def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
-    """Return whether the table of probabilities is too long, or a share is no float."""
+    """Return whether the table is too long or a share no float."""
     share = delta / n_changed
     return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
 
 
 def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
-    """Return optimal noise at equal shares of ε and δ per key, if possible."""
+    """Return optimal noise at equal shares per key, if possible."""
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, delta):
         return []
@@ -136,7 +133,7 @@ def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
 
 
 def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
-    """Return Gaussian noise for several keys, with the largest proved share of δ."""
+    """Return Gaussian noise with the largest proved share of δ."""
     if n_changed == 1 or target.delta_value / n_changed < _LEAST_DELTA:
         return []
     for share in _SHARES if n_changed <= _MOST_SPLITS else _SHARES[-1:]:
@@ -147,7 +144,7 @@ def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
 
 
 def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
-    """Return noise at δ for `n_changed` old keys, and for as many new ones."""
+    """Return noise whose δ suffices for `n_changed` old keys, and for as many new ones."""
     std = decimal(math.sqrt(n_changed) / gaussian_mu(epsilon, delta) / _DOWN)
     cut = math.ceil(1.5 - float(std) * float(scipy.special.ndtri(delta / n_changed)))
     while _chance_of_one(GaussianNoise(std, cut)) > delta / n_changed:
@@ -156,15 +153,12 @@ def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
 
 
 def _chance_of_one(noise: GaussianNoise) -> float:
-    """Return an upper bound of the probability that one person's key is shown."""
+    """Return a bound on the probability of showing one person's key."""
     return float(scipy.special.ndtr((1.5 - noise.cut) / float(noise.std))) / _DOWN
 
 
 def _largest_delta(noise: GaussianNoise, n_changed: int, epsilon: float) -> float:
-    """Return an upper bound of δ at ε, over all numbers of new keys.
-
-    The changed keys that are not new satisfy a Gaussian curve.
-    """
+    """Return a bound of δ at ε, over all numbers of new keys; old keys have a Gaussian curve."""
     single = _chance_of_one(noise)
     std = float(noise.std) * _DOWN
     deltas = [

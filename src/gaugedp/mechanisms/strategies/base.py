@@ -13,7 +13,7 @@ UP = 1 + 2.0**-40  # covers the rounding of the sums in radii
 
 
 class Strategy(ABC):
-    """A linear map L (d, k) and a radius Δ for a body.
+    """A linear map L (d, k) and a radius Δ.
 
     body ⊆ Δ·L·{u : ‖u‖_p ≤ 1}, p = 2 for Gaussian noise, 1 for Laplace. `least` is a lower bound on Δ·‖W⁻¹L‖_F over all
     such pairs, W the weights; 0 if none is known.
@@ -31,22 +31,22 @@ class Strategy(ABC):
 
     @abstractmethod
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return L·unit for rows of `unit` (size, k), shape (size, d)."""
+        """Return L·unit for rows (size, k), shape (size, d)."""
 
     def proof(self, body: Polytope) -> tuple[float, Combined, float | None] | None:  # noqa: ARG002
         """Return (proved radius, distribution of L·x, `cube_radius`), or None without a proof."""
         return None
 
     def cells(self) -> np.ndarray | None:
-        """Return A (k, n) with L·A = F, ‖A·e_j‖₁ ≤ radius, or None.
+        """Return A (k, n) with L·A = F, or None.
 
-        F are the generators. It is needed for Laplace noise only: for normal noise, L determines the shortest
-        preimages.
+        F are the generators, and ‖A·e_j‖₁ is at most the radius. It is needed for Laplace noise only: for normal noise,
+        L determines the shortest preimages.
         """
         return None
 
     def preimages(self) -> np.ndarray | None:
-        """Return rows u (n, k) with L·u the distinct generators, short in ℓ₁, or None."""
+        """Return short rows u (n, k) with L·u the generators, or None."""
         cells = self.cells()
         return None if cells is None else cells.T
 
@@ -66,7 +66,7 @@ class Strategy(ABC):
         return None
 
     def cube_radius(self) -> float:
-        """Return an upper bound of ‖u‖_p over L·u in [−1, 1]^d. It is refused if L does not have full row rank."""
+        """Return a bound of ‖u‖_p over L·u in [−1, 1]^d, if L has full row rank."""
         raise InvalidRequest("This strategy is for integer answers.", "Use Laplace or Gaussian.")
 
     @abstractmethod
@@ -75,7 +75,7 @@ class Strategy(ABC):
 
 
 class PrefixStrategy(Strategy, ABC):
-    """A strategy for the n prefix sums of one ordered attribute."""
+    """A strategy for the n prefix sums of an ordered attribute."""
 
     @abstractmethod
     def covariance(self) -> np.ndarray:

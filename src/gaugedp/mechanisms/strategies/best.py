@@ -1,4 +1,4 @@
-"""The best strategy for a query that is found in seconds."""
+"""The best strategy for a query, found in seconds."""
 
 import math
 from collections import deque
@@ -91,7 +91,7 @@ def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
 
 
 def _unstructured(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
-    """Yield the optimal strategy, or several if it takes too long."""
+    """Yield the optimal strategy, or several if that is slow."""
     if isinstance(body, BoxHull):
         yield segment_and_box(body, weights)
     if _has_many_corners(body):
@@ -170,7 +170,7 @@ def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -
 
 @dataclass(frozen=True, eq=False)
 class CellStrategy(Strategy):
-    """The implicit strategy L = F; e_i − e_j has the length √2."""
+    """The strategy L = F, never written out."""
 
     body: Polytope
     radius: float
@@ -195,7 +195,7 @@ class CellStrategy(Strategy):
 
 
 def cells(body: Polytope) -> CellStrategy:
-    """Return the cell strategy of a counting query with at most 10^6 cells."""
+    """Return the cell strategy of a counting query."""
     if not body.generators.counting or body.generators.n_generators > _MOST_CELLS:
         raise InvalidRequest("Noise on cells needs a query that counts the rows of few cells.", "Use Gaussian.")
     apart = body.differences and body.generators.n_generators > 1

@@ -15,10 +15,7 @@ _NOTHING = 1e-12  # least share of the query that a level counts with
 
 
 def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
-    """Return L = F·P⁻¹·T for normal noise, where F·e_j = L·(T·e_j).
-
-    P = T·T are the prefix sums, T their Toeplitz root.
-    """
+    """Return L = F·P⁻¹·T, P = T·T the prefix sums: F·e_j = L·(T·e_j)."""
     closed_form = toeplitz(body)
     steps = columns - np.pad(columns[:, 1:], ((0, 0), (0, 1)))
     lags = np.subtract.outer(np.arange(closed_form.n_cells), np.arange(closed_form.n_cells))
@@ -40,7 +37,7 @@ def levelled(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) ->
 
 
 def laplace_blocks(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) -> Dense:
-    """Return L = F·A⁺ for Laplace noise, A weighted block counts."""
+    """Return L = F·A⁺ for Laplace noise, A block counts."""
     scaled = _scaled(columns, weights)
     trees = [(weighted_levels(sizes, _demand(scaled, sizes)), sizes) for sizes in shapes(columns.shape[1])]
     (_, levels), sizes = min(trees, key=lambda tree: tree[0][0])

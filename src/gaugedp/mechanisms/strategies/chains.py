@@ -12,7 +12,7 @@ _TOLERANCE = 2.0**-30
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of n nodes with conductances κ and masses m.
+    """A chain of nodes with conductances κ and masses m.
 
     A_jj = κ_j + κ_{j+1}, A_{j,j+1} = −κ_{j+1}; the ends κ_0, κ_n go to ground. `conductances` is κ (n + 1,), all
     positive but the ends, which may be 0; the masses (n,) are positive.
@@ -51,10 +51,10 @@ class Chain:
 
 
 def arriving(conductances: np.ndarray, masses: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """Return the conductance to ground left of each node, (n, shifts).
+    """Return the conductance to ground left of each node.
 
-    c_0 = κ_0, c_j = κ_j·y/(κ_j + y), y = c_{j−1} + shift·m_{j−1}. About √n blocks of nodes run in parallel: each is a
-    map c ↦ a + r·c/(c + f), a, r, f > 0, which yields the first c of every block.
+    The shape is (n, shifts). c_0 = κ_0, c_j = κ_j·y/(κ_j + y), y = c_{j−1} + shift·m_{j−1}. About √n blocks of nodes
+    run in parallel: each is a map c ↦ a + r·c/(c + f), a, r, f > 0, which yields the first c of every block.
     """
     first = np.full((1, len(shifts)), conductances[0])
     n_steps = len(masses) - 1
@@ -101,10 +101,7 @@ def _starts(first: float, least: np.ndarray, reach: np.ndarray, pole: np.ndarray
 
 @dataclass(frozen=True)
 class Poles:
-    """Poles Σ_k weight_k/(x + shift_k) = x^−α·(1 + ε), |ε| ≤ error.
-
-    For low ≤ x ≤ high; all weights and shifts are positive.
-    """
+    """Σ_k weight_k/(x + shift_k) = x^−α·(1 + ε), |ε| ≤ error, low ≤ x ≤ high, all positive."""
 
     shifts: np.ndarray
     weights: np.ndarray

@@ -22,10 +22,7 @@ def is_small(interactions: Interactions, n_noise: int) -> bool:
 
 
 def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
-    """Return integers Z (d, K) and divisors N_S (d,).
-
-    Row (S, i) of Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a).
-    """
+    """Return integers Z (d, K) and N_S: Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a)."""
     sets, blocks = interactions.sets, interactions.blocks
     sizes = list(map(interactions.cells, blocks))
     rows, columns = _slices(interactions, blocks), _slices(interactions, sets)
@@ -87,10 +84,7 @@ def _total(interactions: Interactions, squares: list[Fraction], apart: Axes) -> 
 
 
 def spread(interactions: Interactions, factors: np.ndarray) -> np.ndarray:
-    """Return H (K, k) with the entries factors[T, S] where s lies in t.
-
-    The rows are (T, t) and the columns (S, s), T ⊆ S.
-    """
+    """Return H (K, k), factors[T, S] in row (T, t) and column (S, s ∈ t)."""
     sets = interactions.sets
     at = _slices(interactions, sets)
     table = np.zeros((at[-1].stop, at[-1].stop))

@@ -15,7 +15,7 @@ from gaugedp.samplers.reals import RealFunction
 
 @dataclass(frozen=True, eq=False)
 class Dense(PrefixStrategy):
-    """An explicit L (d, k) and its radius. `cube` is that of the cube, None for a flat body."""
+    """An explicit L (d, k), its radius and its `cube` (None if flat)."""
 
     matrix: np.ndarray
     radius: float
@@ -61,7 +61,7 @@ class Dense(PrefixStrategy):
         return values, np.ones(len(values))
 
     def cube_radius(self) -> float:
-        """Return the sum of the lengths of the unit vectors' preimages."""
+        """Return the summed lengths of the unit vectors' preimages."""
         if self.cube is None:
             raise InvalidRequest(
                 "The body is flat and its answers are not integers: rounding would leave its span.",

@@ -18,10 +18,7 @@ from gaugedp.mechanisms.strategies.trees import best_tree
 
 @dataclass(frozen=True, eq=False)
 class Each(Strategy):
-    """The identity: independent noise on each of n cells.
-
-    The radius is 1, and under normal noise it is optimal for the cells.
-    """
+    """The identity on n cells, optimal for normal noise."""
 
     n_cells: int
     radius: float = 1.0
@@ -56,10 +53,7 @@ class Each(Strategy):
 
 @dataclass(frozen=True, eq=False)
 class Kronecker(Strategy):
-    """The Kronecker product L = L_1 ⊗ … ⊗ L_k.
-
-    F·e_j = L·(u_1 ⊗ … ⊗ u_k), and norms multiply (docs/theory/matrix.md, theorem 7).
-    """
+    """L = L_1 ⊗ … ⊗ L_k: norms multiply (docs/theory/matrix.md, theorem 7)."""
 
     factors: Sequence[Strategy]
     radius: float

@@ -1,4 +1,4 @@
-"""Marginals of tables of any size, with independent noise per interaction."""
+"""Marginals of any size, with independent noise per interaction."""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,10 +24,10 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """The spaces E_T of interactions, T a set of axes in a block.
+    """The spaces E_T of interactions T in a block.
 
-    E_T holds the tables that are constant off T and sum to 0 along each axis of T. P_T projects on E_T, of dimension
-    ∏_{a∈T}(n_a − 1); N_T is the number of cells of the table over T, N that of all.
+    T is a set of axes. E_T holds the tables that are constant off T and sum to 0 along each axis of T. P_T projects on
+    E_T, of dimension ∏_{a∈T}(n_a − 1); N_T is the number of cells of the table over T, N that of all.
     """
 
     structure: Structure
@@ -69,7 +69,7 @@ class Interactions:
 
     @cached_property
     def blocks(self) -> list[Axes]:
-        """The axes of each marginal, in the order of the query."""
+        """The axes of each marginal, in query order."""
         return [block.axes for block in self.structure.blocks]
 
     def sizes(self, axes: Axes) -> list[int]:
@@ -103,7 +103,7 @@ class Interactions:
         return self.share * times
 
     def differences(self, most: int) -> list[Axes] | None:
-        """Return the axis sets in which two cells can differ, or None if over `most`."""
+        """Return the axis sets in which cells differ, or None if too many."""
         movable = [axis for axis, size in enumerate(self.structure.shape) if size > 1]
         return list(_subsets(movable))[1:] if 2 ** len(movable) <= most else None
 
@@ -148,10 +148,10 @@ class MarginalNoise(Strategy, ABC):
 
     @abstractmethod
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
-        """Return x_T summed to the cells of T, (size, *sizes of T), for each T."""
+        """Return x_T summed to the cells of T, for each T."""
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return the marginals of Σ_T x_T. A cell of S gets N_T/N_S of its cell of T, T ⊆ S."""
+        """Return the marginals of Σ_T x_T."""
         tables = self.interaction_tables(unit)
         blocks = zip(self.interactions.blocks, self.interactions.inside_blocks, strict=True)
         return np.concatenate([self._marginal(block, places, tables) for block, places in blocks], axis=1)

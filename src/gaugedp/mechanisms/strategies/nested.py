@@ -14,7 +14,7 @@ _FAINTEST = -9.0  # log of the least share of a level relative to the largest: s
 
 @dataclass(frozen=True, eq=False)
 class NestedStrategy(Strategy):
-    """L = F·A⁺, A the counts of level l times c_l.
+    """L = F·A⁺, A the counts by level times c_l.
 
     It is the least-squares estimate for noise g/c_l on each level. A row is in one area of each level, so that
     ‖A·e_j‖_p = ‖c‖_p (docs/theory/nesting.md, theorem 4).
@@ -42,10 +42,7 @@ class NestedStrategy(Strategy):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """Upper bounds on c_j·|Cov(x_i, x_j)| over the areas j.
-
-        x is the least-squares estimate for noise of variance 1/c_l².
-        """
+        """Upper bounds on c_j·|Cov(x_i, x_j)| over the areas j."""
         recursion, nesting = self._recursion, self.nesting
         below = [np.full((place.n_areas, 1), share) for place, share in zip(nesting.places, self.shares, strict=True)]
         parts = Tables()

@@ -1,4 +1,4 @@
-"""Optimal Gaussian noise for prefix sums and ranges, in linear time."""
+"""Optimal Gaussian noise for prefix sums, in linear time."""
 
 import math
 from dataclasses import dataclass
@@ -33,10 +33,7 @@ class WeightedPrefixes:
 
     @property
     def nodes(self) -> Chain:
-        """The chain S, whose nodes are the ends of cells.
-
-        The first node, 0, is the ground for prefix sums and a node for ranges.
-        """
+        """The chain S; node 0 is the ground for prefix sums."""
         ends = [0.0] if self.ranges else []
         conductances = np.concatenate([ends, 1 / self.probability, [0.0]])
         return Chain(conductances, np.ones(len(conductances) - 1))
@@ -49,10 +46,7 @@ class WeightedPrefixes:
         return Chain(conductances, self.probability)
 
     def poles(self, alpha: float) -> Poles:
-        """Return poles for x^−α on the spectrum of S.
-
-        No eigenvalue is below 1/tr(F·diag(p)·Fᵀ), or outside the Gershgorin discs.
-        """
+        """Return poles for x^−α on bounds of S's spectrum (trace and Gershgorin)."""
         place = np.arange(len(self.probability), dtype=float)
         squares = len(place) - place
         if self.ranges:
@@ -62,10 +56,7 @@ class WeightedPrefixes:
         return negative_power(alpha, 0.99 * low, 1.01 * high)
 
     def squares(self) -> tuple[np.ndarray, float]:
-        """Return ‖M^(−½)·F·e_j‖² for each cell j, and the relative error.
-
-        M = S^(−½); weighted with p they sum to tr M.
-        """
+        """Return ‖M^(−½)·F·e_j‖² per cell, M = S^(−½), and the relative error."""
         poles = self.poles(0.5)
         n = len(self.probability)
         return self.cells.diagonal(poles), poles.error + (8 * n**2 + 256) * 2.0**-53
@@ -73,7 +64,7 @@ class WeightedPrefixes:
 
 @dataclass(frozen=True, eq=False)
 class Ordered(PrefixStrategy):
-    """L = S^(−¼), as a sum of poles. For ranges, the noise at a node less that at the first."""
+    """L = S^(−¼) as a sum of poles; for ranges, relative to the first node."""
 
     weighted: WeightedPrefixes
     radius: float
@@ -101,7 +92,7 @@ class Ordered(PrefixStrategy):
         return self.weighted.nodes.diagonal(self.weighted.poles(0.5))
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the eigenvalues of S^(−½) for up to 2,048 prefix sums, without weights."""
+        """Return the eigenvalues of S^(−½) for up to 2,048 unweighted prefix sums."""
         import scipy.linalg
 
         if weights is not None or self.weighted.ranges or self.n_noise > _MOST_EIGENVALUES:
@@ -161,7 +152,7 @@ def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
 
 
 def _start(n: int, ranges: bool) -> np.ndarray:
-    """Return log p interpolated from fewer cells, aligned by log odds."""
+    """Return log p interpolated from the solution for fewer cells."""
     if n <= _COARSE_CELLS:
         return np.zeros(n)
     coarse = best_probability(n // _COARSER, ranges, _COARSE_GAP).probability
@@ -182,7 +173,7 @@ class _Accelerated:
         self.residuals: list[np.ndarray] = []
 
     def step(self, point: np.ndarray, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the next point; residuals are compared by weighted least squares."""
+        """Return the next point, by weighted least squares of residuals."""
         self.points = [*self.points, point][-_MEMORY:]
         self.residuals = [*self.residuals, residual][-_MEMORY:]
         steps, changed = np.diff(self.points, axis=0), np.diff(self.residuals, axis=0)

@@ -1,4 +1,4 @@
-"""Laplace noise for explicit queries: cells and a few weighted sums."""
+"""Laplace noise for explicit queries: cells and weighted sums."""
 
 import numpy as np
 
@@ -21,20 +21,18 @@ _MISSED = 1e-7  # of ‖I − H·A‖₁
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
-    """Return L = F·A⁺ with A = (I above Θ)·D, F's columns merged.
+    """Return L = F·A⁺ with A = (I above Θ)·D.
 
-    Θ is (p, n), and D such that each column has ‖·‖₁ = 1. It is a local minimum of tr(W⁻¹F(AᵀA)⁻¹FᵀW⁻¹) over Θ
-    (McKenna, Miklau, Hay and Machanavajjhala 2018), never worse than Θ = 0, noise on the merged cells. L is F·H in
-    rational numbers, H the floats of A⁺. Every generator is v = ±F·e_j = ±L·u, u = A·(I − E)⁻¹·e_j with E = I − H·A,
-    hence the radius ‖A‖₁/(1 − ‖E‖₁) (docs/theory/reals.md, theorem 5).
+    F's columns are merged, Θ is (p, n), and D such that each column has ‖·‖₁ = 1. It is a local minimum of
+    tr(W⁻¹F(AᵀA)⁻¹FᵀW⁻¹) over Θ (McKenna, Miklau, Hay and Machanavajjhala 2018), never worse than Θ = 0, noise on the
+    merged cells. L is F·H in rational numbers, H the floats of A⁺. Every generator is v = ±F·e_j = ±L·u, u = A·(I −
+    E)⁻¹·e_j with E = I − H·A, hence the radius ‖A‖₁/(1 − ‖E‖₁) (docs/theory/reals.md, theorem 5).
     """
     matrix = body.columns()
     columns = matrix[:, distinct(matrix)]
     n = columns.shape[1]
     if n > MOST_COLUMNS or columns.size > MOST_ENTRIES:
-        raise InvalidRequest(
-            f"No pure strategy is available for {n:,} columns.", "Use Identity, Laplace or Gaussian."
-        )
+        raise InvalidRequest(f"No pure strategy is available for {n:,} columns.", "Use Identity, Laplace or Gaussian.")
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
     inverse, missed = _inverse(strategy)
@@ -91,7 +89,7 @@ def _cost(gram: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def proved_cube(law: Combined) -> float | None:
-    """Return a proved bound of ‖u‖₁ over F·H·u in the cube, or None."""
+    """Return a proved cube bound of ‖u‖₁, or None."""
     if np.linalg.matrix_rank(law.left) < law.d:
         return None
     sizes = (law.left.shape[1] + 2) * np.abs(law.left) @ np.abs(law.right)

@@ -20,9 +20,10 @@ _LOOSE = 1 + 1e-7  # of the radius that floats give
 
 @dataclass(frozen=True, eq=False)
 class Proved(Strategy):
-    """A strategy with a proved radius and the distribution of L·x.
+    """A strategy with a proved radius and known distribution.
 
-    L = M·H in rational numbers. `cube` bounds ‖u‖_p over L·u in the cube; None if L does not fill the space.
+    L = M·H in rational numbers, and `law` is the distribution of L·x. `cube` bounds ‖u‖_p over L·u in the cube; None if
+    L does not fill the space.
     """
 
     inner: Strategy
@@ -42,7 +43,7 @@ class Proved(Strategy):
 
     @property
     def is_cube_proved(self) -> bool:  # type: ignore[override]
-        """True if the cube is proved: if L fills the space."""
+        """True if the cube is proved, i.e. L fills the space."""
         return self.cube is not None
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
@@ -77,7 +78,7 @@ class Proved(Strategy):
 
 
 def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
-    """Return the strategy with a proved radius, if possible. See docs/theory/reals.md, theorem 6."""
+    """Return the strategy, with a proved radius if possible (docs/theory/reals.md, theorem 6)."""
     if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _LOOSE:
         return Proved(strategy, *proof)
     if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):
@@ -111,7 +112,7 @@ def _points(body: Polytope) -> np.ndarray:
 
 
 def _longest(body: Polytope, vectors: np.ndarray, slack: float, p: int) -> float:
-    """Return an upper bound of ‖u‖_p over the generators without factor."""
+    """Return a bound of ‖u‖_p over the unscaled generators."""
     lengths = np.linalg.norm(vectors, p, axis=0)
     alone = float(lengths.max()) + slack
     if not body.differences or len(lengths) == 1:

@@ -13,7 +13,7 @@ from gaugedp.mechanisms.strategies.dense import Dense, words_for
 
 @dataclass(frozen=True, eq=False)
 class RangeStrategy(Strategy):
-    """D·L for a strategy L of prefix sums. D takes the differences for the ranges i … j, in lexicographic order."""
+    """Differences D·L of prefix sums, for the ranges i … j in lexicographic order."""
 
     inner: PrefixStrategy
     n_cells: int
@@ -21,7 +21,7 @@ class RangeStrategy(Strategy):
 
     @property
     def radius(self) -> float:  # type: ignore[override]
-        """The radius of the prefix sums, as u is the same."""
+        """The radius of the prefix sums."""
         return self.inner.radius
 
     @property
@@ -60,7 +60,7 @@ class RangeStrategy(Strategy):
 
 
 def optimal_ranges(body: Polytope) -> RangeStrategy:
-    """Return the best Gaussian strategy for all ranges, in cell coordinates."""
+    """Return the best Gaussian strategy for all ranges."""
     n = body.generators.n_generators
     place = np.arange(n)
     gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))

@@ -71,7 +71,7 @@ def residual(body: Polytope, structure: Structure) -> Residual:
 
 
 def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, float]:
-    """Return N·‖P_T z‖² per kind of z, and a factor with body ⊆ factor·conv{±z}."""
+    """Return N·‖P_T z‖² per kind of z, and a scale factor."""
     if not body.differences:
         return interactions.share[None], 1.0
     kinds = interactions.differences(_MOST_PATTERNS)
@@ -82,10 +82,7 @@ def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, floa
 
 
 def _allocation(demand: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the optimal noise_T and a lower bound.
-
-    It minimises Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T; the bound is on its root.
-    """
+    """Return noise_T that minimises Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T, and a bound."""
     probability = np.full(len(squares), 1 / len(squares))
     best: tuple[float, np.ndarray] = (math.inf, np.zeros(0))
     lower = 0.0

@@ -47,7 +47,7 @@ class SegmentAndBox(Strategy):
         return self.along**2 + self.across**2
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the eigenvalues of diagonal plus rank 1; None for over 600 distinct answers."""
+        """Return the eigenvalues of diagonal plus rank 1, if few."""
         scales = with_weights(weights, len(self.along))
         along, across = self.along / scales, self.across / scales
         if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:
@@ -58,11 +58,11 @@ class SegmentAndBox(Strategy):
         return np.maximum(values, 0.0), np.ones(len(values))
 
     def cube_radius(self) -> float:
-        """Return the length of a preimage that bounds those of the cube's corners."""
+        """Return a bound on the preimages of the cube's corners."""
         still = np.flatnonzero(self.across == 0)
         if len(still) > 1 or (len(still) and not self.along[still[0]]):
             raise InvalidRequest(
-                "The body is flat and its answers are no integers: rounding would leave its span.",
+                "The body is flat and its answers are not integers: rounding would leave its span.",
                 "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
             )
         shift = 1 / abs(float(self.along[still[0]])) if len(still) else 0.0

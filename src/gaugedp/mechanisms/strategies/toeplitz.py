@@ -1,4 +1,4 @@
-"""The Toeplitz square root for many prefix sums under Gaussian noise."""
+"""The Toeplitz square root for many Gaussian prefix sums."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _UP = 1 + 2.0**-28  # the rounding of a product of up to 10^7 factors, and of th
 
 @dataclass(frozen=True, eq=False)
 class Toeplitz(PrefixStrategy):
-    """The square root R of the lower triangular matrix of ones.
+    """The square root of the triangular matrix of ones.
 
     L = R is the lower triangular Toeplitz matrix of r_k = C(2k, k)/4^k. The generating function of r is (1 − x)^(−1/2),
     whose square is that of the ones (Fichtenberger, Henzinger and Upadhyay 2023, theorem 1). Noise takes O(n log n) by
@@ -43,7 +43,7 @@ class Toeplitz(PrefixStrategy):
         return np.cumsum(self._roots**2)
 
     def covariance(self) -> np.ndarray:
-        """Return Σ_{k ≤ s} r_k·r_{k + t − s} for s ≤ t, by diagonals."""
+        """Return Σ_{k ≤ s} r_k·r_{k + t − s}, by diagonals."""
         n, roots = self.n_cells, self._roots
         table = np.empty((n, n))
         for lag in range(n):
@@ -62,13 +62,13 @@ class Toeplitz(PrefixStrategy):
 
 
 def square_root(n_cells: int) -> np.ndarray:
-    """Return r_k = r_{k−1}·(2k − 1)/(2k), r_0 = 1, shape (n,)."""
+    """Return r_k = r_{k−1}·(2k − 1)/(2k), r_0 = 1."""
     place = np.arange(1, n_cells)
     return np.concatenate([[1.0], np.cumprod((2 * place - 1) / (2 * place))])
 
 
 def toeplitz(body: Polytope) -> Toeplitz:
-    """Return the strategy for a counting body's prefix sums (or ranges).
+    """Return the strategy for prefix sums (or ranges) of cells.
 
     A column of R has the norm of a beginning of r, the first the largest. Two columns i < j differ most at i = 0, where
     all rows of any other pair of the same distance occur: Σ_{k<n} r_k² + Σ_{k<n−j} (r_k² − 2·r_k·r_{k+j}).
@@ -87,7 +87,7 @@ def toeplitz(body: Polytope) -> Toeplitz:
 
 
 def rooted(n_cells: int, ranges: bool) -> Strategy:
-    """Return the strategy for one added row per person; ranges have no bound."""
+    """Return the strategy for one added row per person."""
     radius = float(np.linalg.norm(square_root(n_cells))) * _UP
     prefixes = Toeplitz(n_cells, radius, _least(n_cells))
     return RangeStrategy(prefixes, n_cells) if ranges else prefixes

@@ -13,7 +13,7 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 
 @dataclass(frozen=True, eq=False)
 class TreeStrategy(PrefixStrategy):
-    """L = F·A⁺ for weighted block counts A of a tree.
+    """L = F·A⁺, A the weighted block counts of a tree.
 
     A has the block counts of levels 0 … h times c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n. Let Q_l
     average over the blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l the
@@ -32,7 +32,7 @@ class TreeStrategy(PrefixStrategy):
         return sum(self._counts)
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return running sums of Σ_l λ_l⁻¹·P_l·Aᵀ·unit. Block totals are computed upwards, then means downwards."""
+        """Return running sums of Σ_l λ_l⁻¹·P_l·Aᵀ·unit, by tree passes."""
         size, levels = len(unit), np.split(unit, np.cumsum(self._counts)[:-1], axis=1)
         totals = [np.zeros((size, 0))] * len(levels)
         below = np.zeros((size, self._counts[-1]))
@@ -67,7 +67,7 @@ class TreeStrategy(PrefixStrategy):
         return np.full(self.n_cells, float((self.weights * self._sizes * np.cumsum(1 / self._eigenvalues)).max()))
 
     def covariance(self) -> np.ndarray:
-        """Return Σ_l λ_l⁻¹·⟨P_l f, P_l g⟩ for all pairs of prefixes."""
+        """Return Σ_l λ_l⁻¹·⟨P_l f, P_l g⟩ over prefix pairs."""
         ends = np.arange(1.0, self.n_cells + 1)
         first, last = np.minimum.outer(ends, ends), np.maximum.outer(ends, ends)
 
@@ -108,7 +108,7 @@ def block_sizes(branching: int, height: int) -> list[int]:
 
 
 def best_tree(n: int, ranges: bool, coefficient_radius: float = 1.0) -> TreeStrategy:
-    """Return the tree of least error on prefix sums, or ranges."""
+    """Return the best tree for prefix sums, or ranges."""
     trees = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
     (_, weights), sizes = min(trees, key=lambda tree: tree[0][0])
     return TreeStrategy(n, sizes[-2] if len(sizes) > 1 else 2, weights, coefficient_radius * float(weights.sum()) * UP)

@@ -22,10 +22,11 @@ _MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written ou
 
 @dataclass(frozen=True, eq=False)
 class WeightedMarginals(MarginalNoise):
-    """L = F·A⁺, A all marginals inside a block, times c_S.
+    """L = F·A⁺, A the weighted marginals inside a block.
 
-    AᵀA has on E_T the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T (docs/theory/matrix.md, section 5;
-    McKenna, Miklau, Hay and Machanavajjhala 2018). A row counts once in each marginal: Δ₁ = Σ_S c_S.
+    The weights are c_S. AᵀA has on E_T the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T
+    (docs/theory/matrix.md, section 5; McKenna, Miklau, Hay and Machanavajjhala 2018). A row counts once in each
+    marginal: Δ₁ = Σ_S c_S.
     """
 
     weights: np.ndarray
@@ -49,7 +50,7 @@ class WeightedMarginals(MarginalNoise):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′. A projection is largest on its diagonal."""
+        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′, as projections peak on their diagonal."""
         traces, scales = self.noise * self.interactions.share, self._scales()
         cells = list(map(self.interactions.cells, self.interactions.blocks))
         around, reach = self.interactions.is_inside.T, []

@@ -11,7 +11,7 @@ _FEW = 64  # parts up to which a full Hessian is stored
 
 
 def best_weights(parts: "np.ndarray | csr_array", demand: np.ndarray) -> np.ndarray:
-    """Return c > 0 (m,) with Σc = 1 that makes Σ_t demand_t/λ_t small. λ = parts·c², `parts` (t, m) ≥ 0."""
+    """Return c > 0 of sum 1 with small Σ_t demand_t/λ_t, λ = parts·c²."""
     import scipy.optimize
 
     def log_cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
