@@ -287,7 +287,7 @@ REFUSED = {
     "a jump": (lambda a, y: 2.0 * (a[0] > y[:, 0]) - 2, "change a score by 2"),
     "nan": (lambda a, y: np.where(y[:, 0] > 0.5, math.nan, 0.0) + 0 * a, "NaN or infinite"),
     "infinite": (lambda a, y: np.where(y[:, 0] > 0.5, math.inf, 0.0) + 0 * a, "unbounded"),
-    "a pole": (lambda _a, y: 1 / np.abs(y[:, 0]), "not within its bounds"),
+    "a pole": (lambda _a, y: 1 / np.abs(y[:, 0]), "exceeds its bounds"),
     "one number": (lambda _a, _y: 0.0, "shape"),
     "a column": (lambda a, y: y - a, "shape"),
     "relative": (lambda a, y: np.argsort(np.argsort(-np.abs(y[:, 0] - a[0]))) / -len(y), "other points"),

@@ -100,7 +100,7 @@ class Identity(AdditiveNoise):
         largest = float(body.generators.row_squares().max())
         if body.coefficient_radius / pure_within(guarantee).epsilon_value * largest > MAX_SCALE / 2:
             return "its noise would not fit 64-bit numbers"
-        return "here the same as Laplace" if is_histogram(body) else ""
+        return "identical to Laplace for this query" if is_histogram(body) else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the same body."""
