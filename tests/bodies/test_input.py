@@ -36,7 +36,7 @@ NOT_NUMBERS = [[[1, 0], [0]], [[1j, 0], [0, 1]], [["a", "b"]], [[None, object()]
 @pytest.mark.parametrize("make", [*MAKERS, Ellipsoid, lambda rows: LpBall(2, 2).gauge(rows), LpBall(2, 2).support])
 @pytest.mark.parametrize("rows", NOT_NUMBERS, ids=["ragged", "complex", "texts", "objects", "nested"])
 def test_ragged_complex_and_other_rows_are_refused_in_a_sentence(make, rows) -> None:
-    with pytest.raises(InvalidRequest, match="not real numbers in rows of one length"):
+    with pytest.raises(InvalidRequest, match="not real numbers in rows of equal length"):
         make(rows)
 
 
