@@ -411,7 +411,7 @@ def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: flo
     floor = next(candidate.mechanism for candidate in actual.candidates if candidate.mechanism.name == "Matrix").floor
     own = math.sqrt(float((actual.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
-    assert "Of all Gaussian noise that keeps this guarantee, the best has" in actual.bound_in_words()
+    assert "The best Gaussian noise with this guarantee has" in actual.bound_in_words()
     assert actual.ratio == math.inf
     told = actual.to_dict()["lower_bound"]
     assert (told["kind"], told["words"]) == ("gaussian", actual.bound_in_words())
@@ -423,7 +423,7 @@ def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
     assert actual.error < actual.real_lower_bound
     words = actual.bound_in_words()
     assert (
-        words == "The bound for data in real numbers does not hold for noise on whole numbers; nothing near is proved."
+        words == "The bound for real-valued data does not hold for noise on integers; no useful bound is proved."
     )
 
 
@@ -431,7 +431,7 @@ def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_fo
     actual = planned("b", epsilon=0.5)
     assert 0.98 * actual.real_lower_bound < actual.error < actual.real_lower_bound
     assert actual.bound_in_words() == (
-        "The bound for data in real numbers does not hold for noise on whole numbers. For whole numbers no 0.5-DP "
+        "The bound for real-valued data does not hold for noise on integers. For integer data no 0.5-DP "
         f"mechanism has an expected error below {readable(actual.lower_bound)} (proved); this one is at "
         f"{actual.ratio:.3g} times that."
     )

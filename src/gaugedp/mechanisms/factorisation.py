@@ -67,7 +67,7 @@ def _check_work(body: Polytope) -> None:
     if dim**2 * count > _MOST_WORK:
         raise InvalidRequest(
             f"The body has {count:,} generators in {dim:,} dimensions: too many to optimise Gaussian noise.",
-            f"Reduce dimensions² x generators to {_MOST_WORK:,}, or let gd.plan compare other mechanisms.",
+            f"Reduce dimensions² x generators to at most {_MOST_WORK:,}, or let gd.plan compare other mechanisms.",
         )
 
 

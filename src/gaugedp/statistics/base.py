@@ -32,7 +32,7 @@ class Widths(Protocol):
     """Widths of a pivot at public places, from noise draws."""
 
     def widths(self, level: float) -> np.ndarray | None:
-        """Return widths (answers, places) for a level, or None if impossible."""
+        """Return widths (answers, places) for a level; None with too few draws."""
 
 
 @dataclass(frozen=True)
