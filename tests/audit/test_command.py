@@ -27,7 +27,9 @@ def test_a_mechanism_that_was_left_out_is_refused_with_the_reason(asked: list[st
 
 def test_a_plan_says_what_was_left_out(asked: list[str], capsys) -> None:
     assert run(["plan", *asked, "--details"]) == 0
-    assert "Not applicable: Identity (identical to Laplace for this query); KNorm (" in capsys.readouterr().out.replace("\n", " ")
+    assert "Not applicable: Identity (identical to Laplace for this query); KNorm (" in capsys.readouterr().out.replace(
+        "\n", " "
+    )
 
 
 def test_the_table_of_an_audit_has_the_delta_of_each_bound(asked: list[str], capsys) -> None:

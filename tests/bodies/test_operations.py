@@ -128,9 +128,9 @@ def test_a_projection_of_a_flat_polytope_to_nothing_is_the_origin() -> None:
 
 
 def test_what_has_no_gauge_says_so() -> None:
-    with pytest.raises(InvalidRequest, match="gauge of the .*is not available"):
+    with pytest.raises(InvalidRequest, match="no known gauge"):
         minkowski_sum(LpBall(2, 2), LpBall(2, 1)).gauge([1.0, 0])
-    with pytest.raises(InvalidRequest, match="gauge of the .*is not available"):
+    with pytest.raises(InvalidRequest, match="gauge of the image is not available"):
         image(LpBall(3, np.inf), np.ones((2, 3))).gauge([1.0, 0])
 
 

@@ -422,9 +422,7 @@ def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
     actual = planned("b", epsilon=6)
     assert actual.error < actual.real_lower_bound
     words = actual.bound_in_words()
-    assert (
-        words == "The bound for real-valued data does not hold for noise on integers; no useful bound is proved."
-    )
+    assert words == "The bound for real-valued data does not hold for noise on integers; no useful bound is proved."
 
 
 def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_for_whole_ones() -> None:

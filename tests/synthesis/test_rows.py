@@ -180,7 +180,7 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
         ([release, other], "SEX has other cells"),
         ([release, far], "differ in their table"),
         ([release, many], "differ in their unit"),
-        ([regions, districts], "REGION and DISTRICT are not levels of one tree"),
+        ([regions, districts], "REGION and DISTRICT are in different trees"),
         (old, "no counts of cells"),
     ]:
         with pytest.raises(InvalidRequest) as refused:

@@ -59,9 +59,7 @@ def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
     """Return finite points, or directions, as rows (k, d)."""
     rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
-        raise InvalidRequest(
-            f"The points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} per point."
-        )
+        raise InvalidRequest(f"Points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} per point.")
     return rows
 
 

@@ -106,8 +106,7 @@ class BoxHull(Polytope):
         """Return the gauge of each point, infinite off the span.
 
         It is the least s with |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i and |t| ≤ s: the minimum of a convex
-        piecewise linear function of t, found by cutting planes, and never too small. Where l_i = u_i ≠ 0 for some i, t
-        = z_i/c_i.
+        piecewise linear function of t, found by cuts, and never too small. Where l_i = u_i ≠ 0 for some i, t = z_i/c_i.
         """
         rows = check_points(points, self.ambient_dim)
         moving = self.half > 0

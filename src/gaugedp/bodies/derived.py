@@ -100,9 +100,7 @@ class MinkowskiSum(FramedBody):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Refuse: only sums of two polytopes have a gauge."""
         check_points(points, self.ambient_dim)
-        raise InvalidRequest(
-            f"The gauge of the sum of {self.one!r} and {self.other!r} is not available.", "Use its support."
-        )
+        raise InvalidRequest(f"The sum of {self.one!r} and {self.other!r} has no known gauge.", "Use its support.")
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return the sum of the supports."""

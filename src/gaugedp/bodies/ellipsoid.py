@@ -28,9 +28,7 @@ class Ellipsoid(FramedBody):
             )
         largest = float(np.abs(matrix).max())
         if not _SMALLEST < largest < 1 / _SMALLEST:
-            raise InvalidRequest(
-                f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale the matrix towards 1."
-            )
+            raise InvalidRequest(f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it towards 1.")
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
 
@@ -78,9 +76,8 @@ class Ellipsoid(FramedBody):
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return max ‖A·u/weights‖_p, or an upper bound.
 
-        It is exact at p = 2, p = ∞, and p = 1 with d ≤ 16. The bound is the least of that by Hölder's inequality
-        between the radii at 1, 2 and ∞, and of the ℓ_p norm of the row lengths (each |z_i| is at most the length of row
-        i).
+        It is exact at p = 2, p = ∞, and p = 1 with d ≤ 16. The bound is the lesser of Hölder's inequality between the
+        radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (each |z_i| is at most the length of row i).
         """
         matrix = self.matrix / with_weights(weights, self.ambient_dim)[:, None]
         lengths = np.linalg.norm(matrix, axis=1)
@@ -101,8 +98,7 @@ class Ellipsoid(FramedBody):
 def _largest_sum(matrix: np.ndarray, lengths: np.ndarray, longest: float) -> float:
     """Return max over signs s of ‖matrixᵀs‖₂, or a bound for many rows.
 
-    The bound weights row i by its length. For positive c, ‖Aᵀs‖² = sᵀAAᵀs ≤ Σc_i · λ_max(C^−½ A Aᵀ C^−½): with c = 1
-    that is d·σ_max².
+    Rows are weighted by length: for positive c, ‖Aᵀs‖² = sᵀAAᵀs ≤ Σc_i · λ_max(C^−½ A Aᵀ C^−½): d·σ_max² for c = 1.
     """
     if len(matrix) <= _MOST_SIGNS:
         return float(np.linalg.norm(_signs(len(matrix)) @ matrix, axis=1).max())

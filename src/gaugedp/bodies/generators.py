@@ -37,8 +37,7 @@ class Generators(Protocol):
     """A linear map F whose columns v_1 … v_n generate a body.
 
     It maps n coefficients to ℝ^d and may be implicit. `whole_numbers`: the answers are integers. `counting`: moreover,
-    two neighbours' answers differ by an integer combination of columns, so that integer noise on the coefficients
-    protects.
+    neighbours' answers differ by an integer combination of columns, so integer noise on the coefficients protects.
     """
 
     @property
@@ -105,7 +104,7 @@ class MatrixGenerators:
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise InvalidRequest(
                 f"The generators have shape {np.shape(matrix)}.",
-                "Give a matrix (d, n) whose columns are the generators.",
+                "Give generators as columns (d, n).",
             )
         if not np.isfinite(self.matrix).all():
             raise InvalidRequest("A generator is not finite.", "Give finite numbers.")

@@ -98,9 +98,7 @@ def project(body: Body, basis: np.ndarray) -> Body:
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
         raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, one vector per column.")
     if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > _ORTHONORMAL:
-        raise InvalidRequest(
-            "The basis is not orthonormal.", "Give orthonormal columns, such as those of numpy.linalg.qr."
-        )
+        raise InvalidRequest("The basis is not orthonormal.", "Give orthonormal columns, such as from numpy.linalg.qr.")
     return image(body, columns.T)
 
 
@@ -111,10 +109,7 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     w_j are more than 10^7 numbers. Other sums have no gauge.
     """
     if first.ambient_dim != second.ambient_dim:
-        raise InvalidRequest(
-            f"The bodies lie in dimensions {first.ambient_dim} and {second.ambient_dim}.",
-            "Add bodies of equal dimension.",
-        )
+        raise InvalidRequest(f"The dimensions are {first.ambient_dim} and {second.ambient_dim}.", "Use equal ones.")
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
     if isinstance(first, LpBall | SchattenBall) and replace(first, size=1.0) == _unit(second):
@@ -130,9 +125,7 @@ def _sum_of_polytopes(body_a: Polytope, body_b: Polytope) -> Polytope:
     first, second = body_a.factor * body_a.symmetric_columns(), body_b.factor * body_b.symmetric_columns()
     count = 2 * first.shape[1] * second.shape[1]
     if count * body_a.ambient_dim > MOST_DENSE:
-        raise InvalidRequest(
-            f"The sum has up to {count} corners in dimension {body_a.ambient_dim}.", "Add bodies with fewer generators."
-        )
+        raise InvalidRequest(f"The sum has {count} corners in dimension {body_a.ambient_dim}.", "Use fewer generators.")
     points, shifts = first[:, :, None], second[:, None, :]
     corners = np.concatenate([points + shifts, points - shifts], axis=2)
     return Polytope.symmetric_hull(corners.reshape(body_a.ambient_dim, -1))

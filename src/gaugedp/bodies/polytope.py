@@ -148,8 +148,7 @@ class Polytope(Body):
     def representation(self) -> np.ndarray:
         """Columns (m, n) with gauge = min{Σ|λ| : columns·λ = point}/`coefficient_radius`.
 
-        They are in coordinates of `prepared`; m is the rank; for differences a row of ones comes last, and a 0 after
-        the coordinates of each point.
+        In coordinates of `prepared`; m is the rank; for differences plus a last row of ones, and points a last 0.
         """
         columns = self._coordinates
         return np.vstack([columns, np.ones(columns.shape[1])]) if self.differences else columns

@@ -19,8 +19,7 @@ class PreparedGenerators:
 
     The basis B has r of them, r the rank, and v_j = B·w_j with |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges
     |det B| by more. So conv{±b_i}, whose volume is 2^r |det B| / r!, is the largest such cross-polytope up to
-    exchanges, and in coordinates of B the body lies between the cross-polytope and the cube, whatever its own units
-    are.
+    exchanges, and in coordinates of B the body lies between the cross-polytope and the cube.
 
     `columns` (d, k) are the generators, column `kept[j]` of the given matrix each, with the same sign; `basis` (r,) are
     the indices of B, `frame` is B, and `coordinates` (r, k) holds the w_j.
@@ -41,8 +40,7 @@ class PreparedGenerators:
 def prepared(generators: np.ndarray) -> PreparedGenerators:
     """Return the distinct columns of `generators` with a basis.
 
-    Zeros and repetitions up to sign are dropped. The rank is numerical; `independent` states its tolerance. Refused if
-    not finite, or all zero.
+    Zeros and repetitions up to sign are dropped. The rank is numerical (`independent`). Refused if all zero.
     """
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():

@@ -32,8 +32,7 @@ class Volume:
 
     `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted),
     "certified": a lower bound that holds with `confidence` over a public key, or "estimate": by drawing, with the
-    `standard_error` of the logarithm. `log_error` bounds the effect of rounding of the generators' frame on an exact
-    logarithm.
+    `standard_error` of the logarithm. `log_error` bounds the rounding error of an exact logarithm.
     """
 
     log_volume: float
@@ -58,8 +57,7 @@ def volume(body: Body) -> Volume:
     Exact: balls of ℓ_p; Schatten balls with p = 2, p = ∞ or a single row or column; ellipsoids; hulls of a box and its
     negative; polytopes with r independent generators, r the rank, or of rank at most 8 (by their facets, if these are
     few enough to list in seconds); one-to-one images of these. Other polytopes get a lower bound: the largest
-    cross-polytope of r generators that exchanges find, 2^r|det|/r!, or at rank at most 8 the hull of the outermost
-    generators.
+    cross-polytope found by exchanges, 2^r|det|/r!, or at rank at most 8 the hull of the outermost generators.
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Ask for a ball, an ellipsoid or a polytope.")
 
@@ -78,9 +76,7 @@ def _(body: SchattenBall) -> Volume:
     if low == 1 or body.p == 2:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
-        raise InvalidRequest(
-            f"The volume of a Schatten ball with p = {body.p:g} has no closed form here.", "Ask for p = 2 or infinity."
-        )
+        raise InvalidRequest(f"The Schatten volume has no closed form for p = {body.p:g}.", "Use p = 2 or infinity.")
     return Volume(_log_spectral(low, high) + body.ambient_dim * math.log(body.size), "exact")
 
 

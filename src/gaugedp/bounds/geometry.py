@@ -136,9 +136,8 @@ class BodyGeometry:
     def to_svg(self, axes: tuple[int, int] | None = None) -> str:
         """Return shadows of the body and noise draws as SVG.
 
-        The draws are of the mechanism with the least noise. Needs `report`. The plane is that of two coordinates,
-        numbered from 0; without `axes`, the planes of the first three principal axes. The draws have a public key, and
-        no data is involved.
+        The draws are of the least noise, with a public key and no data. Needs `report`. The plane is that of two
+        coordinates, numbered from 0; without `axes`, planes of the first three principal axes.
         """
         best = min(self.mechanisms, key=lambda mechanism: mechanism.error())
         noise = best.sample_noise(_DRAWS, research_rng(_KEY))
@@ -160,8 +159,7 @@ class BodyGeometry:
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
     """Describe a body and every mechanism's error for it.
 
-    No data is used. It takes seconds, and up to a minute for a walk at high rank; beyond that the moments and the noise
-    of walks are left out.
+    No data is used. It takes seconds, or a minute for a walk at high rank; beyond that walks are left out.
     """
     check_body(body)
     positive(epsilon=epsilon)
@@ -262,8 +260,7 @@ def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
 def volume_quantity(body: Body, epsilon: float) -> float:
     """Return r·√r·vol_r(K)^{1/r}/ε, the order of the volume bound.
 
-    r is the rank (Hardt and Talwar 2010). It is not a bound: theirs has a constant that this leaves out, and mechanisms
-    have a third of this error.
+    r is the rank (Hardt and Talwar 2010). It is not a bound: it lacks a constant, and errors can be a third of it.
     """
     positive(epsilon=epsilon)
     rank = body.rank

@@ -46,8 +46,7 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
 def tracing_ceiling(guarantee: Guarantee, false_positive_rate: float) -> float:
     """Return the largest true-positive rate under a guarantee.
 
-    It is for one row at this `false_positive_rate`: the largest P(E) of all events with Q(E) = `false_positive_rate`
-    (`guarantees.probability_range`).
+    For one row, it is the largest P(E) with Q(E) = `false_positive_rate` (`guarantees.probability_range`).
     """
     between(0, 1, false_positive_rate=false_positive_rate)
     return probability_range(guarantee, float(false_positive_rate))[1]

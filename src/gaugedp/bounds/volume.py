@@ -29,8 +29,7 @@ class VolumeBound(float):
     """A lower bound on an expected error, as a float.
 
     It has the `volume` it rests on and that volume's `rank`. `kind` is that of the volume: "exact" or "lower" (proved),
-    "certified" (true with `confidence`, over a public key), or "estimate" (no certificate), and then `standard_error`
-    is that of this number.
+    "certified" (true with `confidence`, over a public key), or "estimate" (no certificate, with `standard_error`).
     """
 
     volume: Volume
@@ -130,9 +129,7 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     try:
         return rank, largest_volume(body)
     except RuntimeError as failure:  # Qhull gives up on some nearly degenerate hulls
-        raise InvalidRequest(
-            "The facets of the body could not be listed reliably.", "Merge generators that differ by rounding only."
-        ) from failure
+        raise InvalidRequest("The facets could not be listed reliably.", "Merge nearly equal generators.") from failure
 
 
 def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:
@@ -192,8 +189,8 @@ def _halved(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _on_cells(low: np.ndarray, high: np.ndarray, sums: tuple[int, float, int]) -> tuple[np.ndarray, float]:
     """Return lower bounds of the ratio on cells, and its least middle value.
 
-    They are without the factor of m and p. S_{m+p}/S_m is m!⁻¹(m + p)!/ε^p times the ratio of scaled sums, and S_{m+p}′
-    = (m + p)·S_{m+p−1}.
+    Without the factor: S_{m+p}/S_m is m!⁻¹(m + p)!/ε^p times the ratio of scaled sums, and S_{m+p}′ = (m +
+    p)·S_{m+p−1}.
     """
     exponent, epsilon, power = sums
     last = exponent + power

@@ -26,9 +26,9 @@ FINE_STEPS = 2**12  # lattice steps per radius, for a body of real answers
 class Calibrated(ABC):
     """Randomness that satisfies a guarantee and can be recalibrated.
 
-    `exactness` is "exact" where integers, or floats within proved bounds, decide every draw, "idealized" where plain
-    floats do, "mixing" for a Markov chain. `form` names the family of the output distribution, by which an audit picks
-    its white-box tests; empty if it has none.
+    `exactness` is "exact" where integers, or floats within proved bounds, decide every draw, "idealized" where floats
+    do, "mixing" for a Markov chain. `form` is the output distribution's family, which selects an audit's tests, or
+    empty.
     """
 
     name: ClassVar[str]
@@ -48,10 +48,7 @@ class Calibrated(ABC):
         """
         if guarantee == self.guarantee:
             return self
-        raise InvalidRequest(
-            f"{self.name} cannot be calibrated for {guarantee!r}.",
-            "Implement recalibrated(guarantee) in the class.",
-        )
+        raise InvalidRequest(f"{self.name} does not support {guarantee!r}.", "Implement recalibrated(guarantee).")
 
     def __repr__(self) -> str:
         return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
@@ -72,8 +69,7 @@ class Mechanism(Calibrated):
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003
         """Yield the mechanisms of this class that a plan compares.
 
-        Their guarantees imply `guarantee`; errors are compared over `weights` (d,), ones if None. Bodies that the class
-        does not support yield nothing.
+        They imply `guarantee`; errors are over `weights` (d,), ones if None. Unsupported bodies yield nothing.
         """
         yield from ()
 
@@ -142,8 +138,7 @@ class Mechanism(Calibrated):
 class AdditiveNoise(Mechanism, ABC):
     """Mechanism that releases answer + noise.
 
-    It satisfies `guarantee` if the answers of neighbours differ by a point of `body`. The lattice lattice_step·ℤ^d
-    depends on the body only.
+    It satisfies `guarantee` if neighbours' answers differ by a point of `body`, which fixes the lattice.
     """
 
     @property
@@ -230,17 +225,13 @@ class Prepared:
         """Return the release for `answer` (d,) and discard the noise."""
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
-            raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, the noise {shape}.", "Give one number per answer."
-            )
+            raise InvalidRequest(f"The answer has shape {np.shape(answer)}, not {shape}.", "Give a number per answer.")
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
             apply_noise = self._apply_noise.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest(
-                "This noise has been used.", "Prepare the mechanism again for another answer."
-            ) from None
+            raise InvalidRequest("This noise has been used.", "Prepare it again for another answer.") from None
         return apply_noise(answer)
 
     @property

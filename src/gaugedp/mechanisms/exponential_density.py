@@ -34,16 +34,16 @@ class ExponentialDensity(Calibrated):
     It is rounded to a lattice (McSherry and Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
-    hence ε-DP (their theorem 6; the range: Dong, Durfee and Rogers 2020). Rounding is post-processing.
+    hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.
     docs/theory/exponential_density.md
 
     Drawn by rejection from the uniform distribution on Y, exactly in real arithmetic: "idealized". The number of tries,
     at most e^{ε(high − low)/2} on average, depends on the answer, and so does the time of a draw: anyone who can
     measure it learns something that the guarantee does not cover. There is no cap on it.
 
-    With `proposals` n > 0 ("mixing") it is a Metropolis walk that always scores n uniform proposals, with ApproxDP(ε,
-    (1 + e^ε)·τ), τ a proved bound on its total variation distance: (1 − e^{−ε(high − low)/2})^n (Mengersen and Tweedie
-    1996, theorem 2.1).
+    With `proposals` n > 0 ("mixing") a Metropolis walk always scores n uniform proposals, with ApproxDP(ε, (1 +
+    e^ε)·τ), τ a proved bound on its total variation: (1 − e^{−ε(high − low)/2})^n (Mengersen and Tweedie 1996, theorem
+    2.1).
     """
 
     quality: Quality
@@ -119,9 +119,9 @@ class ExponentialDensity(Calibrated):
     def error_bound(self, t: float, slope: float) -> float:
         """Return a bound on max u − u(out), before rounding.
 
-        It is exceeded with probability at most e^{−t}. Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The
-        bound is the least over λ in (0, 1] of 2λ·slope + (2/ε)·(r·log(1/λ) + t), r the rank of Y, or the width of u. A
-        walk adds its τ to the probability.
+        It fails with probability at most e^{−t}. Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is
+        the least over λ in (0, 1] of 2λ·slope + (2/ε)·(r·log(1/λ) + t), r = rank Y, or the width of u. A walk adds its
+        τ.
         """
         non_negative(t=t)
         positive(slope=slope)

@@ -69,15 +69,11 @@ class Identity(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for counting queries with ≤ 10^6 cells."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(
-                f"Laplace noise cannot be calibrated for {guarantee!r}.", "Give PureDP with epsilon above 0."
-            )
+            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
         if not isinstance(body, Polytope) or not body.generators.counting:
             raise InvalidRequest("Noise on cells needs a query that counts rows.", "Use Laplace or Gaussian.")
         if body.generators.n_generators > MOST_CELLS:
-            raise InvalidRequest(
-                f"The joint table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian."
-            )
+            raise InvalidRequest(f"The table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian.")
         lattice_radius(body, 1, None)  # refuses a body that is a point
         law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.epsilon_value))
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
@@ -126,8 +122,7 @@ class Identity(AdditiveNoise):
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return the mean norm of trial draws (about 2 %).
 
-        The public seed serves every budget. If trials rarely contain noise, return an upper bound: Σ E|η_i|·‖F_i‖ ≤ n·E
-        η²·max ‖F_i‖ over the columns.
+        The public seed serves every budget. If most trials are 0, the bound Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         noisy = self._n_cells * self.law.variance

@@ -26,8 +26,7 @@ from gaugedp.samplers.laws import Law
 class IndependentNoise(AdditiveNoise, ABC):
     """Independent noise with the distribution w_i·law(radius) on each coordinate.
 
-    `radius` is the ℓ_p radius of body/w in lattice steps, `weights` w (d,) the relative scales (ones if None). `runs`
-    are (count, distribution), in order.
+    `radius` is the ℓ_p radius of body/w in steps, w (d,) the `weights` (or ones). `runs` are (count, law), in order.
     """
 
     body: Body

@@ -28,8 +28,7 @@ class KNorm(NormNoise):
     box and its negative, and for polytopes with as many generators as their rank; from the list of all facets for
     polytopes of rank at most 8; otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
     `guarantee` is ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from
-    its target distribution. That the walk is within the allowance is measured by a rule, not proved
-    (docs/theory/knorm.md).
+    its target distribution. That the walk meets it is measured by a rule, not proved (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"

@@ -25,8 +25,8 @@ class Laplace(IndependentNoise):
     Δ is the ℓ₁ radius of the body over the weights w.
 
     Theorem. Answers on the lattice whose neighbours differ by a point of `body` are released with ε-DP: the ratio of
-    two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (Ghosh, Roughgarden and Sundararajan 2012 for
-    one answer; docs/theory/laplace.md).
+    two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
+    Sundararajan 2012; docs/theory/laplace.md).
     """
 
     name: ClassVar[str] = "Laplace"
@@ -38,9 +38,7 @@ class Laplace(IndependentNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Laplace":
         """Return the mechanism for pure DP and relative scales `weights` (d,)."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(
-                f"Laplace noise cannot be calibrated for {guarantee!r}.", "Give PureDP with epsilon above 0."
-            )
+            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
         step, radius = lattice_radius(body, cls.p, weights)
         epsilon = decimal(guarantee.epsilon_value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))

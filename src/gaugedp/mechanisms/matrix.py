@@ -111,9 +111,7 @@ class Matrix(AdditiveNoise):
         """Return the mechanism with the same strategy."""
         satisfied, rate = _sharpen(guarantee)
         if isinstance(satisfied, PureDP) == self._is_normal:
-            raise InvalidRequest(
-                f"The strategy does not support {guarantee!r}.", "Calibrate a new mechanism for this guarantee."
-            )
+            raise InvalidRequest(f"The strategy does not support {guarantee!r}.", "Calibrate a new mechanism for it.")
         return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
@@ -165,8 +163,8 @@ class Matrix(AdditiveNoise):
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return E‖noise/weights‖, to a standard error below 1 %.
 
-        By quadrature, or from trial draws of a public seed. If the length of Laplace noise hardly varies, its root mean
-        square, at most 0.5 % above.
+        By quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square (≤ 0.5 %
+        above).
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         if norm == 1 and self._is_normal:
@@ -303,8 +301,8 @@ def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> 
     """Return whether no Laplace strategy improves on noise per count.
 
     The counts are disjoint, so a unit is in one cell. The columns of a strategy A have ℓ₁ norms of at most 1, so
-    (AᵀA)_ii ≤ 1, and A⁺ multiplies the variance of each count by (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1. With a δ, a bound on all
-    normal noise comes with the best strategy.
+    (AᵀA)_ii ≤ 1, and A⁺ multiplies the variance of each count by (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1. With a δ, the best
+    strategy comes with a bound on all normal noise.
     """
     alike = weights is None or float(np.ptp(weights)) == 0
     return (

@@ -152,10 +152,9 @@ class NestedNoise(GaugeNoise):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NIM(NormNoise):
-    """Nested K-norm mechanism, with corrected recursion.
+    """Nested K-norm mechanism (Hardt and Talwar 2010), with corrected recursion.
 
-    Add K-norm noise, project onto the half of the eigendirections with the largest second moment, repeat (Hardt and
-    Talwar 2010, section 7).
+    Add K-norm noise, project onto the half of the eigendirections of largest moment, repeat (their section 7).
 
     Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
@@ -171,8 +170,7 @@ class NIM(NormNoise):
 
         It has `depth` levels (the best if None). It supports polytopes, ellipsoids, and balls of ℓ_p with coordinates
         in units of their own (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one level, which
-        is the K-norm mechanism. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε, 1e−9), and
-        `describe` states it.
+        is the K-norm mechanism. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε, 1e−9).
         """
         check_body(body)
         if depth is not None:

@@ -18,8 +18,7 @@ class NoiseLaw(ABC):
     """A noise distribution and the privacy loss of its shifts.
 
     A shift of the integers by z costs `costs`, in the unit of `accounting`: ε ("pure"), μ² ("gaussian") or ρ ("zcdp").
-    `rounding` is the relative error of a cost, 0 for rational arithmetic. `unknown` is the reason why the distribution
-    is unknown, or empty.
+    `rounding` is the relative error of a cost, 0 for rational arithmetic. `unknown` is empty or the reason.
     """
 
     accounting: str

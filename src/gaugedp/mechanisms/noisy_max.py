@@ -58,8 +58,7 @@ class NoisyMax(Selection):
         """Return PrivateMax, which claims `guarantee` = PureDP(ε), for research.
 
         It is algorithm 1 of Cai, Wang and Zhang (2021). Index and value both get noise of scale 2B/ε: ε for the index
-        and ε/2 for the value. Its true guarantee, which the mechanism reports and charges, is PureDP(1.5·ε), and no
-        smaller one.
+        and ε/2 for the value. Its true guarantee, which it reports and charges, is PureDP(1.5·ε), and no smaller one.
         """
         epsilon = pure_epsilon("PrivateMax", guarantee)
         step, width = score_lattice(body)
@@ -85,8 +84,7 @@ class NoisyMax(Selection):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the distribution of the index, shape (k,), to 1e-5.
 
-        P(i) = Σ_v P(η = v − s_i)·∏_{j<i} P(s_j + η < v)·∏_{j>i} P(s_j + η ≤ v), exact up to floats at scales below some
-        800 steps.
+        P(i) = Σ_v P(η = v − s_i)·∏_{j<i} P(s_j + η < v)·∏_{j>i} P(s_j + η ≤ v), exact for scales below some 800 steps.
         """
         numbers, law = self.in_steps(scores), DiscreteLaplace(self.scale)
         stride = max(1, int(self.scale / _STRIDES))

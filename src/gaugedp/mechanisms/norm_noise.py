@@ -49,9 +49,8 @@ class NormNoise(AdditiveNoise, ABC):
     noise has that distribution (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the
     density at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
     post-processing. If the noise comes from a walk within τ of that distribution in total variation, the release is (ε,
-    (1 + e^ε)·τ)-DP; that the walk is this close is measured by a rule, not proved. If S is an ellipsoid of rank r ≥ 2,
-    the release has `SphericalLaplaceLoss(1/ε, r)`, whose profile at some δ > 0 needs a smaller ε
-    (docs/theory/knorm_delta.md).
+    (1 + e^ε)·τ)-DP; that it is this close is measured, not proved. If S is an ellipsoid of rank r ≥ 2, the release has
+    `SphericalLaplaceLoss(1/ε, r)`, whose profile at some δ > 0 needs a smaller ε (docs/theory/knorm_delta.md).
     """
 
     body: Body
@@ -65,9 +64,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
-            raise InvalidRequest(
-                "The noise would not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
-            )
+            raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
@@ -177,16 +174,13 @@ class NormNoise(AdditiveNoise, ABC):
     def _in_steps(self, unit: np.ndarray) -> np.ndarray:
         steps = unit * self._scale
         if not np.abs(steps).max() < _LARGEST:  # depends on the noise only: no table has been read
-            raise InvalidRequest(
-                "The noise does not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
-            )
+            raise InvalidRequest("The noise does not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
         return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
         """Return norms of trial draws, or bounds on average.
 
-        They are bounds if few draws are non-zero: ‖round(s·x)‖ is at most 2·‖s·x‖, and on average at most that of a
-        larger s.
+        Bounds if few draws are non-zero: ‖round(s·x)‖ is at most 2·‖s·x‖, and on average at most that of a larger s.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
@@ -214,7 +208,7 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     """Return ε and the guarantee: PureDP, or ApproxDP for a walk."""
     if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
         raise InvalidRequest(
-            f"Noise of a body cannot be calibrated for {guarantee!r}.", "Give PureDP or ApproxDP, epsilon above 0."
+            f"Noise of a body does not support {guarantee!r}.", "Give PureDP or ApproxDP, epsilon > 0."
         )
     epsilon = guarantee.epsilon_value
     if not walks:

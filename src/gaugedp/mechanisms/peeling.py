@@ -194,9 +194,7 @@ def _rho(guarantee: Guarantee, k: int, share: float) -> float:
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         epsilon, delta = guarantee.epsilon_value, guarantee.delta_value
         return largest_parameter(lambda rho: _guarantee(*_parts(rho, k, share), k), epsilon, delta)
-    raise InvalidRequest(
-        f"Peeling cannot be calibrated for {guarantee!r}.", "Give ApproxDP with delta above 0, ZCDP or PureDP."
-    )
+    raise InvalidRequest(f"Peeling does not support {guarantee!r}.", "Give ApproxDP (delta above 0), ZCDP or PureDP.")
 
 
 def _value_radius(body: Body, step: Fraction, width: int, k: int, p: int) -> Fraction:

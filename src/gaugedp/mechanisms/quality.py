@@ -28,10 +28,9 @@ class Quality:
     """The quality u(a, y) of a point y for an answer a.
 
     `score`(a (d,), points (k, m)) returns k numbers; u is the score clipped to `bounds` = (low, high), and low where
-    the score is not a number. Hypotheses, which the supplier proves: a score depends on its own point only, and |u(a +
-    z, y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y.
-    Clipping never breaks the second. Random pairs are checked (`check`); a score that passes may still be wrong
-    elsewhere.
+    the score is not a number. Hypotheses, proved by the supplier: a score depends on its own point only, and |u(a + z,
+    y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y. Clipping
+    never breaks the second. Random pairs are checked (`check`); a score that passes may be wrong elsewhere.
 
     A score beyond its bounds at the answer 0 is refused unless `clipped`.
     """
@@ -113,17 +112,15 @@ class Quality:
     def _check_own_point(self, answer: np.ndarray, points: np.ndarray, scores: np.ndarray) -> None:
         alone = self._number(answer, points[:1])
         if abs(self._clip(alone)[0] - self._clip(scores)[0]) > self.slack:
-            raise InvalidRequest(
-                "The score of a point depends on other points, or on chance.", "Score each row by itself."
-            )
+            raise InvalidRequest("The score of a point depends on others, or on chance.", "Score each row by itself.")
 
     def _number(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = self._scored(answer, points)
         if np.isfinite(scores).all():
             return scores
         raise InvalidRequest(
-            "The quality function is unbounded: it returned NaN or infinity.",
-            "Make it a finite number for every answer and point.",
+            "The quality function returned NaN or infinity.",
+            "Make it finite for every answer and point.",
         )
 
     def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:

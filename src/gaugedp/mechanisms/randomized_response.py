@@ -102,9 +102,9 @@ class RandomizedResponse(Calibrated):
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval (lower, upper) for each category count.
 
-        Each has a coverage of at least `level`, over the coins; the rows are fixed. With m rows of a category its count
-        is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval holds all m for which the observed
-        count is not in a tail of (1 − level)/2.
+        Each covers with probability `level` or more, over the coins, for fixed rows. With m rows of a category its
+        count is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval holds all m with the count in no
+        tail of (1 − level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)
@@ -122,9 +122,7 @@ class RandomizedResponse(Calibrated):
             raise InvalidRequest("A category is not an integer.", "Give categories by number.", STAYS_SPENT)
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
-            raise InvalidRequest(
-                "A category is out of range.", f"Give integers from 0 to {self.n_categories - 1}.", STAYS_SPENT
-            )
+            raise InvalidRequest("A category is out of range.", f"Give 0 to {self.n_categories - 1}.", STAYS_SPENT)
         return responses
 
     def _counts(self, responses: np.ndarray) -> np.ndarray:

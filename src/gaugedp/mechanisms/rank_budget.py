@@ -55,9 +55,7 @@ class RankBudget:
                 return _tight(epsilon, delta, self)
             case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
                 return _rounded(decimal(pure_within(guarantee).epsilon_value) / (self.speed + 2))
-        raise InvalidRequest(
-            f"Quantiles cannot be calibrated for {guarantee!r}.", "Give a guarantee with epsilon, rho or mu above 0."
-        )
+        raise InvalidRequest(f"Quantiles do not support {guarantee!r}.", "Give epsilon, rho or mu above 0.")
 
 
 @cache

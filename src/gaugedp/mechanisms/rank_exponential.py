@@ -36,8 +36,7 @@ class RankExponential(Mechanism):
     Values of a lattice are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks
     of y_j from a target s: in each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E,
     0). The target is q_j·n for the answers, q_j·n − t_j and q_j·n + t_j for the ends of their intervals, t_j a public
-    number of rows; for the ends, what lies beyond the lattice counts as far away. `body` is that of the histogram, the
-    values of the lattice fastest.
+    number of rows; for the ends, values beyond the lattice are far away. `body` is the histogram's, values fastest.
 
     Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
     whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three: the answers at
@@ -135,8 +134,7 @@ class RankExponential(Mechanism):
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return a bound on the expected norm of rank distances, in rows.
 
-        P(d > T) ≤ m^k·e^{−rT}, m the number of values and r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤
-        (l² + 2·l + 2)/r².
+        P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r².
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = self._reach(1)
@@ -251,9 +249,8 @@ class RankExponential(Mechanism):
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:
     """Return Δ, the joint sensitivity of rank distances, in rows.
 
-    It is the support of the body in the directions (1[x < y] − q) of the cells, with any signs: max(q, 1 − q) for a row
-    that is added or removed; for one that is replaced 1 in one cell, and twice max(q, 1 − q) if it may change its cell;
-    times the rows of a unit.
+    It is the body's support in the directions (1[x < y] − q) of the cells, with any signs: max(q, 1 − q) for an added
+    or removed row; for a replaced one 1 in one cell, and 2·max(q, 1 − q) in several; times the rows of a unit.
     """
     alone = max(quantile, 1 - quantile)
     cells_apart = Fraction(1) if _shape(body)[0] == 1 else 2 * alone

@@ -26,8 +26,7 @@ class Selection(Calibrated):
 
     Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k. Scores
     are rounded to the lattice step·ℤ first; `width` is B on the lattice, in steps. `epsilon` sets the noise, and
-    `guarantee` is what the choice satisfies; `monotone` means that all scores of a neighbour are at least, or all at
-    most, as large.
+    `guarantee` is what the choice satisfies; `monotone`: all scores of neighbours move the same way.
     """
 
     body: Body
@@ -107,9 +106,7 @@ class PreparedChoice:
         try:
             stream = self._streams.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest(
-                "This choice has been made.", "Prepare the mechanism again for other scores."
-            ) from None
+            raise InvalidRequest("This choice was made.", "Prepare the mechanism again for other scores.") from None
         return self.mechanism._draw(numbers, 1, stream)[0]
 
     @property
@@ -144,7 +141,7 @@ def pure_epsilon(name: str, guarantee: Guarantee) -> Fraction:
     """Return the ε > 0 of PureDP(ε) as a decimal; refuse others."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return decimal(guarantee.epsilon_value)
-    raise InvalidRequest(f"{name} cannot be calibrated for {guarantee!r}.", "Give PureDP with epsilon above 0.")
+    raise InvalidRequest(f"{name} does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
 
 
 def tail(n_candidates: int, failure: float) -> float:

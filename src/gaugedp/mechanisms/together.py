@@ -27,8 +27,7 @@ class Together(Mechanism):
     """Product mechanism: `mechanisms[i]` releases part i independently.
 
     Theorem. Let answers of neighbours differ by a point of `body`, the product of the parts' bodies. The parts are
-    independent given the answer, so the release satisfies the composition of their guarantees
-    (docs/theory/together.md).
+    independent given the answer, so their guarantees compose (docs/theory/together.md).
     """
 
     mechanisms: tuple[Mechanism, ...]

@@ -112,9 +112,7 @@ def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
     """Return the error, which names delta if only delta is too small."""
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, _USUAL_DELTA):
-        return InvalidRequest(
-            f"epsilon is {epsilon:g}: a key would need the rows of a million people.", "Give a larger epsilon."
-        )
+        return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Give a larger epsilon.")
     return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Give a larger delta, such as 1e-9.")
 
 

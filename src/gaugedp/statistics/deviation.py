@@ -1,10 +1,10 @@
 """Standard deviations from released sums, sums of squares and counts.
 
-In the unit in which values lie in [−1, 1]: B = Σ d + e_B, A = Σ (2·d² − 1) + e_A and N = n + e_N. With m the mean of
-the d and v their variance, the pivot is A − 4m·B + c·N = e_A − 4m·e_B + c·e_N for c = 2m² + 1 − 2v, as Σ (2·(d − m)² −
-1) = n·(2v − 1). The quantile of its size is a norm of (1, m, c) if the noise is log-concave, symmetric and continuous
-(Meyer and Reisner 1991), so that linear interpolation between places lies above it; on a lattice it does with a step
-more. docs/theory/derived.md
+In the unit in which values lie in [−1, 1]: B = Σ d + e_B, A = Σ (2·d² − 1) + e_A and N = n + e_N. For the mean m and
+variance v of d, the pivot is A − 4m·B + c·N = e_A − 4m·e_B + c·e_N for c = 2m² + 1 − 2v, as Σ (2·(d − m)² − 1) = n·(2v
+− 1). The quantile of its size is a norm of (1, m, c) if the noise is log-concave, symmetric and continuous (Meyer and
+Reisner 1991), so that linear interpolation between places lies above it; on a lattice, with a step more.
+docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -139,8 +139,7 @@ class DeviationWidths:
     def _of_draws(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the sizes and sorted pivots of each cell.
 
-        The pivot is |e_A − 4m·e_B + c·e_N|; only the first cell if all are alike. Nothing for a walk, whose draws are
-        dependent, or for too many answers.
+        The pivot is |e_A − 4m·e_B + c·e_N|. One cell if all are alike; nothing for walks, or too many answers.
         """
         cells = range(1 if self._alike else len(self._triples))
         numbers = self._noise.n_answers + self._coefficients.shape[1] * len(cells)

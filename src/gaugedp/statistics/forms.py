@@ -124,8 +124,7 @@ class FormPivot:
 def beyond(sizes: np.ndarray, misses: float) -> float:
     """Return a bound exceeded with probability at most `misses`.
 
-    It comes from independent draws (m,): an order statistic three standard errors up or, with too few draws, Markov's
-    bound with a moment, as far up.
+    By independent draws (m,): an order statistic three standard errors up, or Markov's bound with a moment.
     """
     rank = safe_rank(len(sizes), 1 - misses)
     if rank is not None:

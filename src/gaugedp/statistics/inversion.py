@@ -40,8 +40,7 @@ def values_within(
 ) -> tuple[float, float]:
     """Return the interval of a set, with the `estimate`.
 
-    The set in `bounds` is searched from the estimate outwards; if that need not be in it (not `is_inside`), from the
-    outermost of some places that are.
+    The set in `bounds` is searched from the estimate outwards; if not `is_inside`, from the outermost of some places.
     """
     low, high = bounds
     first, last = (estimate, estimate) if is_inside else _outermost(is_within, low, high)

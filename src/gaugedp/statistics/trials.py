@@ -13,8 +13,7 @@ def public_trials(
 ) -> np.ndarray | None:
     """Return public trial draws, or None for walks.
 
-    A draw takes `numbers` numbers, about `at_once` together. None also if `lasting` numbers of each are too many.
-    `places` selects answers.
+    A draw takes `numbers` numbers, `at_once` in total; None if `lasting` ones are too many. `places` selects answers.
     """
     size = min(_MOST_TRIALS, max(at_once // numbers, _FEWEST_TRIALS))
     if size * lasting > _MOST_NUMBERS or noise.exactness == "mixing":

@@ -52,19 +52,16 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
 
     All one-attribute tables are measured first, with exact discrete normal noise. Then each round selects, by the
     exponential mechanism, the table whose counts are farthest from a model of all measured ones, and measures it. The
-    candidates are the tables of `query` and all their marginals. `gd.synthesize` draws rows from the release, and their
-    counts answer the query.
+    candidates are the tables of `query` and all their marginals. `gd.synthesize` draws rows from the release.
 
     Guarantee. The release is ρ-zCDP, ρ the largest for which that implies (`epsilon`, `delta`); "exact". The selection,
     the noise of a round and the number of rounds depend on released results only, and ρ bounds the sum over all rounds
     (docs/theory/adaptive_tables.md, theorem 1; McKenna, Mullins, Sheldon and Miklau 2022). Each interval holds its
     count with its probability, whichever tables are selected (theorem 2).
 
-    The whole budget is charged first; the rows are evaluated once; each round draws, and then measures. `key` and `rng`
-    are those of `release`.
+    The whole budget is charged first; the rows are evaluated once. `key` and `rng` are those of `release`.
 
-    Refused, with nothing read or spent: terms that are not tables of counts; a guarantee without δ or ρ; what `release`
-    refuses.
+    Refused, with nothing read or spent: other terms than tables of counts; no δ or ρ; what `release` refuses.
     """
     on_stage("plan")
     check_kinds(table, ledger, query)
@@ -160,10 +157,7 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
             return guarantee
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             return ZCDP(largest_parameter(ZCDP, epsilon, delta))
-    raise InvalidRequest(
-        f"Tables cannot be selected adaptively for {guarantee!r}.",
-        "Give delta as well as epsilon, such as 1e-9, or rho.",
-    )
+    raise InvalidRequest(f"Adaptive tables do not support {guarantee!r}.", "Give delta as well as epsilon, or rho.")
 
 
 def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from gaugedp.synthesis.junction_tree import Scope
 class CountTable:
     """Released counts over the variables of `scope`, with variances.
 
-    Both have one shape. Cell i of an axis is a run of cells of its variable, from `starts[axis][i]` on: one cell each
-    or, for a level of a tree, its areas.
+    Cell i of an axis is a run of its variable's cells from `starts[axis][i]` on: one, or a tree level's areas.
     """
 
     scope: Scope

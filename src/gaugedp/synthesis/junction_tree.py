@@ -57,8 +57,7 @@ class JunctionTree:
     def tables(self, potentials: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:
         """Return the normalised clique tables, and the log normaliser.
 
-        The distribution is ∝ exp(sum of potentials). The potentials are finite and have the shapes of their cliques.
-        Structural zeros have probability 0.
+        The distribution is ∝ exp(sum of potentials), finite and of the cliques' shapes, and 0 at structural zeros.
         """
         beliefs, ups = self._possible(potentials), dict[int, np.ndarray]()
         for edge in reversed(self.edges):
@@ -94,8 +93,7 @@ class JunctionTree:
     def law(self, tables: Sequence[np.ndarray], scope: Scope) -> np.ndarray:
         """Return the marginal of a scope from the clique tables.
 
-        The scope need not be in a clique. The root is the clique with most of the scope; cliques that add nothing to it
-        are skipped.
+        The scope need not be in a clique. The root is the clique with most of it; cliques that add nothing are skipped.
         """
         root = max(range(len(self.cliques)), key=lambda place: len(set(scope) & set(self.cliques[place])))
         cliques = self._seen_from(root, (), tables, frozenset(scope))

@@ -40,9 +40,7 @@ class SourceLevel:
         """Return where its cells start in the finest level, other values last."""
         places = {start: place for place, start in enumerate(finest.starts)}
         if not set(self.starts) <= places.keys():
-            raise InvalidRequest(
-                f"{self.axis.name} and {finest.axis.name} are not levels of one tree.", "Use releases of one domain."
-            )
+            raise InvalidRequest(f"{self.axis.name} and {finest.axis.name} are in different trees.", "Use one domain.")
         starts = [places[start] for start in self.starts]
         n_other = len(self.axis.texts) - len(self.starts)
         return (*starts, *range(len(finest.axis.texts) - n_other, len(finest.axis.texts)))
@@ -207,9 +205,7 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
 
 def _check_same(first: SourceLevel, second: SourceLevel) -> None:
     if (list(first.axis.texts), first.starts) != (list(second.axis.texts), second.starts):
-        raise InvalidRequest(
-            f"{first.axis.name} has other cells in one release than in another.", "Use releases of one domain."
-        )
+        raise InvalidRequest(f"{first.axis.name} has different cells in two releases.", "Use releases of one domain.")
 
 
 def _check_alike(releases: Sequence[Release]) -> None:

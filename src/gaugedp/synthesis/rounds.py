@@ -68,8 +68,7 @@ class CandidateMarginal:
 def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[CandidateMarginal, ...]]:
     """Return the query for all candidates, and the candidates.
 
-    Those of one attribute come first. Refused: a query with terms that are not tables of counts, and one without
-    attributes.
+    Those of one attribute come first. Refused: other terms than tables of counts, and queries without attributes.
     """
     scopes = _wanted(query)
     sets = dict[frozenset[str], tuple[str, ...]]()

@@ -67,8 +67,7 @@ def draw_rows(
 class SyntheticRows:
     """Rows drawn from releases, as `columns` by name.
 
-    There is one value per row. Levels of a tree have a column each. Texts are those of the cells; a number in bins is
-    uniform in its bin.
+    Levels of a tree have a column each. Texts are those of the cells; a number in bins is uniform in its bin.
     """
 
     releases: tuple[Release, ...]
@@ -194,8 +193,7 @@ def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np
 def given(law: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
     """Return a cell for each row, by systematic sampling per group.
 
-    The rows of a group are in random order. The starts of the groups' grids are golden steps apart: each is uniform,
-    and neighbours deviate to opposite sides.
+    Rows are in random order. The groups' grids start golden steps apart: uniformly, and neighbours deviate oppositely.
     """
     there, sizes = np.unique(groups, return_counts=True)
     sums = np.cumsum(law[there], axis=1)

@@ -40,8 +40,7 @@ class Strategy(ABC):
     def cells(self) -> np.ndarray | None:
         """Return A (k, n) with L·A = F, or None.
 
-        F are the generators, and ‖A·e_j‖₁ is at most the radius. It is needed for Laplace noise only: for normal noise,
-        L determines the shortest preimages.
+        F are the generators, and ‖A·e_j‖₁ is at most the radius. It is used for Laplace noise only.
         """
         return None
 

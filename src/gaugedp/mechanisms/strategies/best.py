@@ -40,8 +40,7 @@ _MOST_CELLS = 10**6
 def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> Strategy:
     """Return the strategy of least Δ·‖W⁻¹L‖_F.
 
-    For normal (p = 2) or Laplace (p = 1) noise. It does not depend on the guarantee, so the last few are cached: a plan
-    for a wanted error needs it repeatedly.
+    For normal (p = 2) or Laplace (p = 1) noise. It does not depend on the guarantee, so the last few are cached.
     """
     request = (body, p, None if weights is None else np.asarray(weights, dtype=float).tobytes())
     for recent_key, strategy in list(_recent):

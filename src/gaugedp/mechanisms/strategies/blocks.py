@@ -27,8 +27,7 @@ def levelled(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) ->
     """Return L = F·Σ_l t_l·P_l for normal noise.
 
     P_l = Q_l − Q_{l−1}, Q_l the averages over nested blocks of s_l cells. F·e_j = L·u_j with u_j = Σ_l P_l·e_j/t_l and
-    ‖P_l·e_j‖² = 1/s_l − 1/s_{l−1}, the same for all cells. The t_l and the branching are the best
-    (docs/theory/matrix.md, section 4).
+    ‖P_l·e_j‖² = 1/s_l − 1/s_{l−1}for all cells. t_l and branching are optimal (docs/theory/matrix.md, section 4).
     """
     trees = [(_noise(columns, sizes, weights), sizes) for sizes in shapes(columns.shape[1])]
     (_, squares), sizes = min(trees, key=lambda tree: tree[0][0])

@@ -54,8 +54,8 @@ def normal_square(body: Polytope, interactions: Interactions, factors: Sequence[
     """Return max ‖u‖² over the generators without factor, or None.
 
     u_T is the residual of cells over `factors`[T]. ‖P_T(e_i − e_j)‖² is 2·(∏(1 − 1/n_a) − ∏(1 − 1/n_a, or −1/n_a where
-    i and j differ)), in rational numbers. None if there are too many ways to differ, or a move has no noise:
-    differences need none of the total.
+    i and j differ)), in rational numbers. None if there are too many ways to differ, or a move has no noise
+    (differences need none of the total).
     """
     is_apart = body.differences and not body.with_zero
     if any(factor == 0 and (axes or not is_apart) for axes, factor in zip(interactions.sets, factors, strict=True)):

@@ -96,9 +96,8 @@ class Kronecker(Strategy):
 def kronecker(body: Polytope, structure: Structure, p: int) -> Kronecker:
     """Return the strategy of a single product of counts.
 
-    It is the product of the best strategies (p = 2), or of good trees (p = 1). An axis of more than 2^20 cells has the
-    Toeplitz root, some 4 % from the best. With p = 2 and replaced units, u_i and u_j have a product of at least 0, so
-    ‖u_i − u_j‖ ≤ √2·max‖u‖.
+    The product of the best strategies (p = 2), or of good trees (p = 1). Axes of over 2^20 cells have the Toeplitz
+    root, some 4 % worse. For p = 2 and replaced units ⟨u_i, u_j⟩ ≥ 0, so ‖u_i − u_j‖ ≤ √2·max‖u‖.
     """
     (block,) = structure.blocks
     factors = [_factor(kind, structure.shape[axis], p) for kind, axis in zip(block.factors, block.axes, strict=True)]

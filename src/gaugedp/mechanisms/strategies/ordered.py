@@ -118,9 +118,9 @@ class Ordered(PrefixStrategy):
 def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
     """Return the best Gaussian strategy for prefix sums or ranges.
 
-    For n cells and `factor` rows per person. Theorem (docs/theory/matrix.md, theorem 6). With S = (F·diag(p)·Fᵀ)⁻¹ and
-    p the best probabilities, L = S^(−¼) is optimal; tr S^(−½) bounds all strategies from below at any p. The radius is
-    that of the sum of poles in use.
+    There are n cells and `factor` rows per person. Theorem (docs/theory/matrix.md, theorem 6). With S =
+    (F·diag(p)·Fᵀ)⁻¹ and p the best probabilities, L = S^(−¼) is optimal; tr S^(−½) bounds all strategies from below at
+    any p. The radius is the poles'.
     """
     weighted = best_probability(n, ranges, max(GAP, _GAP_PER_CELL * n))
     squares, error = weighted.squares()

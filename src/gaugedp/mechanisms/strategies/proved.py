@@ -22,8 +22,7 @@ _LOOSE = 1 + 1e-7  # of the radius that floats give
 class Proved(Strategy):
     """A strategy with a proved radius and known distribution.
 
-    L = M·H in rational numbers, and `law` is the distribution of L·x. `cube` bounds ‖u‖_p over L·u in the cube; None if
-    L does not fill the space.
+    L = M·H in rational numbers, `law` that of L·x. `cube` bounds ‖u‖_p over L·u in the cube; None if flat.
     """
 
     inner: Strategy

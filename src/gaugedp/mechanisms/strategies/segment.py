@@ -105,10 +105,9 @@ class SegmentAndBox(Strategy):
 def segment_and_box(body: BoxHull, weights: np.ndarray | None) -> SegmentAndBox:
     """Return the best strategy with one variable per zonotope generator.
 
-    The zonotope is around the body. Theorem (docs/theory/sums.md, theorem 3). The body lies in {Σ σ_j·g_j : |σ_j| ≤ 1}
-    for g_0 = c̃, c̃_i = sgn(c_i)·(|c_i| − β·h_i)₊, and g_i = α·h_i·e_i, and is equal to it for add_remove. For positive
-    λ of sum 1 that lies in L·B₂, L = (g_j/√λ_j). ‖W⁻¹L‖_F is least for λ_j ∝ ‖W⁻¹g_j‖, and is T = Σ‖W⁻¹g_j‖ = ‖c̃/w‖₂ +
-    α·Σ h_i/w_i.
+    Theorem (docs/theory/sums.md, theorem 3). The body lies in {Σ σ_j·g_j : |σ_j| ≤ 1} for g_0 = c̃, c̃_i =
+    sgn(c_i)·(|c_i| − β·h_i)₊, and g_i = α·h_i·e_i, and is equal to it for add_remove. For positive λ of sum 1 that lies
+    in L·B₂, L = (g_j/√λ_j). ‖W⁻¹L‖_F is least for λ_j ∝ ‖W⁻¹g_j‖, and is T = Σ‖W⁻¹g_j‖ = ‖c̃/w‖₂ + α·Σ h_i/w_i.
     """
     (alpha, beta), scales = body.shrinking, with_weights(weights, body.ambient_dim)
     middle = np.sign(body.middle) * np.maximum(np.abs(body.middle) - beta * body.half, 0.0)

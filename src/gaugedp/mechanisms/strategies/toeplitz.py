@@ -18,8 +18,7 @@ class Toeplitz(PrefixStrategy):
     """The square root of the triangular matrix of ones.
 
     L = R is the lower triangular Toeplitz matrix of r_k = C(2k, k)/4^k. The generating function of r is (1 − x)^(−1/2),
-    whose square is that of the ones (Fichtenberger, Henzinger and Upadhyay 2023, theorem 1). Noise takes O(n log n) by
-    the fast Fourier transform.
+    whose square is that of the ones (Fichtenberger, Henzinger and Upadhyay 2023, theorem 1). FFT takes O(n log n).
     """
 
     n_cells: int

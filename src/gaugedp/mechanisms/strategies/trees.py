@@ -15,10 +15,9 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 class TreeStrategy(PrefixStrategy):
     """L = F·A⁺, A the weighted block counts of a tree.
 
-    A has the block counts of levels 0 … h times c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n. Let Q_l
-    average over the blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l the
-    eigenvalue λ_l = Σ_{m ≥ l} c_m²·s_m (docs/theory/matrix.md, section 5; Hay, Rastogi, Miklau and Suciu 2010). Cells
-    beyond n are empty in every table.
+    Levels 0 … h have weights c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n. Let Q_l average over the
+    blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l the eigenvalue λ_l = Σ_{m
+    ≥ l} c_m²·s_m (docs/theory/matrix.md, section 5; Hay, Rastogi, Miklau and Suciu 2010). Cells beyond n are empty.
     """
 
     n_cells: int

@@ -24,9 +24,9 @@ _MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written ou
 class WeightedMarginals(MarginalNoise):
     """L = F·A⁺, A the weighted marginals inside a block.
 
-    The weights are c_S. AᵀA has on E_T the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T
-    (docs/theory/matrix.md, section 5; McKenna, Miklau, Hay and Machanavajjhala 2018). A row counts once in each
-    marginal: Δ₁ = Σ_S c_S.
+    AᵀA has on E_T, for weights c_S, the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T
+    (docs/theory/matrix.md, section 5; McKenna, Miklau, Hay and Machanavajjhala 2018). A row is once in each: Δ₁ = Σ_S
+    c_S.
     """
 
     weights: np.ndarray
