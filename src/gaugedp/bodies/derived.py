@@ -82,7 +82,7 @@ class LinearImage(FramedBody):
 
 @dataclass(frozen=True, eq=False)
 class MinkowskiSum(FramedBody):
-    """The sum of K and L, without a gauge."""
+    """The Minkowski sum {y + z : y ∈ K, z ∈ L}, without a gauge."""
 
     one: Body
     other: Body

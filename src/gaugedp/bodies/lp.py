@@ -12,7 +12,14 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class LpBall(Body):
-    """The ball ‖z‖_p ≤ radius in ℝ^d, 1 ≤ p ≤ ∞. Every method is exact up to rounding."""
+    """The ball ‖z‖_p ≤ radius in ℝ^d, 1 ≤ p ≤ ∞. Every method is exact up to rounding.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall
+    >>> LpBall(2, 1).radius(2), LpBall(2, 1).gauge([[0.5, 1.0]]).tolist()
+    (1.0, [1.5])
+    """
 
     d: int
     p: float

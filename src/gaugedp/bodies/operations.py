@@ -46,6 +46,12 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     A polytope's generators are mapped (the bounds of a `BoxHull`, if the matrix is diagonal), and an ellipsoid's
     matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an ellipsoid; a sum is mapped part by part. Other bodies
     become a `LinearImage`, given by its support.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall, image
+    >>> image(LpBall(2, 2), [[2, 0], [0, 1]]).support([[1.0, 0.0]]).tolist()
+    [2.0]
     """
     array = np.asarray(matrix, dtype=float)
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
@@ -107,6 +113,12 @@ def minkowski_sum(first: Body, second: Body) -> Body:
 
     Two balls of one norm make a ball of that norm, and two polytopes a polytope, which is refused if its points v_i ±
     w_j are more than 10^7 numbers. Other sums have no gauge.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall, minkowski_sum
+    >>> minkowski_sum(LpBall(2, 1), LpBall(2, 1, 0.5))
+    LpBall(d=2, p=1, radius=1.5)
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(f"The dimensions are {first.ambient_dim} and {second.ambient_dim}.", "Use equal ones.")

@@ -1,4 +1,4 @@
-"""The geometry of a sensitivity body and its effect on errors."""
+"""The geometry of sensitivity bodies and its effects."""
 
 import contextlib
 import math
@@ -77,7 +77,7 @@ class BodyGeometry:
 
     @property
     def principal_deviations(self) -> np.ndarray:
-        """A uniform point's standard deviations along its principal axes, decreasing."""
+        """Standard deviations of a uniform point along principal axes, decreasing."""
         return np.sqrt(_principal(self.body, self.moments)[0]) if self.moments is not None else np.zeros(0)
 
     @property
@@ -151,7 +151,7 @@ class BodyGeometry:
         Path(path).write_text(self.to_svg(axes), encoding="utf-8")
 
     def _edge(self, plane: np.ndarray, *, n_points: int = 180) -> np.ndarray:  # points of a shadow's edge
-        """Return the closed edge (k, 2) of the shadow on a plane."""
+        """Return the closed edge (k, 2) of a planar shadow."""
         turns = np.linspace(0, 2 * math.pi, 2 * n_points + 1)
         return self.body.argmax(np.column_stack([np.cos(turns), np.sin(turns)]) @ plane.T) @ plane
 
@@ -160,6 +160,12 @@ def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
     """Describe a body and every mechanism's error for it.
 
     No data is used. It takes seconds, or a minute for a walk at high rank; beyond that walks are left out.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.geometry(gd.bodies.LpBall(3, 1))
+    BodyGeometry(rank=3, KNorm 2.104, bound 2.046, ε=1)
     """
     check_body(body)
     positive(epsilon=epsilon)

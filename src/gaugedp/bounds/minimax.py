@@ -34,7 +34,7 @@ class Rate(float):
         return float(self)
 
     def free_from(self, share: float = 0.1) -> int:
-        """Return the number of rows that makes privacy cheap.
+        """Return the number of rows at which privacy becomes negligible.
 
         From there on, the privacy part is at most `share` of the statistical one. The first falls as 1/n, the second as
         1/√n; as constants are unknown, so is a factor of this number.
@@ -59,6 +59,12 @@ def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: flo
     s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13), for ε of order 1 and δ below 1/n. `upper`
     (theorem 14) has log d for log(d/s) and a factor √log n in its second part. Privacy dominates if √n·ε is below
     √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, where the paper has nε instead of √n·ε.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.sparse_mean(n=10_000, d=1000, s=10, epsilon=1.0, delta=1e-6), 4)
+    0.1002
     """
     _check(n, d, epsilon, delta, sigma)
     whole(minimum=1, s=s)

@@ -63,7 +63,7 @@ def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> s
 
 
 def floor_in_words(ratio: float) -> str:
-    """Describe noise relative to the best, by the ratio of mean square errors' roots."""
+    """Describe noise relative to the best of its kind, by the ratio of root mean square errors."""
     near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
     return f"The best Gaussian noise with this guarantee has a root mean square error {near} smaller."
 
@@ -73,7 +73,7 @@ def _tells(error: float, whole: float, *, telling: float = 10.0) -> bool:  # lar
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
-    """Return a lower bound of the error on counts under ε-DP.
+    """Return a lower bound of the error on counts.
 
     Every ε-DP mechanism M on counts x ∈ ℕ^n, of which units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L.
 

@@ -31,6 +31,12 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
     It is the largest L known here with sup_x E‖M(x) − Fx‖_p ≥ L for every ε-DP mechanism M, p = `norm`, in the setting
     of `volume_lower_bound`: the larger of `staircase_lower_bound`, if the volume is known, and, since ‖z‖_p ≥ d^{min(0,
     1/p − 1/2)}·‖z‖₂, that multiple of `projected_lower_bound`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.lower_bound(gd.bodies.LpBall(3, 1), epsilon=1.0), 3)
+    2.046
     """
     check_norm(norm)
     shadow = projected_lower_bound(body, epsilon)
@@ -147,7 +153,7 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
 
 
 def _spread(body: Body) -> np.ndarray:
-    """Return a covariance (d, d) of about the body's directions."""
+    """Return a covariance (d, d) with roughly the body's directions."""
     match body:
         case Polytope():
             return _spread_of_generators(body)

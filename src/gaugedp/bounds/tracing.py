@@ -21,7 +21,7 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
     noise: float = 0.0,
     guarantee: Guarantee | None = None,
 ) -> float:
-    """Return the true-positive rate of tracing from a mean.
+    """Return the true-positive rate of a tracing attack.
 
     The attack has the "printed" or "signed" `statistic`, against the mean of `n` normal rows. Rows are N(0, I_d); M is
     their mean plus N(0, `noise`²·I_d), `noise` in deviations of one entry of a row. Let r = 1/√(n + n²·noise²), the
@@ -47,6 +47,12 @@ def tracing_ceiling(guarantee: Guarantee, false_positive_rate: float) -> float:
     """Return the largest true-positive rate under a guarantee.
 
     For one row, it is the largest P(E) with Q(E) = `false_positive_rate` (`guarantees.probability_range`).
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.tracing_ceiling(gd.PureDP(1), false_positive_rate=0.01), 4)
+    0.0272
     """
     between(0, 1, false_positive_rate=false_positive_rate)
     return probability_range(guarantee, float(false_positive_rate))[1]
@@ -61,7 +67,7 @@ def check_size(s: int | None, d: int) -> None:
 
 
 def _largest(s: int, d: int, sides: int) -> tuple[float, float]:
-    """Return mean and variance, over s, of the sum of the s largest of d normal sizes."""
+    """Return mean and variance, over s, of the sum of the s largest of d normal variables (or sizes)."""
     share = (s + 0.5) / (d + 0.5)
     threshold = float(-ndtri(share / sides))
     if math.isinf(threshold):

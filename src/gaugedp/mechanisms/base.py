@@ -187,7 +187,7 @@ class AdditiveNoise(Mechanism, ABC):
         return [partial(np.add, noise) for noise in noises]
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
-        """Refuse other shapes: one draw broadcast over the answers would reveal their differences."""
+        """Refuse other shapes and types: one draw broadcast over the answers would reveal their differences."""
         shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:

@@ -56,7 +56,7 @@ class CountTree:
         return max(self._widest(quantile, depth, self._part(depth, miss)) for depth in depths) + 1 / _STEPS
 
     def spread(self, quantile: Fraction, miss: float) -> float:
-        """Return a one-sided bound, in rows, of the noise along a path, wrong with probability ≤ `miss`."""
+        """Return a one-sided bound, in rows, of the noise along a path, exceeded with probability ≤ `miss`."""
         branching, height = self.shape
         return self._widest(quantile, height, miss / (height * (branching - 1)))
 
@@ -69,7 +69,7 @@ class CountTree:
         return miss * (1.0 if height == 1 else _LAST if depth == height else (1 - _LAST) / (height - 1))
 
     def rows_wide(self, quantile: Fraction, n_left: np.ndarray, n_nodes: int, miss: float) -> np.ndarray:
-        """Return the widths, in rows, of boundaries with `n_left` (n,) nodes left."""
+        """Return the widths, in rows, of boundaries with `n_left` (n,) of `n_nodes` to the left."""
         weights = float(1 - quantile), float(quantile)
         laplace = upper_quantiles(miss * _SURE, (n_left, n_nodes - n_left), weights) * float(self.scale)
         squares = n_left * weights[0] ** 2 + (n_nodes - n_left) * weights[1] ** 2

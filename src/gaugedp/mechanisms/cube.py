@@ -64,7 +64,7 @@ class Cube(NormNoise):
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         if body.ambient_dim == 1:
             return "identical to Laplace for one answer"
         return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else TOO_WIDE

@@ -53,7 +53,7 @@ class KNorm(NormNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
-        """Yield an ellipsoid's, a closed form's or `body_noise`'s mechanism."""
+        """Yield mechanisms for ellipsoids, closed forms and other polytopes."""
         if uses_delta(body, guarantee):
             yield cls.calibrate(body, guarantee)
         if not body.has_closed_form:

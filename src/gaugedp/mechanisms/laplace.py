@@ -27,6 +27,12 @@ class Laplace(IndependentNoise):
     Theorem. Answers on the lattice whose neighbours differ by a point of `body` are released with ε-DP: the ratio of
     two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
     Sundararajan 2012; docs/theory/laplace.md).
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.Laplace.calibrate(gd.bodies.LpBall(2, 1), gd.PureDP(1))
+    Laplace(discrete Laplace, scale 1.00024 on steps of 1/8192, PureDP(1), exact)
     """
 
     name: ClassVar[str] = "Laplace"

@@ -137,7 +137,7 @@ class LinearLaw(NoiseLaw):
     rounding: float
 
     def width(self, n_answers: int) -> int:
-        """Return the larger of both numbers."""
+        """Return the larger of `n_answers` and `n_noise`."""
         return max(n_answers, self.n_noise)
 
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:

@@ -140,7 +140,7 @@ class NormNoise(AdditiveNoise, ABC):
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body is this one, or smaller."""
+        """Return whether the body is this one or a smaller multiple."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding error

@@ -34,6 +34,12 @@ class RandomizedResponse(Calibrated):
     docs/theory/randomized_response.md
 
     `body` lives in the one-hot scores of the categories, ℝ^k; a body in ℝ¹ stands for yes or no.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.RandomizedResponse.calibrate(3, gd.PureDP(1))
+    RandomizedResponse(3 categories, truth 0.576117, RandomizedResponseLoss(1), exact)
     """
 
     body: Body

@@ -242,7 +242,7 @@ class RankExponential(Mechanism):
         return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + _BEYOND) / self._part_rate(speed))
 
     def _reach(self, times: float) -> float:
-        """Return log(m^k·times), rounded up; a draw is this/rate off with probability 1/times."""
+        """Return log(m^k·times), rounded up: draws are off by more than this/rate with probability ≤ 1/times."""
         return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * _UP
 
 

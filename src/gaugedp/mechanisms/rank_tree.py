@@ -82,7 +82,7 @@ class RankTree(Mechanism):
 
     @property
     def n_answers(self) -> int:
-        """The quantiles of all cells."""
+        """The number of quantiles of all cells."""
         return self.ranks.n_answers
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:

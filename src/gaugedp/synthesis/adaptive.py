@@ -126,7 +126,7 @@ class AdaptivePlan:
         return {**public, "mechanism": NAME, "research_seed": seed}
 
     def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
-        """Return facts as long as if all candidates were measured."""
+        """Return facts of the maximum length, with all candidates measured."""
         widths = " " * (_WIDTHS * len(self.candidates))
         return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
 

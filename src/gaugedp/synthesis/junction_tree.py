@@ -23,7 +23,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """A rooted junction tree of cliques; those of a variable are connected."""
+    """A junction tree of cliques, the first being the root; those of a variable are connected."""
 
     sizes: tuple[int, ...]
     cliques: tuple[Scope, ...]

@@ -169,7 +169,7 @@ def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -
 
 @dataclass(frozen=True, eq=False)
 class CellStrategy(Strategy):
-    """The strategy L = F, never written out."""
+    """The strategy L = F, never written out; e_i − e_j has the length √2."""
 
     body: Polytope
     radius: float
