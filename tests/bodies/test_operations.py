@@ -153,7 +153,7 @@ def test_a_bad_factor_is_refused(factor) -> None:
 
 
 def test_bodies_of_two_dimensions_do_not_add() -> None:
-    with pytest.raises(InvalidRequest, match="one dimension"):
+    with pytest.raises(InvalidRequest, match="Use equal dimensions"):
         minkowski_sum(LpBall(2, 2), LpBall(3, 2))
 
 
