@@ -121,7 +121,9 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     LpBall(d=2, p=1, radius=1.5)
     """
     if first.ambient_dim != second.ambient_dim:
-        raise InvalidRequest(f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions.")
+        raise InvalidRequest(
+            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions."
+        )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
     if isinstance(first, LpBall | SchattenBall) and replace(first, size=1.0) == _unit(second):
