@@ -133,7 +133,8 @@ class Interactions:
 class MarginalNoise(Strategy, ABC):
     """Noise F·Σ_T x_T with independent interactions x_T in E_T.
 
-    x_T has the covariance noise_T·P_T/N; the joint table is never formed. N, often beyond floats, is left out.
+    x_T has the covariance noise_T·P_T/N; the joint table is never formed. The factor N, often beyond floats, is left
+    out.
     """
 
     interactions: Interactions
