@@ -105,7 +105,7 @@ class TableFit(TableMeasurement):
         if reference is not None and not kind.by_sums:
             raise InvalidRequest("Reference levels are for linear models in the norm l2.", "Omit them.")
         if radius is not None and not kind.has_radius:
-            raise InvalidRequest(f"The model {model} has no radius.", "Omit it.")
+            raise InvalidRequest(f"The model {model} has no radius.", "Omit radius.")
         if radius is None and kind.has_radius:
             radius = kind.estimator.radius  # its default
         fit = cls(design, model, unit, requested, scored, radius, reference, kind.norm)

@@ -159,7 +159,7 @@ def trace_loss(
         return Tabulated.of(loss, float(lipschitz), reach, max(map(abs, span)), bounds)
     one_of(LOSSES, loss=loss)
     if lipschitz is not None:
-        raise InvalidRequest("lipschitz= is for a loss of your own.", "Omit it.")
+        raise InvalidRequest("lipschitz= is for a loss of your own.", "Omit lipschitz.")
     named: dict[str, Callable[[], TraceLoss]] = {
         SQUARED: lambda: SquaredTraceLoss(reach, bounds, span, cut),
         "huber": lambda: HuberTraceLoss(reach, bounds, _HUBER),
