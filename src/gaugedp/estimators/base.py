@@ -244,8 +244,7 @@ class PrivateEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without an in-memory ledger.
 
-        A fitted model omits any ledger. So a fit in another process is refused with a reason, instead of a pickling
-        error.
+        A fitted model omits any ledger. So a fit in another process is refused with a reason, not a pickling error.
         """
         state: dict[str, Any] = {**super().__getstate__(), _FORM_KEY: _FORM}
         if not isinstance(self.ledger, Ledger) or ("release_" not in state and self.ledger.shared):

@@ -58,8 +58,8 @@ class MatrixGibbs:
     """A matrix X for predictions reach·⟨A, X⟩.
 
     ‖A‖ ≤ `widest` in the operator norm, and X has nuclear norm about 1. It is drawn from the Frobenius ball around the
-    nuclear ball, so that no corner slows the draw; its risk is compared with the nuclear ball. `guarantee` holds for
-    one row.
+    nuclear ball, so that no corner slows the draw; its risk is compared with the nuclear ball. `guarantee` is for one
+    row.
     """
 
     shape: tuple[int, ...]

@@ -78,8 +78,8 @@ def losses(design: TableDesign, outputs: np.ndarray, target: np.ndarray) -> np.n
     """Return the losses (n,) for scores (n, k).
 
     For classes a loss is 1 if the predicted one is wrong: the first of the largest scores, or with one score the second
-    class if it is above 0. For numbers it is |prediction − target| over the width of the bounds, with the prediction
-    clipped to them.
+    class if it is above 0. For numbers it is |prediction − target| over the width of the bounds, the prediction
+    clipped.
     """
     if design.by_class:
         predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)

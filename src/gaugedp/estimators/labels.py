@@ -84,8 +84,7 @@ def _flat(y: Any) -> np.ndarray:
 def read_both(y: Any, n_rows: int, classes: Any, strict: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return labels (n,) and classes, checked for shape.
 
-    If `strict`, a label that is not a class is refused too. That refusal depends on the rows and is not private: it is
-    for whoever holds them.
+    If `strict`, a label that is not a class is refused too, without privacy: this is for whoever holds the rows.
     """
     labels, sorted_classes = read_labels(y, n_rows), read_classes(classes)
     check_kind(y, sorted_classes)

@@ -67,8 +67,7 @@ class LinearProblem:
 
     Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `mu_side` is the μ of the row
     count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for them
-    too. `has_level`: the intercept is re-estimated from scores. `is_rough`: rows count by their direction from a rough
-    centre.
+    too. `has_level`: the intercept is re-estimated from scores. `is_rough`: only rows' directions from a centre count.
     """
 
     rows: np.ndarray
@@ -290,8 +289,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     def _kept(self, requested: Guarantee, size: int, solver: str) -> Guarantee:
         """Return PureDP(ε) if it needs less noise than the requested guarantee.
 
-        PureDP(ε) implies (ε, δ). It is not used with an intercept: shares of ε for the other releases add up linearly,
-        those of μ as squares.
+        PureDP(ε) implies (ε, δ). Not with an intercept: shares of ε for the other releases add up linearly, those of μ
+        as squares.
         """
         if solver != "objective" or self.fit_intercept:
             return requested

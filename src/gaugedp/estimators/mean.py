@@ -122,7 +122,8 @@ class Mean(PrivateEstimator):
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper) for the clipped rows' mean.
 
-        The coverage is at least `level` over the noise only: sampling error relative to a population is not included.
+        The coverage, of all coordinates together if `simultaneous`, is at least `level` over the noise only: sampling
+        error relative to a population is not included.
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")

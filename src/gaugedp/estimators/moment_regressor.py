@@ -53,7 +53,7 @@ class MomentRegressor(CubeRegressor):
 class Ridge(MomentRegressor):
     """Ridge regression, from second moments released once.
 
-    The penalty is `alpha`·‖w‖². Different penalties would need the same releases.
+    The penalty `alpha`·‖w‖² does not change what is released.
 
     alpha : weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds.
         The intercept is not penalised.

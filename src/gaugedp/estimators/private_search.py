@@ -170,7 +170,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     """Hyperparameter search whose guarantee covers the choice.
 
     A candidate is drawn at random, fitted to about four fifths of the rows, and scored with noise on the others. After
-    each draw the search ends with probability 1/draws. The best model is returned as it was fitted.
+    each draw the search ends with probability 1/draws. The best model is kept as it was fitted.
 
     estimator : a classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package,
         without a ledger. The search sets its epsilon, delta, neighbours and random_state.

@@ -205,8 +205,7 @@ class RatingsModel:
     def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
         """Return a user's n best items.
 
-        Their lines are (k, 2), with ratings (k,); rated items are left out. Joint differential privacy: for that user's
-        eyes only.
+        Items of their lines (k, 2), with ratings (k,), are left out. Joint differential privacy: for that user only.
         """
         users, items = cells.T
         rated = (items >= 0) & (steps >= 0)

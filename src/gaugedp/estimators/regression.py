@@ -201,8 +201,7 @@ class LinearRegression(Intervals, LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
     or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, by which steps are planned.
 
-    "preconditioned" provides `coef_interval` and `summary`: a fiftieth of μ² (of ε) is spent on the residuals' mean
-    square.
+    "preconditioned" provides `coef_interval` and `summary`, and spends a fiftieth of μ² (of ε) on the residuals.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
 
@@ -247,8 +246,7 @@ class LinearRegression(Intervals, LinearRegressor):
         """Fit to a table's rows in its engine.
 
         The result is that of `fit` on `design.read` and its public row. Each step is one pass, in which only sums leave
-        the engine. The guarantee is for a kept row, added or removed; the unit's guarantee and the charge are up to the
-        caller (TableFit).
+        the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("A table has private rows.", 'Use neighbours="add_remove", and no ledger.')

@@ -39,8 +39,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 class Scaling:
     """The public map of rows (n, d) into the ℓ₂ unit ball.
 
-    `centre` is subtracted from a row, which is divided by `width`, clipped to the ball of radius `row_norm` and divided
-    by it.
+    `centre` is subtracted from a row, which is divided by `width`, clipped to norm `row_norm` and divided by it.
     """
 
     reading: Reading

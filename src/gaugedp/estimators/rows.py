@@ -73,8 +73,7 @@ def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     """Return y as floats (n,), NaN for other entries.
 
     Every entry is read independently, as the number that it is or writes, so a single bad entry is not an error, even
-    if it changed the type of the others. Dates, durations, complex numbers and other shapes are refused, by type and
-    shape only.
+    if it changed the type of the others. Dates, durations, complex numbers and other shapes are refused.
     """
     cells = entries_of(y)
     if kind_of(y) in "cmMV":
@@ -219,7 +218,7 @@ def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     """Return numbers in [−1, 1] as integer multiples of 2^−bits.
 
     They are rounded to the nearest. Integers below 2^53 add up exactly in floats, in any order: sums of neighbours
-    differ only by the difference of their rows. `SUM_BITS` suffice for sums over 2^30 rows, `BITS` for sums of products
+    differ only by the difference of their rows. `SUM_BITS` are for sums over 2^30 rows, `BITS` for sums of products
     over 2^28.
     """
     return np.rint(scaled * 2.0**bits)

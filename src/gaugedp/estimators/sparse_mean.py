@@ -129,8 +129,7 @@ class SparseMean(PrivateEstimator):
         """Return (lower, upper), each (sparsity,), for the selected coordinates.
 
         Each covers the mean of clipped values with probability at least `level` over the noise of the values, given the
-        selection. It requires replaced rows; otherwise the number of rows is uncertain too, and the interval is
-        refused.
+        selection. It is refused unless rows are replaced, as their number is uncertain otherwise.
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")

@@ -38,8 +38,7 @@ Shape = tuple[int, int]  # columns, components
 class BallScaling:
     """Rows in the unit ball: (x − origin)/size.
 
-    x is clipped to a box, or to a ball of that size. One scale serves all columns, so that directions are those of the
-    rows as given.
+    x is clipped to a box, or to a ball of that size. One scale serves all columns, so that directions do not change.
     """
 
     box: tuple[np.ndarray, np.ndarray] | None

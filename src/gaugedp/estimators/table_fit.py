@@ -255,7 +255,7 @@ def guarded(fit: Look) -> Look:
 def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
     """Return one step's guarantee such that `size` steps satisfy `guarantee`.
 
-    Other releases may be `largest`/`size`-DP per step. (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and
+    Other releases may be `largest`/`size`-DP per step: (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and
     grows with ε.
     """
     if size == 1:

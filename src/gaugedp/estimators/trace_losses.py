@@ -38,8 +38,7 @@ class _Within:
 class SquaredTraceLoss(_Within):
     """The squared loss, with slope (prediction − target)/cap.
 
-    Predictions are reach·p, p in `span`. If `cut`, they are first clipped to the target's bounds; else the slope is
-    affine in p.
+    Predictions are reach·p, p in `span`, clipped to the target's bounds if `cut`; else the slope is affine in p.
     """
 
     span: tuple[float, float]

@@ -38,8 +38,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Trace regression with a bound on the nuclear norm.
 
     It fits y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`. Designs are rows z (n, d), for A = zzᵀ and a
-    symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k). Specify `design_norm`, or for rows z
-    `row_norm`.
+    symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k). Specify `design_norm` or `row_norm`.
 
     design_norm : public bound on the norm of A, to which designs are clipped.
     row_norm : for rows z, a public bound on ‖z‖₂, the root of the bound on A.

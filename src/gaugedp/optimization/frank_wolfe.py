@@ -103,7 +103,7 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together satisfy it, and the weights are computed from them.
-    Features are rounded to multiples of 2^−12 and clipped, and NaN counts as 0; the sums of products are exact.
+    Features are rounded to multiples of 2^−12 and clipped, and count as 0 if not finite; sums of products are exact.
     """
     stream = system_rng() if rng is None else rng
     walk = start(features, targets, (loss, radius), calibration.steps)

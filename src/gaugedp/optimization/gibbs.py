@@ -61,8 +61,8 @@ class Gibbs:
 
     The sample is drawn by the proximal sampler ("mixing"), from 0, with a number of steps that depends on public
     numbers only. Rejections make its duration depend on the rows, without a bound except for a user-defined loss, where
-    `query_bound` limits the evaluations. On the Euclidean ball every theorem holds too, with the risk compared with the
-    geometry's own ball.
+    `query_bound` limits the evaluations. The theorems also hold on the Euclidean ball; risk is compared with the
+    geometry's.
     """
 
     walk: Walk
@@ -223,14 +223,11 @@ class Gibbs:
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
-        """Return a bound on the excess risk.
-
-        It bounds the mean; with `confidence`, the excess risk itself. The minimum is over the ball of F.
+        """Return a bound on the mean of F(w) − min F over the ball; with `confidence`, on F(w) − min F itself.
 
         Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population from which the
         rows are independent draws: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. The
-        errors of a smoothed kink, the sampler and the lattice are added. `population` defaults to True if the purpose
-        is "sco".
+        errors of a smoothed kink, the sampler and the lattice are added. `population` defaults to purpose = "sco".
 
         Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min F is above (d
         + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 − `confidence`.

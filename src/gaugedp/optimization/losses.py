@@ -99,8 +99,7 @@ class Hinge(Loss):
 class Squared(Loss):
     """The squared loss ½r² for |r| ≤ `reach`, linear beyond.
 
-    r = z − y, and residuals count as clipped to ±reach. For |y| ≤ b and predictions within ±b, reach = 2b changes
-    nothing.
+    r = z − y, and residuals count as clipped to ±reach. For |y| ≤ b and |z| ≤ b, reach = 2b changes nothing.
     """
 
     reach: float

@@ -63,8 +63,7 @@ class MatrixDescent(FullBatch):
         """Return the method for GaussianDP or PureDP.
 
         With free = n/(the largest eigenvalue of the noise of one step with the whole guarantee), noise moves X by
-        path·T^{p − ½}/free, p = ½ for Gaussian and 1 for pure noise: path² = 4·free·T^{½ − p}, and no step is longer
-        than 1/β.
+        path·T^{p − ½}/free, p = ½ for Gaussian and 1 for pure noise: path² = 4·free·T^{½ − p}, and steps ≤ 1/β.
         """
         power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         n_steps = math.ceil((2 * scale.smoothness * math.sqrt(free)) ** (2 / (1.5 + power)))

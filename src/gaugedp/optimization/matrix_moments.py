@@ -124,8 +124,7 @@ class MatrixMoments:
     X with Σ(reach·⟨A, X⟩ − y)² small is estimated from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
     Gaussian noise has one deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm;
     noise for pure ε has the shapes of two balls, one for H and one for b. X is the most likely matrix of the region
-    given both sums and their public noise distributions: it minimises ‖ratio·b − Hx‖² in the metric of noise and
-    sampling errors.
+    given both sums and their public noise distributions: it minimises ‖ratio·b − Hx‖² in the metric of all errors.
 
     Theorem. Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), a single row by √(1 + w²): the release is
     μ-GDP, or ε-DP. The minimiser is a function of the release. docs/theory/matrix_moments.md

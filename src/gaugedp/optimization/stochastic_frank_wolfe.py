@@ -60,8 +60,7 @@ class Schedule:
     def slots(self, n_rows: int, replaced: bool, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return an order of the `n_rows` rows, and slots' bounds.
 
-        It is a shuffle if rows are replaced; otherwise every row draws its slot independently, so one row moves no
-        other.
+        It is a shuffle if rows are replaced; else every row draws its slot independently, so one row moves no other.
         """
         words = rng.words(n_rows)
         if replaced:

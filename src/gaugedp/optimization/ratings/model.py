@@ -26,8 +26,7 @@ class Ratings:
     def weights(self, user_weight: float | None, power: int) -> np.ndarray:
         """Return each row's weight, 1 without `user_weight`.
 
-        With `user_weight` c, a user's rows stay within c^(1/p) in ℓ_p: items rated c_1, c_2, … times weigh Σ c^p, p = 1
-        or 2.
+        With `user_weight` c, a user's rows stay within c^(1/p) in ℓ_p: items rated c_1, c_2, … times weigh Σ c^p.
         """
         if user_weight is None:
             return np.ones(len(self.users))
