@@ -305,7 +305,8 @@ def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
 
     The sums are of residuals, of residuals times factors over that length, and of 1. Counts are multiplied by κ =
     5793/4096 > √2 if there are factors. A row's part has squared norm at most 2 (2 + κ² with factors), ℓ₁ norm at most
-    2 without; no inner product of two rows' parts is negative. Terms are multiples of 2^−24: up to 2^28 are exact.
+    2 without; no inner product of two rows' parts is negative. All terms are multiples of 2^−24, so sums over 2^28 rows
+    are exact.
     """
     longest = max(float(np.linalg.norm(model.factors, axis=1).max(initial=0.0)), 1e-9)
     sides = np.trunc(model.factors / longest * 2.0**BITS) * 2.0**-BITS
