@@ -86,7 +86,7 @@ def losses(design: TableDesign, outputs: np.ndarray, target: np.ndarray) -> np.n
         return (predicted != target).astype(float)
     low, high = design.bounds
     gap = np.abs(np.clip(outputs[:, 0], low, high) - target) / (high - low)
-    lost: np.ndarray = np.fmin(gap, 1.0)  # of what is no number, too
+    lost: np.ndarray = np.fmin(gap, 1.0)  # also for NaN
     return lost
 
 

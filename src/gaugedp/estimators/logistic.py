@@ -27,7 +27,7 @@ _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped
 _MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all have equal influence
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, without descent
 _LOUD = 0.15  # noise above which a single step is taken for two classes
-REASON = "asked for"
+REASON = "requested"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
 
@@ -122,7 +122,7 @@ class LogisticRegression(Intervals, LinearClassifier):
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver != "auto":
-            return self.solver, "asked for"
+            return self.solver, "requested"
         if isinstance(guarantee, PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if len(self.classes) == 2:

@@ -14,7 +14,7 @@ from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 
 _FINE = 2.0**-40
-_MOST = 700.0  # above it e^c is no float; a smaller c only lowers the bound
+_MOST = 700.0  # above it e^c overflows; a smaller c only lowers the bound
 
 Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # from the budget of a run to its guarantee
 

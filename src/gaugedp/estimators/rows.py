@@ -191,7 +191,7 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """Return the rows over `row_norm`, clipped to the ℓ_p unit ball."""
     positive(row_norm=row_norm)
     with np.errstate(over="ignore", invalid="ignore"):
-        # C order, so that a norm is summed in one order, whatever is beside it
+        # C order, so that each norm is summed in the same order
         inside = np.ascontiguousarray(rows) * (1 / row_norm)
         lengths = lengths_of(inside) if p == 2 else np.linalg.norm(inside, p, axis=1)
         inside *= (1 / np.maximum(lengths, 1.0))[:, None]

@@ -145,7 +145,7 @@ class SparseRegression(LinearRegressor):
 
     def _solver(self, guarantee: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
         if self.solver != "auto":
-            return self.solver, "asked for"
+            return self.solver, "requested"
         if self.neighbours != "replace":
             return "screen", "the number of rows is private"
         budget = self._budget(guarantee, "iht", shape[1])

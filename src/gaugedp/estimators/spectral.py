@@ -146,7 +146,7 @@ class SpectralEstimator(PrivateEstimator):
             return _advised(guarantee, shape, n_rows)
         if self.solver != "exponential" and not isinstance(guarantee, ApproxDP):
             raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Use solver="exponential".')
-        return self.solver, "asked for"
+        return self.solver, "requested"
 
     def _record(self, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:
         """Set the attributes of every fit, and settle."""
@@ -158,7 +158,7 @@ class SpectralEstimator(PrivateEstimator):
 def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
     """Return the solver and why, by public numbers."""
     if not isinstance(guarantee, ApproxDP):
-        return "exponential", "a pure guarantee is asked for"
+        return "exponential", "a pure guarantee is requested"
     gaussian_price = shape[1] * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) ** 2
     few = guarantee.epsilon_value / gaussian_price if gaussian_price > 0 else math.inf
     if n_rows is not None and n_rows <= few:

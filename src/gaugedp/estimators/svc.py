@@ -49,7 +49,7 @@ class LinearSVC(LinearClassifier):
         if self.solver == "objective" and len(self.classes) > 2:
             raise InvalidRequest("objective needs two classes.", 'Use solver="gradient", or "auto".')
         if self.solver != "auto":
-            return self.solver, "asked for"
+            return self.solver, "requested"
         if len(self.classes) > 2:
             return "gradient", "more than two classes"
         if isinstance(self._kept(guarantee, size, "objective"), PureDP):

@@ -161,7 +161,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         """Return the solver and why, by public numbers only: docs/theory/matrix_moments.md."""
         self._check_solver(kind)
         if self.solver != "auto":
-            return self.solver, "it was asked for"
+            return self.solver, "requested"
         if self.loss != SQUARED:
             return "descent", "the loss is not the squared one"
         few = kind.region.n_coordinates <= MOST_COORDINATES
