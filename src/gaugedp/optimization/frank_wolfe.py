@@ -104,6 +104,17 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together satisfy it, and the weights are computed from them.
     Features are rounded to multiples of 2^−12 and clipped, and count as 0 if not finite; sums of products are exact.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.optimization import FrankWolfe, Squared
+    >>> from gaugedp.optimization.frank_wolfe import frank_wolfe
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 20))
+    >>> calibration = FrankWolfe.calibrate(1000, 20, Squared(1.0), 1.0, gd.ApproxDP(1, 1e-6))
+    >>> frank_wolfe(X, X[:, 0], Squared(1.0), 1.0, calibration).shape
+    (20,)
     """
     stream = system_rng() if rng is None else rng
     walk = start(features, targets, (loss, radius), calibration.steps)

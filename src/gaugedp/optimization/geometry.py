@@ -30,6 +30,13 @@ class Geometry:
     2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2 and N^{1 −
     2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in ‖·‖_q, and ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p.
     docs/theory/gibbs.md)
+
+    Examples
+    --------
+    >>> from gaugedp.optimization import Geometry
+    >>> ball = Geometry((100,), 1, radius=2.0)
+    >>> round(ball.exponent, 2), round(ball.reach(2), 2)
+    (1.14, 2.0)
     """
 
     shape: tuple[int, ...]

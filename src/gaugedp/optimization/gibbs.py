@@ -63,6 +63,16 @@ class Gibbs:
     numbers only. Rejections make its duration depend on the rows, without a bound except for a user-defined loss, where
     `query_bound` limits the evaluations. The theorems also hold on the Euclidean ball; risk is compared with the
     geometry's.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.optimization import Geometry, Gibbs, Logistic
+    >>> X, y = np.array([[0.5, 0.5], [-0.5, 0.5]] * 500), np.array([1.0, -1.0] * 500)
+    >>> mechanism = Gibbs.calibrate(Geometry((2,), 2, radius=5.0), Logistic(), 1000, gd.ApproxDP(1, 1e-6))
+    >>> mechanism.sample(X, y).shape
+    (2,)
     """
 
     walk: Walk

@@ -102,6 +102,16 @@ class NoisyMoments:
     if it is added, plus rounding: the noisy matrix is μ-GDP, and so is everything computed from it
     (docs/theory/eigenvectors.md). This is algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise from the
     Gaussian orthogonal ensemble: half the variance off the diagonal.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.entropy import system_rng
+    >>> from gaugedp.optimization import NoisyMoments
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (1000, 3))
+    >>> NoisyMoments.calibrate((3, 1), gd.GaussianDP(1.0)).solve(X, system_rng()).vectors.shape
+    (1, 3)
     """
 
     n_components: int
