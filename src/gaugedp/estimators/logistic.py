@@ -41,9 +41,9 @@ class LogisticRegression(Intervals, LinearClassifier):
     row_norm : rows are clipped to the ℓ₂ ball of this radius. Specify it, `bounds`, or both; with both, it is in
         the units of the scaled columns.
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} if X is a data frame. Columns are clipped
-        to them and scaled into [−1, 1]; 0 stays 0 if it is within the bounds. row_norm then defaults to √d, or less
-        by public numbers. Plain lists for two columns that can be read in two ways, such as [(0, 90), (80, 100)],
-        are refused. "private" learns the bounds from the rows for 3/20 of ε: docs/theory/bound_search.md.
+        to them and scaled into [−1, 1]; 0 stays 0 if it is within the bounds. row_norm then defaults to √d, or to
+        less if the noise is large. Plain lists for two columns that can be read in two ways, such as [(0, 90), (80,
+        100)], are refused. "private" learns the bounds from the rows for 3/20 of ε: docs/theory/bound_search.md.
     missing_indicator : True, or a list of columns (numbers from 0, or names if X is a data frame), public like the
         bounds. Each listed column adds an indicator after the columns of X: 1 if its number is missing, else 0. It
         requires bounds.
@@ -62,7 +62,7 @@ class LogisticRegression(Intervals, LinearClassifier):
         rows, for a fifth of μ²; with more classes rows then count by their direction from a rough centre, for a
         tenth of μ², and their norm and bounds matter little.
     solver : "objective" minimises the loss plus a random linear term; "gradient" is noisy gradient descent on all
-        rows; "auto" chooses by public numbers, and takes a single step for two classes if the noise is large.
+        rows; "auto" chooses based on public numbers, and takes a single step for two classes if the noise is large.
         `reason_` explains the choice. For two classes, "newton" uses noisy curvature and provides `coef_interval`
         and `summary`; for δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, more slowly
         than all others.

@@ -46,8 +46,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     for themselves, all other users together learn no more about them than the model reveals: joint differential privacy
     (the billboard lemma). `own` is not stored. docs/theory/matrix_completion.md
 
-    Rows with an unknown id or without a rating are ignored. Repeated rows of the same user and item all count, but the
-    factors leave them out. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0 for the unit
+    Rows with an unknown id or without a rating are ignored. All rows of the same user and item count, but factors
+    ignore repeated ones. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0 for the unit
     "user"), user_spread_ (the noisy variance of users' offsets), users_, items_, solver_, reason_, guarantee_,
     release_.
 

@@ -194,12 +194,12 @@ class LinearRegression(Intervals, LinearRegressor):
         shrinks them for any ε. It plays the role of Ridge's alpha.
     weight_bound : as in `LogisticRegression`; not with "gibbs". With weights there is no `coef_interval`.
     solver : "preconditioned" takes steps with noisy second moments, "gradient" steps without them, and "auto"
-        chooses by public numbers. "gibbs", for δ > 0, draws the coefficients from the regularised exponential
+        chooses based on public numbers. "gibbs", for δ > 0, draws the coefficients from the regularised exponential
         mechanism in the ℓ₂ ball.
     loss : "squared"; with "gibbs" also "huber", quadratic within a quarter of the target's range, or "absolute".
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
-    or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, by which steps are planned.
+    or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which determines the steps.
 
     "preconditioned" provides `coef_interval` and `summary`, and spends a fiftieth of μ² (of ε) on the residuals.
 

@@ -81,8 +81,8 @@ class SparseRegression(LinearRegressor):
         solves noisy normal equations on them. "iht" starts there and adds `rounds` of iterative hard thresholding:
         a gradient step on clipped residuals, whose length follows from the noisy second moments, after which
         `Peeling` keeps 2·sparsity features; finally the equations are solved again on the remaining features. It
-        finds features that others hide, and adds more noise. "auto" uses it if a round's noise is small by public
-        numbers.
+        finds features that others hide, and adds more noise. "auto" uses it if a round's noise, a public number, is
+        small.
 
     Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
     or removed), and the second moments of k features and their products with the target, in coordinates that preserve

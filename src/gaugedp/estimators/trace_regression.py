@@ -55,7 +55,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes every
         row once, and clips nothing. "gibbs", for matrices and delta above 0, draws X from the regularised
         exponential mechanism of the nuclear norm, in the Frobenius ball around it. "auto" chooses moments, grams or
-        descent, by public numbers only.
+        descent, based on public numbers only.
     noise : how "stochastic", which needs delta above 0, finds extreme points: "toeplitz" adds noise to its running
         gradients, correlated over the steps; "oja" to their products with one direction.
 
