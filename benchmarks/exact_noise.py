@@ -1,7 +1,7 @@
 """What does an exact draw in many dimensions cost, beside the same noise in floats, which is rounded and not exact?
 
 Each cell is the least processor time over rounds in which both take turns. Checks that a draw on the counts' lattice
-costs at most 1.5 times the floats'. Prints a table and writes docs/benchmarks/exact_noise.md.
+costs at most 1.5 times the floats'. Prints a table and writes docs/benchmarks/noise.md.
 
 With several threads of linear algebra and other work on the machine, products of matrices wait for each other.
 
@@ -14,9 +14,9 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.bodies import BoxHull, Ellipsoid, LpBall, Polytope, image
@@ -44,7 +44,6 @@ SHAPES = {
     "ellipsoid": Ellipsoid(np.eye(6) + 0.5),
 }
 NUMBERS = 10**6  # in a call
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_noise.md"
 RNG = system_rng()
 
 Act = Callable[[], object]
@@ -77,7 +76,7 @@ def row(name: str, law: RealFunction, floats: Callable[[int], np.ndarray], scale
     old: Act = lambda: np.rint(floats(size) * scale).astype(np.int64)  # noqa: E731
     before, exact = in_turns([old, lambda: rounded_draws(law, size, lattice, RNG)])
     ratio, micro = exact / before, 1e6 / size
-    cells = (f"{before * micro:.3g}", f"{exact * micro:.3g}", f"{ratio:.2f}", f"{decided_again(law, scale):.2g}")
+    cells = (f"{exact * micro:.3g}", f"{ratio:.2f}")
     return f"| {name} | {law.d:,} | {scale:,.3g} | {' | '.join(cells)} |", ratio
 
 
@@ -105,27 +104,16 @@ def rows() -> list[tuple[bool, str, float]]:
 def main() -> int:
     result = rows()
     kept = max(ratio for counts, _, ratio in result if counts) <= MOST
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "all")
     lines = [
-        "# Exact noise in many dimensions, beside floats",
-        "",
-        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
-        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Least processor time of {ROUNDS} rounds in which both",
-        "take turns, beside other work on the machine.",
-        "The scale is in steps to a unit of the noise: 40 for counts, and 2^12",
-        "for each dimension for real answers; that of ε = 0.1 for prefix sums. Decided again: the share of draws",
-        "in which integers decide a coordinate.",
-        "",
-        "| noise | answers | scale | floats, µs a draw | exact, µs a draw | times slower | decided again |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| noise | answers | scale | exact, µs | ratio to floats |",
+        "|---|---:|---:|---:|---:|",
         *(line for _, line, _ in result),
         "",
-        f"Required: at most {MOST} times slower for counts: {'kept' if kept else 'BROKEN'}.",
-        "",
-        "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_noise.py`.",
-    ]  # fmt: skip
-    text = "\n".join(lines) + "\n"
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
+        f"Least processor time of {ROUNDS} rounds. Python {platform.python_version()}, numpy {np.__version__}; "
+        f"{os.cpu_count()} cores, threads of linear algebra: {threads}.",
+    ]
+    pages.put("noise", "exact_noise", lines)
     return 0 if kept else 1
 
 
