@@ -8,11 +8,12 @@ maximum likelihood is the truth. Writes docs/benchmarks/intervals.md.
     python benchmarks/coefficients.py TIMES FOLDER    # with adult.csv, CPS1988.csv and diamonds.csv
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import learned_bounds
 import numpy as np
@@ -26,6 +27,8 @@ from gaugedp.bodies import LpBall
 from gaugedp.estimators import LinearRegression, LogisticRegression
 from gaugedp.mechanisms import Gaussian
 
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "coefficients.svg"
+LOW = 94.0  # a coverage that the page lists, in percent
 Z, BOOTSTRAP, HALF = 1.959964, 200, 4.0  # HALF of the range of the target
 
 
@@ -147,8 +150,20 @@ def _errors(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.sqrt(np.diag(np.linalg.inv((whole.T * weights) @ whole))[:-1])
 
 
-def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], times: int) -> str:
-    """Return a row of the table."""
+class Seen(NamedTuple):
+    """What repetitions of a case show: coverages in percent, half widths, and the same of the published method."""
+
+    label: str
+    coverage: float
+    least: float
+    half: float
+    ratio: float
+    other_coverage: float
+    other_half: float
+
+
+def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], times: int) -> Seen:
+    """Return what a case shows."""
     held, halves, without = [], [], []
     rng = np.random.default_rng(2026)
     for key in range(times):
@@ -158,18 +173,19 @@ def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], tim
         halves.append((high - low) / 2)
         without.append(Z * errors)
     share, wide, best = np.array(held).mean(axis=0), np.median(halves), np.median(without)
-    told = [f"{100 * share.mean():.1f}", f"{100 * share.min():.1f}", f"{wide:.3g}", f"{wide / best:.3g}"]
-    if fit is linear:
-        told += published(case, times) if case.delta > 0 else ["–", "–"]
-    print(fit.__name__, case, *told, flush=True)
-    return "| " + " | ".join([f"{case.n:,}", str(case.d), f"{case.epsilon:g}", words(case), *told]) + " |"
+    others = published(case, times) if fit is linear and case.delta > 0 else (math.nan, math.nan)
+    parts = [f"{case.n:,} × {case.d}", f"ε = {case.epsilon:g}", words(case)]
+    label = f"{fit.__name__}: {', '.join(part for part in parts if part)}"
+    result = Seen(label, 100 * share.mean(), 100 * share.min(), wide, wide / best, *others)
+    print(result, flush=True)
+    return result
 
 
-def published(case: Case, times: int) -> list[str]:
+def published(case: Case, times: int) -> tuple[float, float]:
     """Return how often intervals by noisy moments hold, and their half width."""
     rng = np.random.default_rng(2026)
     low, high, beta = np.moveaxis([noisy_moments(case, rng) for _ in range(times)], 1, 0)
-    return [f"{100 * ((low <= beta) & (beta <= high)).mean():.1f}", f"{np.median(high - low) / 2:.3g}"]
+    return 100 * ((low <= beta) & (beta <= high)).mean(), np.median(high - low) / 2
 
 
 def words(case: Case) -> str:
@@ -229,29 +245,65 @@ def _spread(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return 2 * np.clip((rows - low) / (high - low), 0, 1) - 1
 
 
-def drawn_from(population: Population, times: int) -> Iterator[str]:
-    """Yield rows of the second table."""
-    truth = population.truth()
-    for n, epsilon, delta in ((1000, 1.0, 1e-6), (1000, 4.0, 1e-6), (1000, 1.0, 0.0), (10_000, 1.0, 1e-6)):
-        low, high = np.moveaxis([population.interval(n, epsilon, delta, key) for key in range(times)], 1, 0)
+SETTINGS = ((1000, 1.0, 1e-6), (1000, 4.0, 1e-6), (1000, 1.0, 0.0), (10_000, 1.0, 1e-6))  # rows, ε, δ
+
+
+def drawn_from(population: Population, times: int) -> str:
+    """Return a row of the second table."""
+    truth, cells = population.truth(), []
+    for setting in SETTINGS:
+        low, high = np.moveaxis([population.interval(*setting, key) for key in range(times)], 1, 0)
         share = ((low <= truth) & (truth <= high)).mean(axis=0)
-        told = [f"{100 * share.mean():.1f}", f"{100 * share.min():.1f}"]
-        print(population.name, n, epsilon, delta, *told, flush=True)
-        yield f"| {population.name} | {n:,} | {len(truth)} | {epsilon:g} | {delta:g} | {told[0]} | {told[1]} |"
+        cells.append(f"{100 * share.mean():.1f}, {100 * share.min():.1f}")
+        print(population.name, *setting, cells[-1], flush=True)
+    return f"| {population.name} | {len(truth)} | {' | '.join(cells)} |"
+
+
+def draw(results: list[Seen]) -> None:
+    """Draw coverages, and widths beside those without privacy."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams |= {"svg.hashsalt": "coefficients", "svg.fonttype": "none"}
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 8.5), sharey=True, layout="constrained")
+    places = range(len(results), 0, -1)
+    left.axvline(95, color="grey", linestyle=":")
+    left.plot([one.coverage for one in results], places, "o", label="mean over coefficients")
+    left.plot([one.least for one in results], places, "|", color="C0", markersize=9, label="worst coefficient")
+    left.plot([one.other_coverage for one in results], places, "x", color="C1", label="published method")
+    left.set(xlabel="coverage of 95 % intervals, %", yticks=list(places), yticklabels=[one.label for one in results])
+    right.semilogx([one.ratio for one in results], places, "o", label="gaugedp")
+    others = [one.ratio * one.other_half / one.half for one in results]
+    right.semilogx(others, places, "x", color="C1", label="published method")
+    right.set_xlabel("half width over that without privacy")
+    left.tick_params(axis="y", labelsize=7)
+    for axis in (left, right):
+        axis.grid(axis="x", alpha=0.25)
+        axis.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.07), ncols=2)
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+def low_ones(results: list[Seen]) -> Iterator[str]:
+    """Yield the table of the cases whose worst coefficient is covered too seldom."""
+    yield f"| case with a coverage below {LOW} % | coverage, % | worst, % | width ratio |"
+    yield "|---|---:|---:|---:|"
+    for one in results:
+        if one.least < LOW:
+            yield f"| {one.label} | {one.coverage:.1f} | {one.least:.1f} | {one.ratio:.3g} |"
 
 
 def main(times: int, folder: Path) -> None:
     """Write the page."""
-    head = "rows | columns | ε | | coverage, % | least | half width | ratio |"
-    ends = "---:|---:|---:|---|---:|---:|---:|---:|"
-    rows = [seen(case, linear, times) for case in CASES]
-    lines = [f"| linear: {head} bootstrap: coverage, % | half width |", f"|{ends}---:|---:|", *rows]
-    pages.put("intervals", "linear", lines)
-    rows = [seen(case, logistic, times) for case in (*CASES, *LOGISTIC)]
-    pages.put("intervals", "logistic", [f"| logistic: {head}", f"|{ends}", *rows])
-    others = [row for population in populations(folder) for row in drawn_from(population, times)]
-    head = "| target (table) | rows | columns | ε | δ | coverage, % | least |"
-    pages.put("intervals", "real", [head, "|---|---:|---:|---:|---:|---:|---:|", *others])
+    results = [seen(case, fit, times) for fit in (linear, logistic) for case in CASES]
+    results += [seen(case, logistic, times) for case in LOGISTIC]
+    draw(results)
+    pages.put("intervals", "coefficients", low_ones(results))
+    heads = [f"{n:,} rows, ε = {epsilon:g}{', δ = 0' if not delta else ''}" for n, epsilon, delta in SETTINGS]
+    lines = [drawn_from(population, times) for population in populations(folder)]
+    head = f"| target (table) | columns | {' | '.join(heads)} |"
+    pages.put("intervals", "real", [head, "|---|" + "---:|" * (1 + len(SETTINGS)), *lines])
 
 
 if __name__ == "__main__":

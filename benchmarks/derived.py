@@ -37,7 +37,6 @@ QUESTIONS = (
     *("difference(A)", "ratio(A) by B", "index(A)", "change(A)", "change(A) by B", "change(B) by A"),
 )
 FIGURES = ("gini(D)", "gini(D) by B", "lorenz(D, 0.5, 0.9)", "difference(mean(C) by B)", "ratio(mean(C) by B)")
-SHOWN = ("large", "small")  # tables whose half widths the page has
 GUARANTEES: tuple[tuple[str, dict[str, float]], ...] = (("ε = 1", {"epsilon": 1.0}), ("ρ = 0.05", {"rho": 0.05}))
 
 
@@ -146,11 +145,10 @@ def released(table: np.ndarray, query: Query) -> np.ndarray:
 def block(found: dict[tuple[str, str], dict[str, Seen]]) -> list[str]:
     """Return the table at the first guarantee, and what holds at all."""
     first = GUARANTEES[0][0]
-    heads = [first, *(f"{name}, %" for name in TABLES), *(f"half width, {name}" for name in SHOWN)]
+    heads = [first, *(f"{name}, %" for name in TABLES)]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
     for text in found[first, "large"]:
         cells = [f"{100 * found[first, name][text].alone.mean():.1f}" for name in TABLES]
-        cells += [f"{found[first, name][text].half:.3g}" for name in SHOWN]
         lines.append(f"| `{text}` | {' | '.join(cells)} |")
     every = [seen for each in found.values() for seen in each.values()]
     means = [round(100 * seen.alone.mean(), 1) for seen in every]

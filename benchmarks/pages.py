@@ -1,6 +1,6 @@
 """The pages of docs/benchmarks: a script replaces the tables between its markers and leaves the text around them.
 
-A block of a page stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. Scripts write the blocks: tables, the
+A block of a page stands between `<!--begin:NAME-->` and `<!--end:NAME-->`. Scripts write the blocks: tables, the
 sentences with measured numbers, and the versions of what was measured. The rest of a page is written by hand.
 """
 
@@ -21,7 +21,7 @@ def put(page: str, name: str, lines: Iterable[str]) -> None:
 def replaced(text: str, name: str, lines: Iterable[str]) -> str:
     """Return the text of a page with one block replaced; other blocks stay as they are."""
     block = "\n".join(lines).strip("\n")
-    markers = rf"(<!-- begin: {re.escape(name)} -->\n).*?(<!-- end: {re.escape(name)} -->)"
+    markers = rf"(<!--begin:{re.escape(name)}-->\n).*?(<!--end:{re.escape(name)}-->)"
     result, count = re.subn(markers, lambda found: f"{found[1]}\n{block}\n\n{found[2]}", text, flags=re.DOTALL)
     if count != 1:
         raise ValueError(f"The page has {count} blocks named {name!r}, and exactly one is needed. Nothing was written.")
@@ -30,4 +30,4 @@ def replaced(text: str, name: str, lines: Iterable[str]) -> str:
 
 def names(text: str) -> list[str]:
     """Return the names of the blocks of a page."""
-    return re.findall(r"<!-- begin: ([\w-]+) -->", text)
+    return re.findall(r"<!--begin:([\w-]+)-->", text)

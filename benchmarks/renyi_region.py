@@ -13,15 +13,11 @@ import gaugedp as gd
 from gaugedp.accountant.convert import renyi_to_epsilon
 from gaugedp.accountant.total import Total
 
-GRID = (1.5, 2, 4, 8, 16, 32, 64)
 CASES: list[tuple[str, gd.guarantees.Guarantee, float]] = [
     ("(2, 0.1)", gd.RenyiDP([2], [0.1]), 1e-3),
-    ("(1.5, 0.2)", gd.RenyiDP([1.5], [0.2]), 1e-2),
     ("(2, 0.01)", gd.RenyiDP([2], [0.01]), 1e-6),
     ("(8, 0.5)", gd.RenyiDP([8], [0.5]), 1e-6),
     ("(1.5, 0.04) and (8, 0.7)", gd.RenyiDP([1.5, 8], [0.04, 0.7]), 1e-2),
-    ("Gaussian noise, μ = 0.5, at seven orders", gd.RenyiDP(GRID, [a / 8 for a in GRID]), 1e-6),
-    ("Gaussian noise, μ = 0.5, at seven orders", gd.RenyiDP(GRID, [a / 8 for a in GRID]), 1e-2),
     ("ρ = 0.05", gd.ZCDP(0.05), 1e-6),
     ("ρ = 0.05", gd.ZCDP(0.05), 1e-2),
     ("100 times (2, 0.001) and (4, 0.002)", 100 * gd.RenyiDP([2, 4], [0.001, 0.002]), 1e-5),
