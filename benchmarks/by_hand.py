@@ -221,41 +221,45 @@ def measured(case: Case, n_rows: int, clock: Callable[[], float]) -> tuple[float
     return first, second
 
 
-def row(case: Case, pairs: list[tuple[float, float]]) -> str:
-    cells = [*(f"{second / first:.2f}" for first, second in pairs), f"{pairs[-1][1]:.3f}"]
-    return f"| {case.name} | {' | '.join(cells)} |"
-
-
-def summary(pairs: list[list[tuple[float, float]]]) -> list[str]:
-    """Return the last lines: the median and the worst ratio of each size, and what small tables take beyond."""
+def summary(pairs: list[list[tuple[float, float]]], sizes: list[str]) -> list[str]:
+    """Return the table: the median and the worst ratio of each size; and what small tables take beyond."""
     by_size = [[second / first for first, second in column] for column in zip(*pairs, strict=True)]
-    ends = [f"{statistics.median(ratios):.2f}; {max(ratios):.2f}" for ratios in by_size]
+    ends = [
+        f"| {size} | {statistics.median(each):.2f} | {max(each):.2f} |"
+        for size, each in zip(sizes, by_size, strict=True)
+    ]
     beyond = [1000 * (second - first) for (first, second), *_ in pairs]
-    words = (
-        f"Beyond the handwritten query, a table of 10⁴ rows takes {statistics.median(beyond):.0f} ms in the median\nand"
-    )
-    return [f"| median; worst | {' | '.join(ends)} |  |", "", f"{words} {max(beyond):.0f} ms in the worst case."]
+    return [
+        "| rows | median ratio | worst ratio |",
+        "|---:|---:|---:|",
+        *ends,
+        "",
+        f"Beyond the handwritten query, a table of {sizes[0]} rows takes {statistics.median(beyond):.0f} ms in the "
+        f"median and {max(beyond):.0f} ms in the worst case.",
+    ]
 
 
 def main() -> None:
     words = [word for word in sys.argv[1:] if word != "--wall"]
     clock = CLOCKS["--wall" in sys.argv]
     chosen = [case for case in CASES if not words or words[0] in case.name]
-    sizes = ["10⁴", "10⁶", "10⁷"]
-    heads = f"ratio, {sizes[0]} rows | {' rows | '.join(sizes[1:])} rows | release of {sizes[-1]} rows, s"
-    lines = [f"| table | {heads} |", "|---|---:|---:|---:|---:|"]
-    pairs = []
+    sizes, pairs = ["10⁴", "10⁶", "10⁷"], []
     for case in chosen:
         pairs.append([measured(case, n_rows, clock) for n_rows in ROUNDS])
-        lines.append(row(case, pairs[-1]))
-        print(lines[-1], flush=True)
-    lines += summary(pairs)
+        print(case.name, pairs[-1], flush=True)
     packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pandas", "sqlglot", "pyarrow"))
     rounds = ", ".join(str(n_rounds) for n_rounds in ROUNDS.values())
     about = f"Medians of {rounds} rounds; seconds {'of a clock' if '--wall' in sys.argv else 'of processors'}."
-    lines[-1] = f"{about} {lines[-1]} Python {platform.python_version()}, {packages}."
     if len(chosen) == len(CASES):
-        pages.put("releases", "by_hand", lines)
+        draw([case.name for case in chosen], sizes, [[b / a for a, b in each] for each in pairs])
+        last = f"{about} Python {platform.python_version()}, {packages}."
+        pages.put("releases", "by_hand", [*summary(pairs, sizes), last])
+
+
+def draw(names: list[str], sizes: list[str], ratios: list[list[float]]) -> None:
+    """Draw the ratios."""
+    series = {f"{size} rows": column for size, column in zip(sizes, zip(*ratios, strict=True), strict=True)}
+    pages.dots("by_hand", names, series, "time of the release over that of the handwritten query", line=1)
 
 
 if __name__ == "__main__":

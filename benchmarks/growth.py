@@ -21,8 +21,7 @@ import pages
 
 PREFIX = (10_000, 100_000)
 ATTRIBUTES = (3, 5)
-RANKS = ((10, 50), (20, 100), (30, 150), (40, 200), (50, 250), (60, 300))
-COLUMNS = ((10, 100), (10, 1000), (10, 10_000), (5, 100_000))
+SHAPES = ((10, 50), (20, 100), (40, 200), (60, 300), (10, 1000), (10, 10_000), (5, 100_000))
 
 START = """
 import itertools, json, resource, sys, time
@@ -94,7 +93,7 @@ def main() -> None:
     versions = ", ".join(f"{part} {importlib.metadata.version(part)}" for part in parts)
     last = f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores."
     pages.put("queries", "growth", [*plans(), "", last])
-    pages.put("knorm", "growth", [*noises(RANKS + COLUMNS), "", last])
+    pages.put("knorm", "growth", [*noises(SHAPES), "", last])
 
 
 if __name__ == "__main__":

@@ -60,7 +60,8 @@ def main(count: int, where: str | None) -> None:
         if missing() is None:
             totals["PostgreSQL"] = on_server(count // 2, Path(folder))
     seconds = time.monotonic() - start
-    last = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores, {seconds:.0f} seconds."
+    versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    last = f"{versions}, {os.cpu_count()} cores, {seconds:.0f} seconds."
     pages.put("ledger", "faults", [*lines_of(totals), "", last])
 
 

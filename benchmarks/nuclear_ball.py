@@ -36,7 +36,6 @@ NAMES = {
 MOST = {"printed": 4_096}  # rows
 SEVERAL = ("descent", "frank_wolfe", "oja", "toeplitz")  # for a truth of three directions
 LEAST = 1e-5  # what the plot shows
-SHOWN, MANY = (4_096, 65_536), 16_384  # rows in the table, and of the truth of three directions
 
 
 def made(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -114,33 +113,22 @@ def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:
 Found = dict[str, list[tuple[float, float, float]]]  # mean excess, its standard error and seconds, by rows
 
 
-def shown(mean: float, error: float) -> str:
-    return f"{mean:.2g} ± {error:.1g}"
-
-
-def several(d: int) -> tuple[dict[str, str], float]:
-    """Return the excess of each method for a truth of three directions, and that of X = 0."""
+def several(d: int, zeros: dict[int, float]) -> list[str]:
+    """Return the table for a truth of three directions; `zeros` are the excesses of X = 0 for one direction."""
     rows, target = made_of_three(200_000, d, np.random.default_rng(d))
     least = risk(optimum(rows, target), rows, target)
-    data, cells = [made_of_three(MANY, d, np.random.default_rng((MANY, d, key))) for key in range(REPEATS)], {}
+    counts = ROWS[1:3]
+    lines = [f"| three directions, d = {d} | {' | '.join(f'{n:,} rows' for n in counts)} |", "|---|---:|---:|"]
     for name in SEVERAL:
-        excess = [risk(fitted(name, *one), rows, target) - least for one in data]
-        cells[name] = shown(float(np.mean(excess)), float(np.std(excess, ddof=1)) / math.sqrt(REPEATS))
-        print("three directions", name, cells[name], flush=True)
-    return cells, risk(np.zeros((d, d)), rows, target) - least
-
-
-def lines_of(tables: dict[int, Found], zeros: dict[int, float]) -> list[str]:
-    """Return the table: two numbers of rows for each d, and three directions."""
-    cells, zero = several(COLUMNS[0])
-    heads = (f"d = {d}: {SHOWN[0]:,} rows | {SHOWN[1]:,} rows" for d in tables)
-    last = f"three directions, d = {COLUMNS[0]}: {MANY:,} rows"
-    lines = [f"| | {' | '.join(heads)} | {last} |", "|---|" + "---:|" * (2 * len(tables) + 1)]
-    for name, called in NAMES.items():
-        columns = [dict(zip(ROWS, found[name], strict=False)) for found in tables.values()]
-        texts = [shown(*column[n][:2]) if n in column else "–" for column in columns for n in SHOWN]
-        lines.append(f"| {called} | {' | '.join([*texts, cells.get(name, '–')])} |")
+        cells = []
+        for n in counts:
+            data = [made_of_three(n, d, np.random.default_rng((n, d, key))) for key in range(REPEATS)]
+            excess = [risk(fitted(name, *one), rows, target) - least for one in data]
+            cells.append(f"{np.mean(excess):.2g} ± {np.std(excess, ddof=1) / math.sqrt(REPEATS):.1g}")
+        lines.append(f"| {NAMES[name]} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
     starts = ", ".join(f"{start:.3f} (d = {d})" for d, start in zeros.items())
+    zero = risk(np.zeros((d, d)), rows, target) - least
     versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
     return [*lines, "", f"X = 0 has an excess of {starts} and {zero:.3f} (three directions). {versions}"]
 
@@ -170,7 +158,7 @@ def main() -> None:
     found = {d: table(d) for d in COLUMNS}
     tables = {d: each for d, (each, _) in found.items()}
     plot(tables)
-    pages.put("matrices", "nuclear_ball", lines_of(tables, {d: zero for d, (_, zero) in found.items()}))
+    pages.put("matrices", "nuclear_ball", several(COLUMNS[0], {d: zero for d, (_, zero) in found.items()}))
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -112,7 +112,6 @@ def verdict(case: Case, number: float) -> str:
 
 def block(answers: list[tuple[Case, Answer]]) -> list[str]:
     """Return the block of the page."""
-    families = Counter(case.family for case, _ in answers)
     verdicts = Counter(answer.verdict for _, answer in answers)
     peers = ", ".join(sorted({case.test.split(",")[0] for case, _ in answers}))
     others: dict[str, list[tuple[Case, Answer]]] = {}
@@ -122,7 +121,6 @@ def block(answers: list[tuple[Case, Answer]]) -> list[str]:
     return [
         f"Of {len(answers)} cases of {peers}, {verdicts['holds']} hold, {verdicts['looser']} are looser, "
         f"{verdicts['below']} are below, and {verdicts['cannot be expressed']} cannot be expressed.",
-        f"Cases per family: {'; '.join(f'{family} {families[family]}' for family in sorted(families))}.",
         "",
         "| cases | first of them | query | gaugedp | expected | verdict | reason |",
         "|---:|---|---|---:|---:|---|---|",

@@ -154,34 +154,36 @@ def judged(case: Case, way: str, epsilon: float, key: int) -> tuple[float, float
     return default.score(judging, y_judging), searched.score(judging, y_judging)
 
 
-def line(case: Case, way: str, epsilon: float, splits: int) -> tuple[str, str]:
-    """Return the mean difference, bold where it is more than two standard errors, and which is better."""
+def difference(case: Case, way: str, epsilon: float, splits: int) -> tuple[float, float]:
+    """Return the mean difference of the search from the default, and two standard errors."""
     splits = round(splits * case.splits)
     scores = np.maximum([judged(case, way, epsilon, key) for key in range(splits)], -1.0)
     gaps = scores[:, 1] - scores[:, 0]
-    gap, error = gaps.mean(), gaps.std(ddof=1) / np.sqrt(splits)
-    better = "search" if gap > 2 * error else "default" if gap < -2 * error else "neither"
-    text = f"{gap:+.3f} ± {2 * error:.3f}"
-    print(way, case.name, epsilon, *np.median(scores, axis=0), text, better, flush=True)
-    return text if better == "neither" else f"**{text}**", better
+    result = float(gaps.mean()), float(2 * gaps.std(ddof=1) / np.sqrt(splits))
+    print(way, case.name, epsilon, *np.median(scores, axis=0), *result, flush=True)
+    return result
+
+
+def draw(labels: list[str], series: dict[str, list[tuple[float, float]]]) -> None:
+    """Draw the differences."""
+    pages.dots("search", labels, series, "score of the search minus that of default settings", line=0)
 
 
 def main(splits: int, folder: Path | None) -> None:
-    """Write the page."""
+    """Write the block of the page."""
     warnings.simplefilter("ignore")
     tables = list(cases(folder))
-    columns = [[line(case, way, e, splits) for case in tables] for way in WAYS for e in EPSILONS]
-    rows = [
-        [case.name, f"{len(case.rows):,}", *(text for text, _ in cells)]
-        for case, cells in zip(tables, zip(*columns, strict=True), strict=True)
-    ]
-    totals = [[better for _, better in column] for column in columns]
-    words = (f"{each.count('search')} / {each.count('neither')} / {each.count('default')}" for each in totals)
-    rows.append(["search better / neither / default better", "", *words])
-    (first, *others) = (f"ε = {epsilon:g}" for epsilon in EPSILONS)
-    heads = " | ".join(f"{way} bounds: {first} | {' | '.join(others)}" for way in WAYS)
-    lines = [f"| table | rows | {heads} |", "|---|" + "---:|" * (1 + len(columns))]
-    pages.put("models", "search", [*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    series = {
+        f"{way} bounds, ε = {epsilon:g}": [difference(case, way, epsilon, splits) for case in tables]
+        for way in WAYS
+        for epsilon in EPSILONS
+    }
+    draw([f"{case.name}, {len(case.rows):,} rows" for case in tables], series)
+    lines = ["| | search better | neither | default better |", "|---|---:|---:|---:|"]
+    for name, pairs in series.items():
+        better, worse = sum(gap > error for gap, error in pairs), sum(gap < -error for gap, error in pairs)
+        lines.append(f"| {name} | {better} | {len(pairs) - better - worse} | {worse} |")
+    pages.put("models", "search", lines)
 
 
 if __name__ == "__main__":
