@@ -127,11 +127,9 @@ def random_cases(n_cases: int) -> list[str]:
     """Return how random bounds of each part compare with 50 digits."""
     found = [part_line(part, kinds, n_cases) for part, kinds in PARTS.items()]
     below, above = (sum(each[place] for each in found) for place in (1, 2))
+    words = "; ".join(line for line, *_ in found)
     return [
-        "| part | median | largest |",
-        "|---|---:|---:|",
-        *(line for line, *_ in found),
-        "",
+        f"Median and largest excess by part: {words}.",
         f"Upper bounds below the reference: {below}. Lower bounds above it: {above}.",
     ]
 
@@ -149,8 +147,8 @@ def part_line(part: str, kinds: list[Kind], n_cases: int) -> tuple[str, int, int
         above = [float(mpmath.mpf(case.high) / case.truth - 1) for case in cases]
         n_below = sum(mpmath.mpf(case.high) < case.truth for case in cases)
         n_high = sum(case.low is not None and mpmath.mpf(case.low) > case.truth for case in cases)
-    middle = f"{np.median(above):.1e} | {max(above):.1e}"
-    return f"| {part} | {middle} |", n_below, n_high
+    middle = f"{np.median(above):.1e}, {max(above):.1e}"
+    return f"{part[3:]} {middle}", n_below, n_high
 
 
 if __name__ == "__main__":

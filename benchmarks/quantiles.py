@@ -131,16 +131,20 @@ def held(values: np.ndarray, shares: list[float]) -> tuple[str, list[float]]:
     return mechanism.name, np.mean(figures, axis=0).tolist()
 
 
-def intervals() -> str:
+def intervals() -> list[str]:
     lines = [
-        "| query | rows | zeros | individual | simultaneous | rows inside, individual | simultaneous |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| query | rows | individual | simultaneous | rows inside, individual | simultaneous |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
+    others = []
     for size, zeros, (name, shares) in itertools.product(SIZES, ZEROS, QUESTIONS.items()):
         _, (alone, at_once, *lengths) = held(incomes(size, zeros), shares)
         cells = f"{alone:.1%} | {at_once:.1%} | {' | '.join(f'{length:,.0f}' for length in lengths)}"
-        lines.append(f"| {name} | {size:,} | {zeros:.0%} | {cells} |")
-    return "\n".join(lines)
+        if zeros:
+            others += [alone, at_once]
+        else:
+            lines.append(f"| {name} | {size:,} | {cells} |")
+    return [*lines, "", f"With a quarter of zeros, coverage is at least {min(others):.1%}."]
 
 
 def shown(ranks: float) -> str:
@@ -161,7 +165,7 @@ def main() -> None:
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "opendp", "diffprivlib"))
     machine = f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores."
     pages.put("quantiles", "quantiles", [table(), "", f"Medians of {REPEATS} rounds in turn. {machine}"])
-    pages.put("quantiles", "intervals", [intervals()])
+    pages.put("quantiles", "intervals", intervals())
 
 
 if __name__ == "__main__":

@@ -45,29 +45,32 @@ def scored(model: Any, table: Table, epsilon: float, key: int) -> dict[str, tupl
     return score_report(model, *table, epsilon=epsilon, random_state=key).scores_
 
 
-def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> list[str]:
-    """Return rows of the table, one a score."""
+def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> dict[str, str]:
+    """Return coverage and width of the intervals of each score."""
     rng = np.random.default_rng((n, round(epsilon)))
     model = MODELS[table].fit(*table(np.random.default_rng(1).random((10_000, 4))))
     exact = scored(model, table(qmc.Sobol(4, seed=1).random_base2(POWER)), LARGE, 1)
     scores = [scored(model, table(rng.random((n, 4))), epsilon, key) for key in range(times)]
     without = [scored(model, table(rng.random((n, 4))), LARGE, 1) for _ in range(WITHOUT)]
-    lines = []
+    cells = {}
     for name, (value, *_) in exact.items():
         ends = np.array([result[name][1:] for result in scores])
         share = ((ends[:, 0] <= value) & (value <= ends[:, 1])).mean()
         half = np.median(ends[:, 1] - ends[:, 0]) / 2
         wide = half / (Z * np.std([result[name][0] for result in without], ddof=1))
-        lines.append(f"| {name} | {n:,} | {value:.4f} | {100 * share:.1f} | {half:.3g} | {wide:.2g} |")
-        print(lines[-1], flush=True)
-    return lines
+        cells[name] = f"{100 * share:.1f} | {wide:.2g}"
+        print(name, n, f"{value:.4f}", cells[name], f"{half:.3g}", flush=True)
+    return cells
 
 
 def main(times: int) -> None:
-    """Write the page."""
-    rows = [line for table in MODELS for case in CASES for line in seen(table, *case, times)]
-    head = "| score | rows | exact | coverage, % | half width | ratio |"
-    pages.put("intervals", "scores", [head, "|---|---:|---:|---:|---:|---:|", *rows])
+    """Write the block of the page."""
+    heads = " | ".join(f"{n:,} rows: coverage, % | ratio" for n, _ in CASES)
+    lines = [f"| score | {heads} |", "|---|" + "---:|" * 2 * len(CASES)]
+    for table in MODELS:
+        found = [seen(table, *case, times) for case in CASES]
+        lines += [f"| {name} | {' | '.join(cells[name] for cells in found)} |" for name in found[0]]
+    pages.put("intervals", "scores", lines)
 
 
 if __name__ == "__main__":

@@ -147,11 +147,12 @@ def pairs(folder: str, residual: str | None) -> Iterator[str]:
 
 
 def margins(folder: str) -> Iterator[str]:
-    yield "| columns | error | plan, s | release, s | MiB |"
-    yield "|---:|---:|---:|---:|---:|"
+    found = []
     for k in MARGINS:
         cell = run(GAUGEDP, k=k, order=1, file=stored(folder, k))
-        yield (f"| {k:,} | {cell['error']:,.6g} | {cell['plan']:.2f} | {cell['release']:.2f} | {cell['MiB']:.0f} |")
+        times = f"plan {cell['plan']:.2f} s, release {cell['release']:.2f} s, {cell['MiB']:.0f} MiB"
+        found.append(f"{k:,} columns: error {cell['error']:,.6g}, {times}")
+    yield f"One-way tables: {'; '.join(found)}."
 
 
 def main() -> None:
