@@ -51,6 +51,7 @@ REASONS = {
     "check_parameters_default_constructible": "public parameter",
     "check_requires_y_none": "another message",
     **dict.fromkeys(kit.OF_WEIGHTS, "noise"),
+    "check_all_zero_sample_weights_error": "error would reveal data",
     "check_supervised_y_2d": "refused, not flattened",
     "check_supervised_y_no_nan": "error would reveal data",
 }

@@ -209,7 +209,8 @@ def main() -> None:
         "| set | Gibbs | bound | mirror descent | gradient descent | objective perturbation | Frank–Wolfe |",
         "|---|---:|---:|---:|---:|---:|---:|",
         *(row.text() for row in rows if (row.d, row.n_rows) == SHOWN), "",
-        f"d = {SHOWN[0]}, n = {SHOWN[1]:,}. The Gibbs sampler is best in {sum(row.is_best() for row in rows)} of {len(rows)} cases.",
+        f"d = {SHOWN[0]}, n = {SHOWN[1]:,}. The Gibbs sampler is best in {sum(row.is_best() for row in rows)} of "
+        f"{len(rows)} cases.",
     ]  # fmt: skip
     pages.put("regression", "gibbs", lines)
 
