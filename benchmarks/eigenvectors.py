@@ -1,10 +1,9 @@
 """How near to the top eigenvector, and to principal components, are private ones?
 
-Rows of norm 1 whose covariance has three spikes; δ = 1e-6, rows are replaced. Lost is λ₁ − vᵀAv, A = Σ xxᵀ/n, a mean of
-20 fits. The noisy power method is written here by hand, with noise for T steps by the same exact calibration, and its
-best T after the fact, which nobody who keeps the guarantee can know. Then the Bingham sampler against an integral, and
-PCA of scikit-learn's digits, beside diffprivlib's where that imports (it does with scikit-learn up to 1.7). Writes
-docs/benchmarks/matrices.md.
+Rows of norm 1 whose covariance has three spikes; δ = 1e-6, rows are replaced. Lost is λ₁ − vᵀAv, A = Σ xxᵀ/n, a mean
+of 20 fits. The noisy power method is written here by hand, with noise for T steps by the same exact calibration, and
+its best T after the fact, which nobody who keeps the guarantee can know. Then PCA of scikit-learn's digits, beside
+diffprivlib's where that imports (it does with scikit-learn up to 1.7). Writes docs/benchmarks/matrices.md.
 
     python benchmarks/eigenvectors.py
 """
@@ -25,7 +24,6 @@ import gaugedp as gd
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.eigenvectors.oja import Oja
-from gaugedp.samplers.bingham import Bingham
 
 try:
     from diffprivlib import models as peers
@@ -98,22 +96,6 @@ def vectors() -> list[str]:
     return lines
 
 
-def sampler() -> list[str]:
-    found = []
-    for d in (10, 50, 200, 500):
-        rows = made(10_000, d)
-        square = rows.T @ rows
-        start = time.perf_counter()
-        for key in range(10):
-            Bingham.of(square, 0.5).draw(1, gd.research_rng(key))
-        taken = (time.perf_counter() - start) * 100
-        one = Bingham.of(square, 0.5)
-        kept = np.exp(-one.gaps(one.propose(4000, gd.research_rng(1)) ** 2 @ one.rates)).mean()
-        found.append(f"d = {d}: {taken:.2g} ms, {1 / kept:.1f} proposals")
-        print(found[-1], flush=True)
-    return [f"A draw by the Bingham sampler, eigenvalues included: {'; '.join(found)}."]
-
-
 def held(rows: np.ndarray, components: np.ndarray) -> float:
     """The share of the rows' variance within the span of the components (k, d)."""
     centred, frame = rows - rows.mean(axis=0), np.linalg.qr(components.T)[0]
@@ -175,7 +157,6 @@ def main() -> None:
     )  # fmt: skip
     versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}, scikit-learn {version('scikit-learn')}."
     pages.put("matrices", "vectors", [*vectors(), "", versions])
-    pages.put("matrices", "bingham", sampler())
     pages.put("matrices", "digits", [*digits(), "", peer])
 
 

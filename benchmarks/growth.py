@@ -1,17 +1,12 @@
-"""How do planning and K-norm noise grow with cells, answers, generators and rank?
+"""How does K-norm noise grow with generators and rank?
 
-Every row is a process of its own: seconds from the question to the plan (or to one draw that may be released), and
-the largest memory the process had. Prints tables and
-writes docs/benchmarks/queries.md and knorm.md. Needs about five minutes.
+Every row is a process of its own: seconds from the body to one draw that may be released. Writes a table of
+docs/benchmarks/knorm.md. Needs some minutes.
 
     python benchmarks/growth.py
 """
 
-import importlib.metadata
-import importlib.util
 import json
-import os
-import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,8 +14,6 @@ from typing import Any
 
 import pages
 
-PREFIX = (10_000, 100_000)
-ATTRIBUTES = (3, 5)
 SHAPES = ((10, 50), (20, 100), (40, 200), (60, 300), (10, 1000), (10, 10_000), (5, 100_000))
 
 START = """
@@ -34,16 +27,6 @@ def done(**found):
     found["seconds"] = time.perf_counter() - start
     found["MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps(found))
-"""
-PLAN = """
-if "cells" in facts:
-    query = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, facts["cells"])), "x")
-else:
-    domain = gd.Domain.of(**{f"a{k}": gd.integers(1, 10) for k in range(facts["attributes"])})
-    query = gd.marginals(domain, *itertools.combinations(domain.attributes, 2))
-made = gd.plan(query, unit, epsilon=1.0, delta=facts.get("delta"))
-laplace = next(one.error for one in made.candidates if one.mechanism.name == "Laplace")
-done(chosen=made.mechanism.name, error=made.error, laplace=laplace, answers=query.n_released)
 """
 NOISE = """
 d, n = facts["shape"]
@@ -63,37 +46,16 @@ def run(program: str, **facts: Any) -> dict[str, Any]:
     return dict(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
-def plans() -> Iterator[str]:
-    yield "| query | answers | chosen | error | error of Laplace noise | seconds | MiB |"
-    yield "|---|---:|---|---:|---:|---:|---:|"
-    requested = [(f"prefix sums of {n:,}", {"cells": n}) for n in PREFIX]
-    requested += [(f"all two-way marginals of {k} x 10", {"attributes": k}) for k in ATTRIBUTES]
-    for text, facts in requested:
-        result = run(PLAN, delta=1e-6, **facts)
-        yield (
-            f"| {text} | {result['answers']:,} | {result['chosen']} | {result['error']:,.4g} "
-            f"| {result['laplace']:,.4g} | {result['seconds']:.2f} | {result['MiB']:.0f} |"
-        )
-
-
 def noises(shapes: tuple[tuple[int, int], ...]) -> Iterator[str]:
-    yield "| rank, generators | error | steps | planning | with a draw |"
-    yield "|---|---:|---:|---:|---:|"
+    yield "| rank, generators | error | steps | planning and a draw |"
+    yield "|---|---:|---:|---:|"
     for d, n in shapes:
         cell = run(NOISE, shape=[d, n])
-        yield (
-            f"| {d}, {n:,} | {cell['error']:.4g} | {cell['steps']:,} "
-            f"| {cell['planned']:.2f} s | {cell['seconds']:.2f} s |"
-        )
+        yield (f"| {d}, {n:,} | {cell['error']:.4g} | {cell['steps']:,} | {cell['seconds']:.2f} s |")
 
 
 def main() -> None:
-    compiled = importlib.util.find_spec("numba") is not None
-    parts = ["gaugedp", "numpy", "scipy"] + (["numba"] if compiled else [])
-    versions = ", ".join(f"{part} {importlib.metadata.version(part)}" for part in parts)
-    last = f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores."
-    pages.put("queries", "growth", [*plans(), "", last])
-    pages.put("knorm", "growth", [*noises(SHAPES), "", last])
+    pages.put("knorm", "growth", noises(SHAPES))
 
 
 if __name__ == "__main__":

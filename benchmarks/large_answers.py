@@ -1,8 +1,8 @@
 """How long do questions of a million and of tens of millions of answers take, and how much memory?
 
-All 3-way marginals of tables with the domains of Adult and of Loans as papers use them, and one marginal of a million
-cells; 20,000 made-up rows. Each question is asked in a process of its own. Writes docs/benchmarks/releases.md.
-Needs some minutes and 3 GB.
+All 3-way marginals of a table with the domain of Adult as papers use it, and one marginal of a million cells; 20,000
+made-up rows. Each question is asked in a process of its own. Writes docs/benchmarks/releases.md. Needs some minutes
+and 3 GB.
 
     python benchmarks/large_answers.py
 """
@@ -25,7 +25,6 @@ from gaugedp.queries import Workload
 SIZES = {
     "A*B*C": (100, 100, 100),
     "Adult, all 3-way": (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2),
-    "Loans, all 3-way": (101, 101, 101, 101, 3, 8, 36, 6, 51, 4, 5, 15),
 }
 ASKED = {"ε = 1": {"epsilon": 1.0}, "ρ = 0.5": {"rho": 0.5}}
 BUDGETS = {"ε = 1": gd.PureDP(1.0), "ρ = 0.5": gd.ZCDP(0.5)}

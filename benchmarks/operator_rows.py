@@ -7,8 +7,6 @@ docs/benchmarks/matrices.md; takes some three minutes.
     python benchmarks/operator_rows.py
 """
 
-import sys
-
 import numpy as np
 import pages
 
@@ -74,8 +72,7 @@ def main() -> None:
     """Write the page."""
     lines = [line(kind, d) for kind in KINDS for d in SIZES]
     head = f"| designs | d | {' | '.join(SOLVERS)} |"
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
-    pages.put("matrices", "operator_rows", [head, "|---|---:|" + "---:|" * len(SOLVERS), *lines, "", versions])
+    pages.put("matrices", "operator_rows", [head, "|---|---:|" + "---:|" * len(SOLVERS), *lines])
 
 
 if __name__ == "__main__":
