@@ -22,7 +22,6 @@ from sklearn.metrics import roc_auc_score
 
 import gaugedp as gd
 
-ROOT = Path(__file__).resolve().parents[1]
 EPSILON, DELTA, SEEDS, N_HELD = 1.0, 1e-9, (1, 2, 3), 6561
 COLUMNS = {
     "AGE": "age", "WORKCLASS": "workclass", "EDUCATION": "education-num", "MARITAL": "marital-status",

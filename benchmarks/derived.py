@@ -1,4 +1,4 @@
-"""How often do the intervals of derived figures hold, and how long are they?
+"""How often do the intervals of derived figures hold?
 
 Four tables, noise drawn anew 1,000 times, 95 % intervals. Each alone: the mean over the cells of how often an interval
 holds its true answer, the least and the most. All at once: how often all of them do. Writes
@@ -45,9 +45,7 @@ class Seen:
     """What 1,000 repetitions show."""
 
     alone: np.ndarray
-    half: float
     at_once: float | None = None
-    half_at_once: float | None = None
 
 
 def main() -> None:
@@ -85,8 +83,7 @@ def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     ends = np.array([many.intervals(values, widths, each) for each in (curves, None)])  # kinds, ends, answers
     low, high = np.moveaxis(ends.reshape(2, 2, n_blocks, TIMES, -1), (1, 3), (0, 2)).reshape(2, 2, TIMES, -1)
     holds = (low <= true + 1e-9) & (true - 1e-9 <= high)
-    lengths = np.median((high - low) / 2, axis=(1, 2))
-    return Seen(holds[0].mean(axis=0), float(lengths[0]), float(holds[1].all(axis=1).mean()), float(lengths[1]))
+    return Seen(holds[0].mean(axis=0), float(holds[1].all(axis=1).mean()))
 
 
 def stacked(rows: np.ndarray, n_blocks: int) -> np.ndarray:
@@ -106,7 +103,7 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
         np.array([row * query.step_sizes for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
         for size, seed in ((DRAWS, 1912), (TIMES, 2026))
     )
-    holds, halves = [], []
+    holds = []
     for figure, place in zip(term.quotients, term.places, strict=True):
         interval, true = FormPivot(figure, known[:, place]), figure.value(exact[place])
         rows = (exact + drawn)[:, place]
@@ -118,8 +115,7 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
             assert inside[i] <= (low <= true + 1e-9 and true - 1e-9 <= high), "ends hold what numbers leave open"
             inside[i] = low <= true + 1e-9 and true - 1e-9 <= high
         holds.append(inside.mean())
-        halves.extend(term.scale * (high - low) / 2 for i, (low, high) in ends.items() if i < FEW)
-    return Seen(np.array(holds), float(np.median(halves)))
+    return Seen(np.array(holds))
 
 
 def below_is_small(figure: FormQuotient, row: np.ndarray) -> bool:

@@ -23,7 +23,7 @@ from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.objective_perturbation import CappedLogistic, ObjectivePerturbation, Problem
 from gaugedp.optimization.posterior import Posterior
 
-RADIUS, TABLES, DRAWS, CONFIDENCE = 3.0, 3, 6, 0.95
+RADIUS, TABLES, DRAWS = 3.0, 3, 6
 GUARANTEE = gd.ApproxDP(1.0, 1e-6)
 SIZES = [(4, 500), (8, 500), (16, 500), (8, 250), (8, 1000)]
 SHOWN = (8, 1000)  # columns and rows in the page

@@ -29,8 +29,7 @@ from gaugedp.samplers import facet_walk
 from gaugedp.samplers.gauge_noise import ByWalk, gauge_noise
 
 SHAPES = ((20, 200), (40, 200))
-SOURCE_STEPS = 202  # `n^2` of the source, an exclusive or in its language, at n = 200
-SOURCE_PROPOSALS = {20: 244, 40: 234}  # with those that it repeats until one is accepted, counted in exact bodies
+SOURCE_PROPOSALS = {20: 244, 40: 234}  # of 202 accepted moves, with those that it repeats, counted in exact bodies
 ROUNDS, STEPS, CHAINS = 5, 640, 32
 
 Act = Callable[[], object]

@@ -108,11 +108,6 @@ def line(words: str, asked: Callable[[], float], peer: Peer | None) -> str:
     return f"| {words} | {result:.7g} | {f'{low:.7g}' if low else ''} | {took:.3f} | {_of_peer(peer)} |"
 
 
-def _peer_words() -> str:
-    known = importlib.util.find_spec("dp_accounting") is not None
-    return "The peer is in the same run." if known else "The peer was not installed in this run."
-
-
 def _of_peer(peer: Peer | None) -> str:
     if peer is None or importlib.util.find_spec("dp_accounting") is None:
         return " | " if peer is None else "not installed | "
