@@ -57,6 +57,8 @@ def dots(picture: str, labels: Sequence[str], series: Mapping[str, Sequence[Any]
             for row, value in enumerate(values)
             if value is not None
         ]
+        if not points:
+            continue
         middles, errors = zip(*(pair for pair, _ in points), strict=True)
         heights = [height for _, height in points]
         axes.errorbar(
