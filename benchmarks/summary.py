@@ -23,7 +23,7 @@ from benchmarks import pages  # noqa: E402
 
 README = ROOT / "README.md"
 SCRIPTS = {  # with the data that they read
-    "noise": "", "accountant": "", "histogram": "", "quantiles": "", "wide": "", "knorm_sampler": "",
+    "noise": "", "accountant": "", "histogram": "", "quantiles": "", "knorm_sampler": "",
     "linear_regression": "", "models": "adult.csv", "fit_time": "", "eigenvectors": "", "sparse": "nci60.csv",
     "completion": "insteval.parquet",
 }  # fmt: skip
