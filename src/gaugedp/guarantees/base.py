@@ -1,4 +1,4 @@
-"""The interface of a guarantee: Rényi curve, privacy profile, costs, composition, JSON."""
+"""The interface of a guarantee."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follo
 
 
 class Guarantee(Part):
-    """An upper bound on the privacy loss of a release, for all neighbouring tables and all attackers.
+    """Upper bound on the privacy loss of a release.
 
-    For neighbouring tables with output laws P and Q, in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥
-    sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number is rounded towards more
-    privacy loss. `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the
-    earlier.
+    It holds for all neighbouring tables and all attackers. For neighbouring tables with output distributions P and Q,
+    in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is
+    an ε with `delta(ε)` ≤ delta. Every number is rounded towards more privacy loss. `g + h` and `k * g` compose
+    releases of the same rows, also when the later release is chosen after seeing the earlier one.
     """
 
     accounting: ClassVar[Accounting | None] = None
@@ -42,23 +42,24 @@ class Guarantee(Part):
         KINDS[cls.kind] = cls
 
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee to a group of `size` units: by default what follows along a chain of neighbours."""
+        """Return the guarantee for groups of `size` units, by default along a chain of neighbours."""
         whole(minimum=1, size=size)
         return self if size == 1 else Guarantee._chain(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, and its numbers by name}; `gaugedp.guarantees.from_dict` reads it back equal."""
+        """Return {"kind": …, and the numbers by name}, which `gaugedp.guarantees.from_dict` reads."""
         return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
-        """Return the guarantee whose `to_dict` holds these numbers."""
+        """Return the guarantee with the numbers of a `to_dict`."""
         return cls(*(numbers[name.removesuffix("_value")] for name in cls.__match_args__))
 
     def follows_from(self, premise: "Guarantee") -> bool:
-        """Return whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.
+        """Return True if every mechanism that satisfies `premise` satisfies this guarantee.
 
-        A cost is itself a guarantee in its accounting, so the costs of both are compared.
+        Return False if no rule here shows it. A cost is itself a guarantee in its accounting, so the costs are
+        compared.
         """
         if self == premise or self.accounting is None:
             return self == premise
@@ -70,19 +71,22 @@ class Guarantee(Part):
         )
 
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
-        """Return the single guarantees and how often each is made."""
+        """Return the single guarantees with their multiplicities."""
         return ((self, 1),)
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """The neighbours that the guarantee is about, where its parts say so: "add_remove", "replace", `ONE_CHANGE`."""
+        """Neighbouring relations that its parts specify: "add_remove", "replace", `ONE_CHANGE`."""
         return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
-        """Return the least provable δ such that the release is (`epsilon`, δ)-DP; `epsilon` may be negative.
+        """Return the least provable δ at `epsilon`.
 
-        P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P. `method` is "basic", "advanced",
-        "rdp" or "tight"; None takes the least. The answer names the method that won.
+        P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P; `epsilon` may be negative. The
+        returned bound names the method that gave it.
+
+        epsilon : any finite number
+        method : "basic", "advanced", "rdp" or "tight"; None takes the least of all
         """
         finite(epsilon=epsilon)
         check_method(method)
@@ -90,31 +94,34 @@ class Guarantee(Part):
         return bound if epsilon >= 0 else _of_complements(bound, float(epsilon))
 
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
-        """Return the least provable ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` ≤ 1.
+        """Return the least provable ε at `delta`.
 
-        Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi
-        curve only, and says so.
+        Infinity if there is none. With "tight", a part that has only a Rényi curve falls back to "rdp", and the
+        returned bound names that method.
+
+        delta : a number from 0 to 1
+        method : as for `delta`
         """
         check_delta(delta)
         check_method(method)
         return least_epsilon(self, float(delta), method)
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Return the least false-negative rate of any test of whether a unit is in the table, rounded down.
+        """Return the least false-negative rate of any membership test, rounded down.
 
-        The test sees all that was released, and calls a unit present where it is not at most with the
-        `false_positive_rate` in [0, 1]; its false-negative rate is how often it misses one that is. This is the
-        trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
+        The test sees everything that was released. It declares an absent unit present with probability at most
+        `false_positive_rate`, in [0, 1]; its false-negative rate is the probability of missing a unit that is present.
+        This is the trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
         """
         return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
 
     def membership_risk(
         self, prior: float = 0.5, false_positive_rates: Sequence[float] = (0.01, 0.05, 0.1)
     ) -> "MembershipRisk":
-        """Return what any test of whether a unit is in the table can do at most.
+        """Return upper bounds on the success of any membership test.
 
-        The unit is in it with probability `prior`, in (0, 1), before anything was seen; for each of the
-        `false_positive_rates` in (0, 1) the best true-positive rate is shown; docs/theory/membership.md.
+        prior : probability, in (0, 1), that the unit is in the table, before any release
+        false_positive_rates : rates in (0, 1) at which the best true-positive rate is given; docs/theory/membership.md
         """
         return Guarantee._membership_risk(self, prior, false_positive_rates)
 
@@ -146,7 +153,7 @@ class Guarantee(Part):
 
 
 def _of_complements(bound: Bound, epsilon: float) -> Bound:
-    """Return δ at ε < 0 from that at −ε: P(S) − e^ε·Q(S) is 1 − e^ε, and e^ε times Q − e^−ε·P of the complement."""
+    """Return δ at ε < 0 from δ at −ε: P(S) − e^ε·Q(S) is 1 − e^ε plus e^ε times Q − e^−ε·P of the complement."""
     high, low = (math.exp(epsilon) * delta - math.expm1(epsilon) for delta in (float(bound), bound.low))
     return Bound(min(1.0, up(high)), bound.method, low * (1 - 2.0**-45))
 
@@ -155,18 +162,18 @@ KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts 
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1]."""
+    """Raise InvalidRequest if `delta` is outside [0, 1]."""
     if delta not in (0, 1) or isinstance(delta, bool):
         between(0, 1, delta=delta)
 
 
 def check_order(order: float) -> None:
-    """Refuse an order at which the Rényi divergence is not defined here."""
+    """Raise InvalidRequest for an order below 1."""
     if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:
         raise InvalidRequest(f"order is {order!r}.", "Give order as a number of at least 1, or infinity.")
 
 
 def check_method(method: str | None) -> None:
-    """Refuse a method that does not exist."""
+    """Raise InvalidRequest for an unknown method."""
     if method is not None:
         one_of(METHODS, method=method)

@@ -1,1 +1,1 @@
-"""Laws of the privacy loss log P/Q under P, as transforms at real and complex orders."""
+"""Distributions of the privacy loss log P/Q under P, as transforms."""

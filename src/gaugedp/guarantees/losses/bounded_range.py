@@ -1,4 +1,4 @@
-"""Losses of mechanisms of bounded range, such as the exponential mechanism."""
+"""Losses of bounded-range mechanisms, such as the exponential mechanism."""
 
 import math
 
@@ -9,14 +9,14 @@ from gaugedp.guarantees.losses.laplace import sinhc_difference
 
 
 class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
-    """Rows (ε,): the loss has the density ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2).
+    """Losses of bounded range, with rows (ε,).
 
-    S(x) = sinh(x)/x. The pair has the largest profile over all mechanisms of range ε
-    (docs/theory/accountant.md), so it dominates each of them.
+    The density is ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2), S(x) = sinh(x)/x. The pair has the
+    largest profile over all mechanisms of range ε (docs/theory/accountant.md), so it dominates each of them.
     """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log M: by M − 1 where (z + ½)ε is small."""
+        """Return log M, by M − 1 where (z + ½)ε is small."""
         return _log_moment(orders, numbers)
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
@@ -30,7 +30,7 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
 
     @property
     def largest(self) -> float:
-        """Return Σε."""
+        """The sum Σε."""
         return self.plain_sum()
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002

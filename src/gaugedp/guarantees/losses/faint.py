@@ -1,4 +1,7 @@
-"""Losses of faint Gaussian noise on a Poisson sample, where the outputs almost reveal who was sampled."""
+"""Losses of small Gaussian noise on a Poisson sample.
+
+Its outputs almost reveal who was sampled.
+"""
 
 import math
 
@@ -8,14 +11,15 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLoss, line_of
 
 
 class FaintPrivacyLoss(PrivacyLoss):
-    """Rows (q, σ), σ small: log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²).
+    """Losses of subsampled Gaussian noise with small σ, with rows (q, σ).
 
-    M(z) = (1 − q)^{z+1} + q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates
-    the loss of (1 − q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²); docs/theory/accountant.md.
+    The loss is log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²); M(z) = (1 − q)^{z+1} +
+    q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates the loss of (1 − q)·N(0,
+    σ²) + q·N(1, σ²) against N(0, σ²); docs/theory/accountant.md.
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 where both exponents are small."""
+        """Return the sum of log M, by M − 1 for small exponents."""
         moments = [count * _log_moment(orders, *row) for row, count in zip(self.rows, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
@@ -29,7 +33,7 @@ class FaintPrivacyLoss(PrivacyLoss):
         return [(*row, count) for row, count in zip(self.rows, self.times, strict=True)]
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
-        """Return log(1 − w + w·e^{−t²/2σ²}) at t = `height`, w the share of the second part: it only falls."""
+        """Return the decreasing log(1 − w + w·e^{−t²/2σ²}) at t = `height`, w the share of the second part."""
         total = 0.0
         for (rate, std), count in zip(self.rows, self.counts, strict=True):
             share = _share(order, rate, std) * (1 - 1e-9)
@@ -50,7 +54,7 @@ def _line(order: float, heights: Array, rate: float, std: float) -> Line:
 
 
 def _share(order: float, rate: float, std: float) -> float:
-    """Return the share of the second part of M at the axis."""
+    """Return the share of the second part of M on the axis."""
     at = np.array([order])
     return math.exp(_logs(at, rate, std)[1][0] - _log_moment(at, rate, std)[0])
 
