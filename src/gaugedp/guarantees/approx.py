@@ -33,7 +33,7 @@ class ApproxDP(Guarantee):
         object.__setattr__(self, "delta_value", float(self.delta_value))
 
     def renyi(self, order: float) -> float:
-        """Return infinity for δ > 0 (an event of probability δ may reveal everything), else the curve of ε-DP."""
+        """Return infinity for δ > 0, else the curve of ε-DP."""
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
@@ -43,12 +43,12 @@ class ApproxDP(Guarantee):
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return δ + (1−δ)·(profile of ε-DP at `epsilon`), the profile of the dominating pair."""
+        """Return the profile of the dominating pair."""
         pure = PureDP(self.epsilon_value).exact_delta(epsilon)
         return self.delta_value if pure == 0 else min(1.0, up(self.delta_value + (1 - self.delta_value) * pure))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the least ε of the dominating pair; infinity below δ."""
+        """Return the least ε of the dominating pair."""
         if delta < self.delta_value:
             return math.inf
         exact_delta = decimal(self.delta_value)
@@ -56,18 +56,18 @@ class ApproxDP(Guarantee):
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return True if the profile of `premise` passes through or below this point."""
+        """Return True if the profile of `premise` is at most δ at ε."""
         epsilon, delta = self.epsilon_value, self.delta_value
         return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (ε, δ) in "approx"; None elsewhere if δ > 0."""
+        """Return (ε, δ) in "approx", else the cost of ε-DP."""
         if accounting == "approx":
             return (decimal(self.epsilon_value), decimal(self.delta_value))
         return None if self.delta_value > 0 else PureDP(self.epsilon_value).cost(accounting)
 
     def group(self, size: int) -> "ApproxDP":
-        """Return (kε, δ·(e^{kε} − 1)/(e^ε − 1)), k = `size`; the factor of δ is Σ e^{jε} over j < k."""
+        """Return (kε, δ·Σ e^{jε} over j < k), k = `size`."""
         whole(minimum=1, size=size)
         if size == 1:
             return self

@@ -42,12 +42,12 @@ class Guarantee(Part):
         KINDS[cls.kind] = cls
 
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee for groups of `size` units, by default along a chain of neighbours."""
+        """Return the guarantee for groups of `size` units."""
         whole(minimum=1, size=size)
         return self if size == 1 else Guarantee._chain(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, and the numbers by name}, which `gaugedp.guarantees.from_dict` reads."""
+        """Return the kind and the numbers, for `gaugedp.guarantees.from_dict`."""
         return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
 
     @classmethod
@@ -56,10 +56,9 @@ class Guarantee(Part):
         return cls(*(numbers[name.removesuffix("_value")] for name in cls.__match_args__))
 
     def follows_from(self, premise: "Guarantee") -> bool:
-        """Return True if every mechanism that satisfies `premise` satisfies this guarantee.
+        """Return True if `premise` implies this guarantee.
 
-        Return False if no rule here shows it. A cost is itself a guarantee in its accounting, so the costs are
-        compared.
+        False if no rule here shows it. A cost is itself a guarantee in its accounting, so the costs are compared.
         """
         if self == premise or self.accounting is None:
             return self == premise
@@ -107,18 +106,18 @@ class Guarantee(Part):
         return least_epsilon(self, float(delta), method)
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Return the least false-negative rate of any membership test, rounded down.
+        """Return the least false-negative rate of any membership test.
 
-        The test sees everything that was released. It declares an absent unit present with probability at most
-        `false_positive_rate`, in [0, 1]; its false-negative rate is the probability of missing a unit that is present.
-        This is the trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
+        The rate is rounded down. The test sees everything that was released. It declares an absent unit present with
+        probability at most `false_positive_rate`, in [0, 1]; its false-negative rate is the probability of missing a
+        unit that is present. This is the trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
         """
         return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
 
     def membership_risk(
         self, prior: float = 0.5, false_positive_rates: Sequence[float] = (0.01, 0.05, 0.1)
     ) -> "MembershipRisk":
-        """Return upper bounds on the success of any membership test.
+        """Return bounds on the success of any membership test.
 
         prior : probability, in (0, 1), that the unit is in the table, before any release
         false_positive_rates : rates in (0, 1) at which the best true-positive rate is given; docs/theory/membership.md

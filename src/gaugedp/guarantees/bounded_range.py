@@ -33,10 +33,11 @@ class ExponentialLoss(Guarantee):
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
-        """Return the largest divergence over the pairs with losses t and t − ε, t in [0, ε].
+        """Return the largest divergence of a pair of range ε.
 
-        With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c
-        (docs/theory/accountant.md); at order 1 the limit l(h) + h·coth(h) − 1.
+        The pairs have losses t and t − ε, t in [0, ε]. With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 the
+        largest is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c (docs/theory/accountant.md); at order 1 the limit l(h) +
+        h·coth(h) − 1.
         """
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)
@@ -48,7 +49,7 @@ class ExponentialLoss(Guarantee):
         return min(largest, parabola, up(curve, relative=2.0**-44))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the pair with the joint profile of all mechanisms of range ε."""
+        """Return the pair that dominates every mechanism of range ε."""
         return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
@@ -88,10 +89,10 @@ def _above(loss: float) -> float:
 
 
 def _growth(x: float, gap: float) -> float:
-    """Return l(x + gap) − l(x) for gap > 0, without cancellation.
+    """Return l(x + gap) − l(x) without cancellation.
 
-    It is a sum of parts that are at most 10 times as large, each within 16 roundings. With last = x + gap below 2 it is
-    log1p of Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
+    `gap` > 0. It is a sum of parts that are at most 10 times as large, each within 16 roundings. With last = x + gap
+    below 2 it is log1p of Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
     """
     last = x + gap
     if last >= 2:

@@ -38,10 +38,11 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 
 @dataclass(frozen=True, eq=True)
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
-    """(ε, δ)-DP budget that sums Rényi curves at m `orders`.
+    """(ε, δ)-DP budget that sums Rényi curves at `orders`.
 
-    At least one sum must stay within its bound. The bound at order a (`capacity`) converts to (ε, δ/m), and a union
-    bound over the orders gives δ: docs/theory/budgets.md. Guarantees may be chosen after earlier answers were seen.
+    At least one of the m sums must stay within its bound. The bound at order a (`capacity`) converts to (ε, δ/m), and a
+    union bound over the orders gives δ: docs/theory/budgets.md. Guarantees may be chosen after earlier answers were
+    seen.
     """
 
     epsilon_value: float
@@ -67,7 +68,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
     @property
     def capacity(self) -> tuple[float, ...]:
-        """The largest divergence at each order that is (ε, δ/m)-DP, rounded down; below 0 if none is."""
+        """The (ε, δ/m)-DP divergence bounds, rounded down; negative if none."""
         share = math.log(self.delta_value / len(self.orders))
         return tuple(
             (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))
@@ -88,7 +89,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
 
 class Budget:
-    """Budget and the charges of guarantees to it, in integer units.
+    """Budget and the charges of guarantees, in integer units.
 
     Charges are rounded up and the capacity down: charges that fit never exceed the budget, also when each guarantee is
     chosen after seeing the earlier answers.
@@ -122,11 +123,11 @@ class Budget:
         return (0,) * len(self.capacity)
 
     def first_chargeable(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
-        """Return the first of `guarantees` with a cost in this accounting, or None."""
+        """Return the first guarantee with a cost, or None."""
         return next((guarantee for guarantee in guarantees if self._charge(guarantee) is not None), None)
 
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
-        """Return the charge of the first of `guarantees` with a cost in this accounting."""
+        """Return the charge of the first guarantee with a cost."""
         for guarantee in guarantees:
             charge = self._charge(guarantee)
             if charge is not None:
@@ -146,12 +147,12 @@ class Budget:
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
-        """Return True if `charge` fits after `spent`: in every number, or in one for a best order."""
+        """Return True if `charge` fits after `spent`, for a best order in at least one number."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 
     def times(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> int:
-        """Return how many times a nonzero `charge` fits after `spent`."""
+        """Return how often a nonzero `charge` fits after `spent`."""
         room = ((max(c - s, 0), a) for s, a, c in zip(spent, charge, self.capacity, strict=True))
         return (max if self.accounting == "best_order" else min)(left // a for left, a in room if a > 0)
 
@@ -169,7 +170,7 @@ class Budget:
         return dict(zip(_AMOUNTS[self.accounting], exact, strict=True))
 
     def guarantee(self, units: tuple[int, ...]) -> Guarantee:
-        """Return the guarantee of a sum of charges, of the budget's own kind, rounded up."""
+        """Return the guarantee of a sum of charges, rounded up."""
         return self._guarantee(units, up_decimal, math.inf)
 
     def left(self, spent: tuple[int, ...]) -> Guarantee:
@@ -178,7 +179,7 @@ class Budget:
         return self._guarantee(units, down_decimal, 0.0)
 
     def room(self, spent: tuple[int, ...]) -> Guarantee:
-        """Return the remaining budget, rounded down; for a best order without exhausted orders, if others remain."""
+        """Return the remaining budget, rounded down, at orders with budget left."""
         remaining = self.left(spent)
         if not isinstance(self.total, RenyiBudget) or not isinstance(remaining, RenyiDP) or not any(remaining.values):
             return remaining
@@ -199,7 +200,7 @@ class Budget:
         return f"epsilon {used if any(spent) else 0}", f"epsilon {remaining}"
 
     def _used(self, total: RenyiBudget, spent: tuple[int, ...]) -> Fraction:
-        """Return the ε that a best order has spent, if it has spent anything."""
+        """Return the ε spent by a nonzero best order."""
         room = max(c - s for s, c in zip(spent, self.capacity, strict=True))
         return max(decimal(total.epsilon_value) - Fraction(room, UNITS), Fraction(0))
 
@@ -222,11 +223,12 @@ class Budget:
 
 
 class Filter:
-    """Privacy filter: adaptively chosen guarantees that together satisfy the `budget`.
+    """Privacy filter for adaptively chosen guarantees.
 
-    Each guarantee may be chosen after all earlier answers. Sums of costs bound PureDP, ApproxDP, ZCDP and GaussianDP;
-    RenyiDP sums Rényi curves at every order, and RenyiBudget until the last order is spent (docs/theory/budgets.md). A
-    filter is neither durable nor shared between processes: a `Ledger` is both.
+    All guarantees together satisfy the `budget`, and each may be chosen after all earlier answers. Sums of costs bound
+    PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP sums Rényi curves at every order, and RenyiBudget until the last
+    order is spent (docs/theory/budgets.md). A filter is neither durable nor shared between processes: a `Ledger` is
+    both.
     """
 
     def __init__(self, budget: Guarantee) -> None:
@@ -241,12 +243,12 @@ class Filter:
 
     @property
     def spent(self) -> Guarantee:
-        """The sum of the charges, in the budget's own kind, rounded up."""
+        """The sum of the charges, rounded up."""
         return self._budget.guarantee(self._units)
 
     @property
     def remaining(self) -> Guarantee:
-        """The remaining budget, rounded down; for a best order at all orders, with 0 at exhausted ones."""
+        """The remaining budget, rounded down; 0 at exhausted orders."""
         return self._budget.left(self._units)
 
     @property
@@ -255,7 +257,7 @@ class Filter:
         return compose((guarantee, 1) for guarantee in self._guarantees)
 
     def admits(self, guarantee: Guarantee) -> bool:
-        """Return True if `guarantee` can be charged and still fits. Nothing is spent."""
+        """Return True if `guarantee` fits. Nothing is spent."""
         try:
             charge = self._budget.charge(guarantee)
         except LedgerRefused:

@@ -1,4 +1,4 @@
-"""Calibration: the least noise that satisfies a guarantee, rounded up."""
+"""Calibration of noise to a guarantee, rounded up."""
 
 import math
 from collections.abc import Callable
@@ -24,10 +24,10 @@ _PRECISION = 1e-10  # relative precision of the search for the least noise
 
 
 class Noise(float):
-    """Noise parameter with the `guarantee` of all releases together, and its `slack`.
+    """Noise parameter with the guarantee of all releases.
 
-    The search found value/(1 + slack) too small for the guarantee; or, where the largest noise was sought, value·(1 +
-    slack) too large for the interval.
+    The search found value/(1 + `slack`) too small for the `guarantee`; or, where the largest noise was sought, value·(1
+    + `slack`) too large for the interval.
     """
 
     guarantee: Guarantee
@@ -44,7 +44,7 @@ class Noise(float):
 
 
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
-    """Return the least standard deviation σ of Gaussian noise, rounded up.
+    """Return the least σ of Gaussian noise, rounded up.
 
     With it, `count` answers of ℓ₂ `sensitivity` Δ together are (ε, δ)-DP, for `epsilon` ≥ 0 and 0 < `delta` < 1. They
     are (√count·Δ/σ)-GDP (Balle and Wang 2018, theorem 8).
@@ -84,7 +84,7 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
 
 
 def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return the least scale of discrete Laplace noise, rounded up.
+    """Return the least discrete Laplace scale, rounded up.
 
     As `laplace_scale`, for an integer `sensitivity` d. At δ = 0 the scale is count·d/ε.
     """
@@ -97,7 +97,7 @@ def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int 
 
 
 def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return the least σ of discrete Gaussian noise, as `gaussian_std`, for an integer `sensitivity`."""
+    """Return the least discrete Gaussian σ, for an integer `sensitivity`."""
     whole(minimum=1, sensitivity=sensitivity, count=count)
     start = gaussian_std(epsilon, delta, float(sensitivity), count)
     limits = (LEAST_RATIO * sensitivity, MOST_RATIO)
@@ -116,10 +116,10 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 
 
 def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta: float) -> float:
-    """Return the largest x for which `make`(x) is (ε, δ)-DP.
+    """Return the largest (ε, δ)-DP parameter of `make`.
 
-    It is accurate to one part in a million, from below. `make` must give a weaker guarantee for larger x, such as
-    1/noise or ρ. This calibrates compositions that have no closed form.
+    It is accurate to one part in a million, from below. `make` must give a weaker guarantee for larger parameters, such
+    as 1/noise or ρ. This calibrates compositions that have no closed form.
     """
     positive(epsilon=epsilon)
     between(0, 1, delta=delta)
@@ -151,7 +151,7 @@ def _least(
     start: float = 1.0,
     limits: tuple[float, float] = _LIMITS,
 ) -> Noise:
-    """Return the least noise at which `count` · `make`(noise) is certified.
+    """Return the least certified noise for `count` · `make`(noise).
 
     The search is on a logarithmic scale. `make` is defined between the `limits`; nothing beyond them is tried.
     """
@@ -197,7 +197,7 @@ def _log_ratio(cost: float, target: float) -> float:
 
 
 def _around(excess: Callable[[float], float], start: float, lowest: float, highest: float) -> tuple[float, float]:
-    """Return log noise that is too small and log noise that is enough, between `lowest` and `highest`."""
+    """Return a bracket of the log noise within [`lowest`, `highest`]."""
     low = high = min(max(start, lowest), highest)
     step = 0.5
     while excess(high) > 0:

@@ -36,7 +36,7 @@ class Composed(Guarantee):
                 whole(minimum=1, count=count)
 
     def renyi(self, order: float) -> float:
-        """Return the sum of the parts' curves at the same order."""
+        """Return the sum of the parts' curves."""
         check_order(order)
         if order == 1 or math.isinf(order) or len(self.parts) < _MANY:
             return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
@@ -51,7 +51,7 @@ class Composed(Guarantee):
         return self.parts
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the sum of the parts' costs; None if a part has none."""
+        """Return the sum of the parts' costs, or None."""
         costs = [(part.cost(accounting), count) for part, count in self.parts]
         if any(cost is None for cost, _ in costs):
             return None
@@ -112,7 +112,7 @@ def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
 
 
 def _sortable(number: Any) -> Any:
-    """Return the number; for guarantees, which have no order, their text."""
+    """Return the number, or the text of a guarantee."""
     if isinstance(number, float):
         return number
     if isinstance(number, tuple):
@@ -121,5 +121,5 @@ def _sortable(number: Any) -> Any:
 
 
 def _numbers(leaf: Guarantee) -> Iterable[Any]:
-    """Return the numbers of a guarantee, which is trivial if all are zero."""
+    """Return the numbers of a guarantee, trivial if all are zero."""
     return vars(leaf).values()

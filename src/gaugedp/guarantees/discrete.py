@@ -24,10 +24,10 @@ _WIDE, _FAR = 1e4, 39.0  # the largest deviation for which all noise values are 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class DiscreteLaplaceLoss(Guarantee):
-    """Noise with weights ∝ e^{−|k|/scale} on an integer of sensitivity d.
+    """Discrete Laplace noise on an integer.
 
-    d is `sensitivity`. The losses are ±d/scale and (d − 2k)/scale for 0 < k < d; with d = 1 this is randomized response
-    at 1/scale.
+    Its weights are ∝ e^{−|k|/scale}, and d = `sensitivity`. The losses are ±d/scale and (d − 2k)/scale for 0 < k < d;
+    with d = 1 this is randomized response at 1/scale.
     """
 
     scale: float
@@ -76,7 +76,7 @@ class DiscreteLaplaceLoss(Guarantee):
         return tuple(values), (math.exp(-d * step) / (1 + rate), *inside, 1 / (1 + rate))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the noise and the noise shifted by the sensitivity."""
+        """Return the noise and the shifted noise."""
         if self._pure > LARGEST_LOSS:
             return None
         if self.sensitivity == 1:
@@ -97,10 +97,10 @@ class DiscreteLaplaceLoss(Guarantee):
 
 @dataclass(frozen=True, eq=True, repr=False)
 class DiscreteGaussianLoss(Guarantee):
-    """Noise with weights ∝ e^{−k²/2σ²} on an integer of sensitivity d.
+    """Discrete Gaussian noise on an integer.
 
-    σ is `noise_std` and d is `sensitivity` (Canonne, Kamath and Steinke 2020). The Rényi curve is never above that of
-    Gaussian noise; the profile may be.
+    Its weights are ∝ e^{−k²/2σ²}, σ = `noise_std`, and d = `sensitivity` (Canonne, Kamath and Steinke 2020). The Rényi
+    curve is never above that of Gaussian noise; the profile may be.
     """
 
     noise_std: float
@@ -130,12 +130,11 @@ class DiscreteGaussianLoss(Guarantee):
         return min(up(gaussian * order), up(divergence, relative=2.0**-44))
 
     def dominating_pair(self, removed: int) -> Pair:  # noqa: ARG002
-        """Return the noise and the noise shifted by the sensitivity."""
+        """Return the noise and the shifted noise."""
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) = (d² + 2dy)/2σ² above ε; None for wide noise or large ε.
-        """
+        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
         if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
             return None
         std, size = self.noise_std, self.sensitivity

@@ -133,7 +133,7 @@ def _discrete(order: Number, pairs: Iterable[tuple[Fraction, Fraction]]) -> floa
 
 
 def _certified(divergence: Callable[[], Decimal]) -> float:
-    """Return a float that is not below the positive number `divergence()`.
+    """Return the positive number `divergence()`, rounded up.
 
     `divergence` computes with directed rounding. Both roundings enclose the number; digits are doubled until the
     enclosure is narrower than 1e-17 of it.
@@ -157,7 +157,7 @@ def _number(exact: Fraction) -> Decimal:
 
 
 def _times(factor: Fraction, value: Decimal) -> Decimal:
-    """Return factor·value for `factor` ≥ 0, by two directed roundings, also for negative `value`."""
+    """Return factor·value for `factor` ≥ 0, with directed rounding."""
     return value * factor.numerator / factor.denominator
 
 
@@ -181,7 +181,7 @@ def _log_sum_exp(exponents: Sequence[Decimal]) -> Decimal:
 
 
 def _outward(nearest: Decimal) -> Decimal:
-    """Return the next number in the context's direction: `ln` and `exp` always round to the nearest."""
+    """Return the next number in the context's direction, as `ln` and `exp` round to the nearest."""
     return nearest.next_plus() if getcontext().rounding == ROUND_CEILING else nearest.next_minus()
 
 
@@ -201,7 +201,7 @@ def _check_probability(name: str, value: Number) -> None:
 
 
 def law(name: str, values: object) -> list[Fraction]:
-    """Return probabilities as fractions with the sum 1; InvalidRequest under `name` otherwise."""
+    """Return probabilities as fractions with the sum 1."""
     if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
         raise InvalidRequest(f"{name} is {values!r}.", f"Give {name} as a list of probabilities.")
     entries = list(values)

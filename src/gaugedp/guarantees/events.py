@@ -1,4 +1,4 @@
-"""Conversion of guarantees from and to dp-accounting (the extra `events`)."""
+"""Conversion between guarantees and dp-accounting (extra `events`)."""
 
 import math
 from collections.abc import Callable
@@ -47,11 +47,11 @@ def from_event(event: Any) -> Guarantee:
 
 
 def to_event(guarantee: Guarantee) -> Any:
-    """Return the dp-accounting event that implies `guarantee`, with noise rounded down.
+    """Return the dp-accounting event that implies `guarantee`.
 
-    ε-DP becomes randomized response, and the group guarantee of Gaussian noise on a Poisson sample a mixture of
-    Gaussians. InvalidRequest if there is no such event: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete
-    Gaussian, finite losses, other groups.
+    Its noise is rounded down. ε-DP becomes randomized response, and the group guarantee of Gaussian noise on a Poisson
+    sample a mixture of Gaussians. InvalidRequest if there is no such event: (ε, δ)-DP with δ > 0, Rényi curves, bounded
+    range, discrete Gaussian, finite losses, other groups.
     """
     events = _events()
     if isinstance(guarantee, Composed):
@@ -100,7 +100,7 @@ def _events() -> Any:
 
 
 def _of_noise(noise: float, make: Callable[[float], Guarantee]) -> Guarantee:
-    """Return the guarantee of the noise; infinite noise reveals nothing."""
+    """Return the guarantee, for infinite noise PureDP(0)."""
     return PureDP(0.0) if noise == math.inf else make(noise)
 
 
@@ -119,7 +119,7 @@ def _response(event: Any) -> Guarantee:
 
 
 def _is_replaced(event: Any) -> bool:
-    """Return True if a part samples without replacement, for neighbours with a record replaced."""
+    """Return True if a part samples without replacement."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", ())
     return type(event).__name__ == "SampledWithoutReplacementDpEvent" or any(map(_is_replaced, inner))
 
@@ -156,7 +156,7 @@ def _mixture(event: Any) -> Guarantee:
 
 
 def _discrete_gaussian(event: Any) -> Guarantee:
-    """Return the exact guarantee for one number, and zCDP for a vector."""
+    """Return the guarantee of a number, or zCDP for vectors."""
     sensitivity, dimension = event.sensitivity, event.dimension
     if dimension in (None, 1) and sensitivity == int(sensitivity):
         return DiscreteGaussianLoss(event.sigma, int(sensitivity))
@@ -168,7 +168,7 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 
 
 def _told(events: Any, loss: float) -> Any:
-    """Return binary randomized response that lies slightly less often than e^−ε allows."""
+    """Return randomized response that lies slightly less than allowed."""
     if loss > 700:
         raise InvalidRequest(f"PureDP({loss:g}) has no event.", "Export a guarantee of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
@@ -182,7 +182,7 @@ def _to_sampled(events: Any, guarantee: Sampled) -> Any:
 
 
 def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
-    """Return noise on a Poisson sample; for a group a mixture that samples units slightly too often."""
+    """Return noise on a Poisson sample; for a group a mixture with slightly higher rates."""
     if guarantee.neighbours == "replace":
         raise InvalidRequest(f"{guarantee!r} has no event.", 'Use the guarantee for neighbours "add_remove".')
     rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size

@@ -47,13 +47,13 @@ class GaussianDP(Guarantee):
         return gaussian_delta(self.mu, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the least ε with profile at most `delta`, rounded up; infinity at `delta` = 0 < μ."""
+        """Return the inverse of the profile; infinity at `delta` = 0 < μ."""
         if self.mu == 0:
             return 0.0
         return math.inf if delta == 0 else gaussian_epsilon(self.mu, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return μ² in "gaussian" and μ²/2 in "zcdp"; None in the others for μ > 0."""
+        """Return μ² in "gaussian" and μ²/2 in "zcdp"; elsewhere None if μ > 0."""
         square = decimal(self.mu) ** 2
         match accounting:
             case "gaussian":

@@ -1,4 +1,4 @@
-"""Privacy profile of Gaussian noise, with full relative accuracy in the tail."""
+"""Privacy profile of Gaussian noise, accurate in the tail."""
 
 import math
 from functools import lru_cache
@@ -35,7 +35,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def _mills_drop(x: float, width: float) -> float:
-    """Return m(x) − m(x + width), rounded up; if it cancels, as the integral of −m′(t) = 1 − t·m(t)."""
+    """Return m(x) − m(x + width), rounded up, for small widths as an integral."""
     if width >= _NARROW:
         near, far = _mills(x), _mills(x + width)
         return near - far + 2.0**-51 * near
@@ -49,7 +49,7 @@ def _mills(x: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least ε, rounded up, at which μ-GDP has profile at most `delta` > 0."""
+    """Return the ε of μ-GDP at `delta` > 0, rounded up."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     low, high = 0.0, 1.0
@@ -59,9 +59,10 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Return the largest μ with profile at most `delta` at `epsilon`, rounded down.
+    """Return the largest μ at (`epsilon`, `delta`), rounded down.
 
-    This calibrates Gaussian noise exactly for every ε ≥ 0 and 0 < δ < 1 (Balle and Wang 2018, theorem 8).
+    The profile of μ-GDP at `epsilon` is at most `delta`. This calibrates Gaussian noise exactly for every ε ≥ 0 and 0 <
+    δ < 1 (Balle and Wang 2018, theorem 8).
     """
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)

@@ -47,7 +47,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """Guarantee for groups of `size` units, by the sharp `group_factor` at each order."""
+    """Guarantee for groups of `size` units, by the sharp `group_factor`."""
 
     guarantee: Guarantee
     size: int
@@ -67,7 +67,7 @@ class Grouped(Guarantee):
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:
-        """Return the factor times the curve at order·2^c, or the value at infinity if less."""
+        """Return the scaled curve, at most the value at infinity."""
         check_order(order)
         last = up(self.size * self.guarantee.renyi(math.inf))
         steps = doublings(self.size)
@@ -110,7 +110,7 @@ class Grouped(Guarantee):
         return up(math.expm1(total) / math.expm1(epsilon), relative=2.0**-40)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² if the guarantee has such a cost; None for δ > 0."""
+        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ²; None for δ > 0."""
         cost = self.guarantee.cost(accounting)
         if cost is None or (accounting == "approx" and cost[1] > 0):
             return None
@@ -128,7 +128,7 @@ class Grouped(Guarantee):
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Grouped":
-        """Return the guarantee; ledgers of 0.1 call the single one "promise"."""
+        """Return the guarantee; ledgers of 0.1 name it "promise"."""
         return cls(from_dict(numbers.get("guarantee") or numbers["promise"]), numbers["size"])
 
     def __repr__(self) -> str:

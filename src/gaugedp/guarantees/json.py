@@ -19,12 +19,12 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
 
 
 def to_json(guarantee: Guarantee) -> str:
-    """Return the guarantee as JSON text with sorted keys and a version."""
+    """Return the guarantee as JSON text with a version."""
     return json.dumps({**guarantee.to_dict(), "version": VERSION}, sort_keys=True)
 
 
 def from_json(text: str) -> Guarantee:
-    """Return the guarantee in a JSON text; without a version it is read as version 1."""
+    """Return the guarantee in a JSON text; the default version is 1."""
     try:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)

@@ -20,7 +20,7 @@ _SMALL = 1e-300  # the inverse of what is larger is a float
 
 @dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
-    """Laplace noise of `scale` λ on an answer of sensitivity 1.
+    """Laplace noise of `scale` λ with sensitivity 1.
 
     The losses are those of Lap(0, λ) against Lap(1, λ). The Rényi curve is in Mironov 2017, proposition 6; the shift t
     = 1/λ is the largest loss.
@@ -79,7 +79,7 @@ class LaplaceLoss(Guarantee):
 
 
 def _first(t: float) -> float:
-    """Return t + e^{−t} − 1, by its series where it cancels."""
+    """Return t + e^{−t} − 1, by its series for small t."""
     if t > 0.5:
         return t + math.expm1(-t)
     return math.fsum((-1) ** n * t**n / math.factorial(n) for n in range(2, 20)) or math.ulp(0.0)

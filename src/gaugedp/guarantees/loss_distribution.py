@@ -1,4 +1,4 @@
-"""Guarantees as privacy loss distributions on multiples of a span."""
+"""Guarantees as discretised privacy loss distributions."""
 
 import math
 from bisect import bisect_left
@@ -25,10 +25,7 @@ _MISSING = 1e-6  # missing probability up to this size counts as an infinite los
 
 
 class Losses(NamedTuple):
-    """Distribution of the loss under the first of two distributions.
-
-    P(loss = k·span) for k = `first`, `first` + 1, …, and P(loss = ∞).
-    """
+    """P(loss = k·span) for k = `first`, `first` + 1, …, and P(loss = ∞)."""
 
     first: int
     probabilities: tuple[float, ...]
@@ -36,7 +33,7 @@ class Losses(NamedTuple):
 
     @classmethod
     def checked(cls, first: int, probabilities: Sequence[float], infinite: float = 0.0) -> "Losses":
-        """Return the losses without zeros at the ends; missing probability counts as an infinite loss."""
+        """Return the losses without zeros at the ends; missing probability counts as infinite loss."""
         chances = [float(chance) for chance in probabilities]
         if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
             raise InvalidRequest("These are not privacy losses.", "Give probabilities at integer multiples of the span.")
@@ -56,7 +53,7 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True, eq=True)
 class LossDistribution(Guarantee):
-    """Guarantee by a pair with these privacy losses that dominates the mechanism.
+    """Guarantee by the privacy losses of a dominating pair.
 
     `removed` are the losses if a unit is removed and `added` those if one is added, as multiples of `span`. E[(1 −
     e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction: the definition of a "pessimistic" privacy
@@ -76,9 +73,10 @@ class LossDistribution(Guarantee):
             object.__setattr__(self, name, value)
 
     def renyi(self, order: float) -> float:
-        """Return the larger log E[e^{(a − 1)L}]/(a − 1) of both directions, a = `order`.
+        """Return the larger curve of both directions.
 
-        It is infinite with infinite losses. The divergence at 1 + 10⁻⁶ stands for that at order 1.
+        It is log E[e^{(a − 1)L}]/(a − 1), a = `order`, and infinite with infinite losses. The divergence at 1 + 10⁻⁶
+        stands for that at order 1.
         """
         check_order(order)
         if math.isinf(order):
@@ -101,14 +99,14 @@ class LossDistribution(Guarantee):
         return _pair(self.span, self.removed if removed else self.added)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of (ε, δ)-DP: ε the largest finite loss, δ the largest probability of an infinite one."""
+        """Return the cost of (largest finite loss, largest P(loss = ∞))-DP."""
         infinite = max(decimal(self.removed.infinite), decimal(self.added.infinite))
         if accounting == "approx":
             return (self._largest_finite, infinite)
         return None if infinite else PureDP(above(self._largest_finite)).cost(accounting)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "span": g, "removed": {"first": …, "probabilities": […], "infinite": …}, "added": …}."""
+        """Return the span and the losses of both directions."""
         laws = {"removed": self.removed.to_dict(), "added": self.added.to_dict()}
         return {"kind": self.kind, "span": self.span, **laws}
 
@@ -137,7 +135,7 @@ def _pair(span: float, losses: Losses) -> Pair:
 
 
 def _of_mass_one(weights: np.ndarray) -> np.ndarray:
-    """Return the weights of the largest losses, up to a sum of 1.
+    """Return the weights of the largest losses, with sum ≤ 1.
 
     No distribution whose weights are at most these has more mass above. The accountant assumes a sum of 1: it would
     subtract the excess at a loss of 0, and also from the losses below.
@@ -148,7 +146,7 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
 
 
 def _raised(values: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return the weights with the smallest losses raised until E[e^{−L}] ≤ `most`.
+    """Return weights with small losses raised until E[e^{−L}] ≤ `most`.
 
     E[e^{−L}] is the mass of the second distribution, at most 1 for a pair. With more, a composition would be below that
     of its other parts.

@@ -43,7 +43,7 @@ def _test(guarantee: Guarantee, odds: float, rate: float) -> MembershipTest:
 
 
 def _posterior(odds: float, log_ratio: float) -> float:
-    """Return the posterior probability at this likelihood ratio, rounded up."""
+    """Return the posterior probability, rounded up."""
     if log_ratio + math.log(odds) > 700:
         return 1.0
     after = odds * math.exp(log_ratio)
@@ -51,7 +51,7 @@ def _posterior(odds: float, log_ratio: float) -> float:
 
 
 def gaussian_mu_of(guarantee: Guarantee) -> float | None:
-    """Return a nearly minimal μ with implied μ-GDP, or None.
+    """Return a nearly minimal μ of implied μ-GDP, or None.
 
     If losses are bounded, the profile at some ε is joined by lines, which are above it, and compared with tangents of
     the Gaussian profile, which are below that profile; else μ is the cost of the guarantee in GDP. None if no μ is
@@ -76,7 +76,7 @@ def _root_up(square: Fraction) -> float:
 
 
 def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
-    """Return True if lines between the points (e^ε, δ) are nowhere above the tangents of the profile of μ."""
+    """Return True if lines between the points (e^ε, δ) are below all tangents of the profile of μ."""
     if mu == 0:
         return not deltas.any()
     values = np.array([gaussian_delta(mu, float(place)) for place in places]) * (1 - 1e-9)
@@ -92,5 +92,5 @@ def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
 
 
 def _beyond(mu: float, epsilon: float) -> float:
-    """Return Φ(−μ/2 − ε/μ), the rate of decrease of the profile in e^ε."""
+    """Return Φ(−μ/2 − ε/μ), the negative slope in e^ε."""
     return math.erfc((mu / 2 + epsilon / mu) / math.sqrt(2)) / 2

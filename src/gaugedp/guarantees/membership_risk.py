@@ -1,4 +1,4 @@
-"""Bounds on membership inference under a guarantee, and their table."""
+"""Bounds on membership inference, and their table."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,12 +28,12 @@ class MembershipTest:
 
 @dataclass(frozen=True)
 class MembershipRisk:
-    """Upper bounds on the success of any membership test of one unit.
+    """Upper bounds on the success of any membership test.
 
-    The test sees everything that was released. `prior` is the belief of the tester before. `advantage` bounds the
-    true-positive rate minus the false-positive rate, `accuracy` the probability of a correct guess, `posterior` the
-    belief after any output (1 if an output can settle it). `mu` is such that no test does better than one between N(0,
-    1) and N(mu, 1); None if none is known.
+    The test is about one unit and sees everything that was released. `prior` is the belief of the tester before.
+    `advantage` bounds the true-positive rate minus the false-positive rate, `accuracy` the probability of a correct
+    guess, `posterior` the belief after any output (1 if an output can settle it). `mu` is such that no test does better
+    than one between N(0, 1) and N(mu, 1); None if none is known.
     """
 
     guarantee: Stated

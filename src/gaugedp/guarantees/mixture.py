@@ -20,7 +20,7 @@ from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 @dataclass(frozen=True, eq=True)
 class Mixture(Guarantee):
-    """Guarantee if one of several mechanisms is drawn with `probabilities` and run.
+    """Guarantee of a mechanism drawn at random with `probabilities`.
 
     The draw does not depend on the rows. `guarantees` are those of the mechanisms, for the same neighbours. The drawn
     index may be published. The profile is the mean of the profiles; if the index is not published it is an upper bound
@@ -79,7 +79,7 @@ class Mixture(Guarantee):
         return min(max(curves), up(log_mean_of_powers(chances, grown) / (order - 1), relative=2.0**-40))
 
     def dominating_pair(self, removed: int) -> Pair | None:
-        """Return the pair of index and output, from the parts' pairs; None if one has none."""
+        """Return the pair of index and output, or None."""
         pairs = [(p, part.dominating_pair(min(removed, part.n_units))) for p, part in self._parts]
         possible = [(p, pair) for p, pair in pairs if pair is not None]
         if len(possible) < len(pairs):
@@ -93,7 +93,7 @@ class Mixture(Guarantee):
         return Pair(MixedPrivacyLoss, (parts,), impossible)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the mean of the profiles, if all have closed forms."""
+        """Return the mean of the profiles, if all are closed."""
         values = [(p, part.exact_delta(epsilon)) for p, part in self._parts]
         possible = [(p, value) for p, value in values if value is not None]
         if len(possible) < len(values):
@@ -114,12 +114,12 @@ class Mixture(Guarantee):
         return least_of_profile(self._known_delta, delta, largest)
 
     def _known_delta(self, epsilon: float) -> float:
-        """Return the mean of the closed profiles; 1 if one is not known, so that this ε is never chosen."""
+        """Return the mean of closed profiles; 1 if one is not known, so that this ε is never chosen."""
         value = self.exact_delta(epsilon)
         return 1.0 if value is None else value
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the largest cost of the parts; for (ε, δ) the largest ε and the mean of δ."""
+        """Return the largest cost; for (ε, δ) the mean of δ."""
         costs = [(p, part.cost(accounting)) for p, part in self._parts]
         possible = [(p, cost) for p, cost in costs if cost is not None]
         if len(possible) < len(costs):

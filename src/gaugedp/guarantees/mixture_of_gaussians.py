@@ -1,7 +1,4 @@
-"""Guarantee of Gaussian noise around a random shift.
-
-It covers groups and matrix mechanisms on a random sample.
-"""
+"""Guarantee of Gaussian noise around a random shift, for groups and matrix mechanisms on a sample."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,12 +34,12 @@ _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts
 
 @dataclass(frozen=True, eq=True)
 class MixtureOfGaussians(Guarantee):
-    """P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), in both directions.
+    """Gaussian noise around a random shift.
 
-    s_i = `shifts` ≥ 0, p_i = `chances`, σ = `noise_std`: a vector of length s_i is added with probability p_i, and then
-    Gaussian noise. Longer vectors reveal more, so the lengths are upper bounds (Choquette-Choo, Ganesh, Haque, Steinke
-    and Thakurta 2024). A single release has a closed form; compositions use points of it, joined by lines.
-    docs/theory/sampling.md
+    P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), in both directions, s_i = `shifts` ≥ 0, p_i = `chances`, σ = `noise_std`:
+    a vector of length s_i is added with probability p_i, and then Gaussian noise. Longer vectors reveal more, so the
+    lengths are upper bounds (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed
+    form; compositions use points of it, joined by lines. docs/theory/sampling.md
     """
 
     shifts: tuple[float, ...]
@@ -87,16 +84,16 @@ class MixtureOfGaussians(Guarantee):
         return np.array(self.shifts) / self.noise_std
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair whose profile joins points of P against Q by lines; of Q against P for an addition."""
+        """Return the pair that joins points of the profile by lines."""
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the larger of both profiles; None if digits cancel."""
+        """Return the larger profile, or None if digits cancel."""
         value, slack = self._bound(epsilon)
         return value if slack <= _CANCELLED * value or value < LEAST_SURE else None
 
     def _bound(self, epsilon: float) -> tuple[float, float]:
-        """Return an upper bound on the profile, and its rounding error."""
+        """Return a bound on the profile, and its rounding error."""
         if not self.shifts[-1]:
             return 0.0, 0.0
         edges = np.array([epsilon, epsilon + _FINE])
@@ -104,7 +101,7 @@ class MixtureOfGaussians(Guarantee):
         return max((float(values[0]), float(slack[0])) for values, slack in sides)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the least ε of the closed profile, rounded up; None if digits cancel."""
+        """Return the inverse profile, or None if digits cancel."""
         least = least_of_profile(lambda at: self._bound(at)[0], delta, float(self._whole.epsilon(delta)))
         return least if math.isinf(least) or self.exact_delta(least) is not None else None
 
@@ -113,7 +110,7 @@ class MixtureOfGaussians(Guarantee):
         return self._whole.cost(accounting)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "shifts": […], "chances": […] as text, "noise_std": σ}."""
+        """Return the numbers, with fractions as text."""
         facts = {"shifts": list(self.shifts), "chances": list(map(str, self.chances)), "noise_std": self.noise_std}
         return {"kind": self.kind, **facts}
 
@@ -135,7 +132,7 @@ def _pair(mixture: MixtureOfGaussians, removed: int) -> Pair:
 
 
 def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tuple[Array, Array]:
-    """Return upper bounds on the profile in one direction, and their slack.
+    """Return bounds on the profile of one direction, with slack.
 
     The profile is P(x > t) − e^ε·Q(x > t), or Q(x < t) − e^ε·P(x < t), t where the loss is ±ε. It is flat in t, so that
     the rounding of t matters less than that of the tails.

@@ -44,7 +44,7 @@ class Odometer:
         return self._afresh(delta) if updated is None else updated
 
     def _updated(self, delta: float) -> Bound | None:
-        """Return ε from the stored contours with the new releases; None if they do not suffice."""
+        """Return ε from updated contours, or None."""
         if self._contours is None or self._contours[0] != delta:
             return None
         contours = []
@@ -61,7 +61,7 @@ class Odometer:
         return Bound(high, "tight", low) if high - low <= _WIDE * high else None
 
     def _afresh(self, delta: float) -> Bound:
-        """Return ε of the total, and store its contours if it has any."""
+        """Return ε of the total, and store its contours."""
         bound = self.total.epsilon(delta)
         self._contours, self._new = None, {}
         totals = directions(self._parts.items())

@@ -13,10 +13,7 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True, repr=False)
 class OffsetZCDP(Guarantee):
-    """(ξ, ρ)-zCDP: D_a(P‖Q) ≤ ξ + ρ·a for every order a > 1.
-
-    Source: Bun and Steinke 2016, definition 1.1.
-    """
+    """(ξ, ρ)-zCDP: D_a(P‖Q) ≤ ξ + ρ·a for every order a > 1 (Bun and Steinke 2016, definition 1.1)."""
 
     rho: float
     xi: float
@@ -35,7 +32,7 @@ class OffsetZCDP(Guarantee):
         return above_either(bounds[0], bounds[1])
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ξ + ρ in "zcdp", as orders are at least 1, else None; at ρ = 0 the cost of ξ-DP."""
+        """Return ξ + ρ in "zcdp", else None; at ρ = 0 the cost of ξ-DP."""
         if not self.rho:
             return PureDP(self.xi).cost(accounting)
         return (decimal(self.xi) + decimal(self.rho),) if accounting == "zcdp" else None

@@ -40,10 +40,7 @@ def guarantee_asked(
 
 
 def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
-    """Return the guarantee if `purpose` is calibrated for its kind.
-
-    InvalidRequest if it is not of one of the `kinds`.
-    """
+    """Return the guarantee, or refuse it unless it is of one of the `kinds`."""
     if isinstance(guarantee, kinds):
         return guarantee
     names = " or ".join(kind.__name__ for kind in kinds)
@@ -51,7 +48,7 @@ def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
 
 
 def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:
-    """Return the guarantees that a ledger may charge, in order of preference.
+    """Return guarantees that a ledger may charge, by preference.
 
     The mechanism has `guarantee` and satisfies `target`. Its guarantee comes first, or last if its plain sum exceeds
     the (ε, δ) of `target`. InvalidRequest if `target` does not follow from it: every charge bounds the loss of the

@@ -1,4 +1,4 @@
-"""Guarantees in few digits, rounded to a stated side; `repr` is exact."""
+"""Guarantees in few digits, rounded to a stated side."""
 
 import re
 from itertools import chain, repeat
@@ -13,12 +13,12 @@ _NOTHING = 1e-6  # share of a budget: less than this is a rounding remainder
 
 
 def rounded_up(guarantee: object) -> str:
-    """Return a text with its guarantees rounded up, for claims and charges."""
+    """Round the guarantees in a text up, for claims."""
     return _GUARANTEE.sub(lambda match: _NUMBER.sub(lambda number: digits_up(number[0]), match[0]), str(guarantee))
 
 
 def rounded_left(remaining: object, budget: object) -> str:
-    """Return a remaining budget rounded down, and 0 below a millionth of the total."""
+    """Round a remaining budget down, below a millionth of the total to 0."""
     whole = chain(_NUMBER.findall(str(budget)), repeat("0"))
 
     def rounded(number: re.Match[str]) -> str:

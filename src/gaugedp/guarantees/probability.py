@@ -1,15 +1,15 @@
-"""Bounds of a guarantee on the probability of an event."""
+"""Bounds on the probability of an event."""
 
 from gaugedp.accountant.testing import highest_probability
 from gaugedp.guarantees.base import Guarantee, check_delta
 
 
 def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
-    """Return bounds (low, high) on P(E) for every event E with Q(E) = `q`.
+    """Return bounds on P(E), given Q(E) = `q`.
 
-    P and Q are the output distributions of neighbouring tables, in either order, and `q` is in [0, 1]. The ends are
-    rounded outwards. For a `RenyiDP` some P, Q and E satisfy the bounds and attain the ends up to rounding
-    (docs/theory/renyi_region.md). For other guarantees the bounds need not be attained.
+    low ≤ P(E) ≤ high for every such event E. P and Q are the output distributions of neighbouring tables, in either
+    order, and `q` is in [0, 1]. The ends are rounded outwards. For a `RenyiDP` some P, Q and E satisfy the bounds and
+    attain the ends up to rounding (docs/theory/renyi_region.md). For other guarantees the bounds need not be attained.
     """
     check_delta(q)
     q = float(q)

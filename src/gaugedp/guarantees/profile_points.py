@@ -1,4 +1,4 @@
-"""Privacy profiles as points, and the pairs whose profiles join them by lines.
+"""Privacy profiles as points joined by lines.
 
 The points are upper bounds on δ at some e^ε. A profile is convex and falls as a function of γ = e^ε > 0, from 1 at γ =
 0. So the lower hull of points above it lies above it too, and a hull is the profile of a pair of distributions with
@@ -45,7 +45,7 @@ def points_above_one(guarantee: Guarantee) -> Points:
 
 
 def points_at(places: Iterable[float], deltas: Iterable[float]) -> Points:
-    """Return points above a profile with at most `deltas` at the ε of `places`, from 0 on."""
+    """Return points (e^ε, δ) with ε in `places`, rounded up."""
     pairs = zip(places, deltas, strict=True)
     return tuple((1 + Fraction(up(math.expm1(place))), decimal(float(delta))) for place, delta in pairs)
 
@@ -79,15 +79,15 @@ def _n_cells(guarantee: Guarantee) -> int:
 
 
 def reversed_points(points: Iterable[tuple[Fraction, Fraction]]) -> Points:
-    """Return points of the profile of (Q, P) from those of (P, Q): h(γ) becomes 1 − γ + γ·h(1/γ)."""
+    """Return points of the reversed pair: h(γ) becomes 1 − γ + γ·h(1/γ)."""
     return tuple(reversed([(1 / ratio, 1 + (value - 1) / ratio) for ratio, value in points if ratio]))
 
 
 def pair_of(points: Points) -> Pair:
-    """Return a pair whose profile joins the points by lines, from (0, 1) on.
+    """Return a pair whose profile joins the points by lines.
 
-    Points above other lines are dropped. Under Q the ratio dP/dQ is γ where the profile bends, with the increase of its
-    slope as probability.
+    The lines start at (0, 1), and points above other lines are dropped. Under Q the ratio dP/dQ is γ where the profile
+    bends, with the increase of its slope as probability.
     """
     hull = _lower_hull((START, *points))
     slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(hull)]
@@ -100,7 +100,7 @@ def pair_of(points: Points) -> Pair:
 
 
 def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atoms:
-    """Return atoms on a lattice, with the mean of dP/dQ unchanged.
+    """Return atoms on a lattice with the same mean of dP/dQ.
 
     Each loss is split between the two nearest multiples of a span. Such a split can only raise a profile, which is the
     mean of a convex function of dP/dQ under Q. Two losses form a lattice of their own.
@@ -120,7 +120,7 @@ def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atom
 
 
 def _lower_hull(points: Points) -> Points:
-    """Return the vertices of the largest decreasing convex function below the points."""
+    """Return the vertices of the decreasing lower convex hull."""
     hull: list[tuple[Fraction, Fraction]] = []
     for ratio, value in points:
         if hull and (value >= hull[-1][1] or ratio == hull[-1][0]):
@@ -134,7 +134,7 @@ def _lower_hull(points: Points) -> Points:
 def _is_above(
     point: tuple[Fraction, Fraction], before: tuple[Fraction, Fraction], after: tuple[Fraction, Fraction]
 ) -> bool:
-    """Return True if the point is on or above the line from `before` to `after`."""
+    """Return True if the point is not below the line."""
     rise, run = after[1] - before[1], after[0] - before[0]
     return (point[1] - before[1]) * run >= rise * (point[0] - before[0])
 
@@ -144,7 +144,7 @@ def _raised(loss: float) -> float:
 
 
 def curve_of(pair: Pair, shift: float) -> float:
-    """Return the Rényi curve of a pair at the order `shift` + 1, rounded up."""
+    """Return the Rényi curve of a pair at `shift` + 1, rounded up."""
     if pair.impossible:
         return math.inf
     losses, at = pair.family([pair.row], [1]), np.array([shift])

@@ -19,10 +19,10 @@ _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
-    """ε-DP: the probability of any output changes by a factor of at most e^ε.
+    """ε-DP: no output probability changes by more than e^ε.
 
-    Its curves are those of randomized response with the same ε, which dominates every ε-DP mechanism (Kairouz, Oh and
-    Viswanath 2015).
+    Each changes by at most this factor between neighbours. The curves are those of randomized response with the same ε,
+    which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float
@@ -82,7 +82,7 @@ class PureDP(Guarantee):
 
 
 def pure_cost(exact: Fraction, epsilon: float, accounting: Accounting) -> Cost | None:
-    """Return the cost of ε-DP, where ε is `exact` and at most `epsilon`."""
+    """Return the cost of ε-DP, for the `exact` ε ≤ `epsilon`."""
     match accounting:
         case "pure":
             return (exact,)

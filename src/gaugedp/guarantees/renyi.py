@@ -18,7 +18,7 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RenyiDP(Guarantee):
-    """(a, value)-RDP at each order a of `orders`: D_a(P‖Q) ≤ value.
+    """Rényi DP: D_a(P‖Q) ≤ value for orders a.
 
     Source: Mironov 2017, definition 4. `orders` are in [1, ∞], `values` ≥ 0, of equal length; they are sorted by order.
     Between two orders the curve follows from (a − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2)
@@ -43,7 +43,7 @@ class RenyiDP(Guarantee):
         object.__setattr__(self, "values", tuple(value for _, value in pairs))
 
     def renyi(self, order: float) -> float:
-        """Return the least bound from the known orders; infinity beyond the largest."""
+        """Return the least bound at `order`; infinity beyond the largest."""
         check_order(order)
         if 0 in self.values:  # the distributions are equal
             return 0.0
@@ -65,11 +65,11 @@ class RenyiDP(Guarantee):
         return self.orders
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return True if the curve of `premise` is nowhere above this one at the known orders."""
+        """Return True if `premise` satisfies every known order."""
         return all(premise.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of the pure guarantee at order ∞, or None."""
+        """Return the cost of ε-DP at order ∞, or None."""
         largest = self.renyi(math.inf)
         return None if math.isinf(largest) else PureDP(largest).cost(accounting)
 
@@ -87,7 +87,7 @@ class RenyiDP(Guarantee):
         return RenyiDP([a / 2**steps for a, _ in usable], values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "RenyiDP", "orders": […], "values": […]}; an infinite order is "inf"."""
+        """Return the orders and values; an infinite order is "inf"."""
         orders = ["inf" if math.isinf(order) else order for order in self.orders]
         return {"kind": self.kind, "orders": orders, "values": list(self.values)}
 

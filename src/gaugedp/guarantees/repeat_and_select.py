@@ -1,4 +1,4 @@
-"""Guarantee of the best of a random number of runs."""
+"""Guarantee of the best of several runs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,11 +25,11 @@ _OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; relati
 
 @dataclass(frozen=True, eq=True)
 class RepeatAndSelect(Guarantee):
-    """Guarantee of the best of K runs of a mechanism with `guarantee`.
+    """Guarantee of the best of K runs, K random.
 
-    K is random; its distribution is public and K is not; at K = 0 nothing is released. `mean` is E K. K is truncated
-    negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson if `shape` is
-    infinite. Only the outputs decide which run is best, with ties by a fixed order or at random.
+    A run has `guarantee`. The distribution of K is public and K is not; at K = 0 nothing is released. `mean` is E K. K
+    is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson if
+    `shape` is infinite. Only the outputs decide which run is best, with ties by a fixed order or at random.
 
     Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) + log(E K)/(a − 1)
     for every b ≥ 1, ζ the curve of a run. For Poisson distributions e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), G =
@@ -65,7 +65,7 @@ class RepeatAndSelect(Guarantee):
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:
-        """Return the least bound at this order or above it, or from the largest loss."""
+        """Return the least bound from this order and above."""
         check_order(order)
         if self._is_single:
             return self.guarantee.renyi(order)
@@ -85,7 +85,7 @@ class RepeatAndSelect(Guarantee):
         return () if self._is_single else (1 + _least_orders(self)[0][0],)
 
     def _at(self, shift: float) -> float:
-        """Return the bound of the theorem at the order 1 + `shift`."""
+        """Return the theorem's bound at the order 1 + `shift`."""
         whole_curve = self.guarantee.renyi(1 + shift)
         if not self._is_poisson:
             return whole_curve + _selection(self) + math.log(self.mean) / shift
@@ -98,7 +98,7 @@ class RepeatAndSelect(Guarantee):
         return max(moment / shift, math.ulp(0.0))  # an underflow is not a guarantee of pure privacy
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (2 + η)·ε for ε-DP runs and a negative binomial distribution."""
+        """Return the cost of (2 + η)·ε-DP for ε-DP runs, or None."""
         cost = self.guarantee.cost("pure")
         if self._is_single:
             return self.guarantee.cost(accounting)
@@ -107,7 +107,7 @@ class RepeatAndSelect(Guarantee):
         return PureDP(up((2 + self.shape) * up_decimal(cost[0]))).cost(accounting)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "RepeatAndSelect", "guarantee": …, "mean": E K, "shape": η}; null for Poisson."""
+        """Return the numbers; the shape is null for Poisson."""
         shape = None if self._is_poisson else self.shape
         return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "mean": self.mean, "shape": shape}
 
@@ -141,7 +141,7 @@ def _selection(repeated: RepeatAndSelect) -> float:
 
 
 def _least_near(bound: Callable[[float], float], values: list[float]) -> tuple[float, float]:
-    """Return (place, value) of the least of `values`, or of a smaller one nearby."""
+    """Return the place and value of a minimum near those of `values`."""
     at = int(np.argmin(values))
     ends = np.log(_SHIFTS[[max(at - 1, 0), min(at + 1, len(_SHIFTS) - 1)]])
     place = scipy.optimize.minimize_scalar(lambda log: bound(math.exp(log)), bounds=tuple(ends), method="bounded").x

@@ -28,9 +28,9 @@ class RandomizedResponseLoss(SameAs, Guarantee):
 
     @property
     def equivalent(self) -> PureDP:
-        """ε-DP; for groups too, whether they answer with one bit or one per unit."""
+        """ε-DP; for groups too, with one bit or one per unit."""
         return PureDP(self.epsilon_value)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return randomized response directly, as compositions may have 100,000 of it."""
+        """Return randomized response, directly for speed."""
         return response_pair(self.epsilon_value)

@@ -1,4 +1,4 @@
-"""Guarantee of a mechanism on a random sample of the units."""
+"""Guarantee of a mechanism on a random sample."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ class Sampled(Guarantee):
         object.__setattr__(self, "rate", float(self.rate))
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
-        """Return this guarantee; that of the mechanism at rate 1, and nothing at rate 0."""
+        """Return this guarantee, or that of rates 0 and 1."""
         if self.rate in (0, 1):
             return self.guarantee.components() if self.rate else ()
         return ((self, 1),)
@@ -101,11 +101,11 @@ class Sampled(Guarantee):
         return min(bounds)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair whose profile joins points above the sampled profile by lines."""
+        """Return the pair that joins points above the profile by lines."""
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the profile, if that of the guarantee has a closed form.
+        """Return the profile, or None without a closed form.
 
         It is q·δ(ε′), e^{ε′} = 1 + (e^ε − 1)/q, for both samplings and both directions.
         """
@@ -125,9 +125,7 @@ class Sampled(Guarantee):
         return start if math.isinf(start) else solved(lambda at: self.exact_delta(at) or 0.0, start, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (log(1 + q·(e^ε − 1)), q·δ) for (ε, δ); else the less of the cost of its ε, if δ = 0, and the full
-        cost.
-        """
+        """Return (log(1 + q·(e^ε − 1)), q·δ) in "approx"; else the least known cost."""
         if self.rate == 0:
             return pure_cost(Fraction(0), 0.0, accounting)
         cost = self.guarantee.cost("approx")
@@ -141,7 +139,7 @@ class Sampled(Guarantee):
         return min(costs, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "Sampled", "guarantee": …, "rate": q, "sampling": …, "neighbours": …}."""
+        """Return the fields, with the guarantee as a dictionary."""
         return {"kind": self.kind, **vars(self), "guarantee": self.guarantee.to_dict()}
 
     @classmethod
@@ -165,12 +163,15 @@ def _pair(sampled: Sampled, removed: int) -> Pair:
 
 
 def _thinned(points: Points, rate: Fraction) -> Points:
-    """Return points of the profile with P replaced by (1 − q)·Q + q·P, q = `rate`."""
+    """Return points of the profile with P replaced by (1 − q)·Q + q·P."""
     return tuple((1 - rate + rate * ratio, rate * value) for ratio, value in points)
 
 
 def poisson_curve(guarantee: Guarantee, rate: float, order: float) -> float:
-    """Return the bound of theorem 4 in docs/theory/sampling.md at a finite `order` above 1; infinity beyond `_MOST`."""
+    """Return the bound of theorem 4, docs/theory/sampling.md.
+
+    For finite orders a > 1; infinity beyond `_MOST`.
+    """
     second = guarantee.renyi(2.0)
     if order > _MOST or second > 500:
         return math.inf

@@ -44,7 +44,7 @@ def log_mean_of_powers(chances: Sequence[float], powers: Sequence[float]) -> flo
 
 
 def solved(sampled: Profile, start: float, delta: float) -> float:
-    """Return an ε ≥ `start` at which the `sampled` profile is at most `delta`."""
+    """Return an ε ≥ `start` with profile at most `delta`."""
     epsilon, gap = start, max(start, 1e-300) * 2.0**-50
     while sampled(epsilon) > delta:
         epsilon, gap = epsilon + gap, 2 * gap
@@ -52,7 +52,7 @@ def solved(sampled: Profile, start: float, delta: float) -> float:
 
 
 def least_of_profile(profile: Profile, delta: float, largest: float) -> float:
-    """Return the least ε of a closed `profile` at `delta`, rounded up; `largest` is enough."""
+    """Return the least ε of a profile at `delta`, rounded up, at most `largest`."""
     if delta >= profile(0.0):
         return 0.0
     if math.isinf(largest) or delta == 0:

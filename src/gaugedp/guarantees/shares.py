@@ -1,7 +1,4 @@
-"""Shares of a guarantee, rounded down.
-
-Together they never exceed the whole.
-"""
+"""Shares of a guarantee, which never exceed the whole."""
 
 import math
 from fractions import Fraction
@@ -19,14 +16,14 @@ _DIGITS = 12
 
 
 def part(number: float, share: Fraction) -> float:
-    """Return `share` of a number, rounded down to 12 digits, so that decimals of all shares add up to at most it."""
+    """Return `share` of a number, rounded down so that the decimals of all shares never exceed it."""
     exact = decimal(number) * share
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
     return float(exact // unit * unit)
 
 
 def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
-    """Return the share of a guarantee for one of several releases.
+    """Return one release's share of a guarantee.
 
     It is that share of ε and δ, of ρ, or of μ². If the shares add up to at most 1, all releases together satisfy
     `guarantee`.

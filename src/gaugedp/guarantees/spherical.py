@@ -20,12 +20,12 @@ _LARGEST_ORDER = 1e5  # from here on the value at infinity is returned: it is ne
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SphericalLaplaceLoss(Guarantee):
-    """Noise of density ∝ e^{−‖z‖₂/σ} on answers of ℓ₂ sensitivity 1.
+    """Spherical Laplace noise on answers of ℓ₂ sensitivity 1.
 
-    d = `dimension` ≥ 2 and σ = `scale`. The pair (noise, noise shifted by 1) dominates all neighbours whose answers
-    differ by less, as the density is log-concave and depends only on the length; docs/theory/knorm_delta.md. No loss
-    exceeds t = 1/σ. The noise is the ℓ₂ mechanism of Joseph, Kulesza and Yu 2025; its composition, with other proofs,
-    is in Wei, Bienstock and Polychroniadou 2026.
+    The density is ∝ e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, σ = `scale`. The pair (noise, noise shifted by 1)
+    dominates all neighbours whose answers differ by less, as the density is log-concave and depends only on the length;
+    docs/theory/knorm_delta.md. No loss exceeds t = 1/σ. The noise is the ℓ₂ mechanism of Joseph, Kulesza and Yu 2025;
+    its composition, with other proofs, is in Wei, Bienstock and Polychroniadou 2026.
     """
 
     scale: float
@@ -40,7 +40,7 @@ class SphericalLaplaceLoss(Guarantee):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, dimension: int) -> "SphericalLaplaceLoss":
-        """Return the loss of the least (`epsilon`, `delta`)-DP scale, rounded up; 0 < δ < 1."""
+        """Return the loss of the least (`epsilon`, `delta`)-DP scale, rounded up."""
         return cls(up(1 / spherical_shift(epsilon, delta, dimension)), dimension)
 
     @property
@@ -62,7 +62,7 @@ class SphericalLaplaceLoss(Guarantee):
         return min(self.shift, up(log_moment / excess, relative=2.0**-44) or math.ulp(0.0))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the noise and the noise shifted by t; None if a contour would take minutes."""
+        """Return the noise and the shifted noise, or None in many dimensions."""
         if self.dimension > _MOST_COMPOSED:
             return None
         return Pair(SphericalPrivacyLoss, (self.shift, self.dimension))
@@ -76,7 +76,7 @@ class SphericalLaplaceLoss(Guarantee):
         return spherical_epsilon(self.shift, self.dimension, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of t-DP; in "zcdp" the mean of the loss, which is less: D_a ≤ a·D_1 at every order a."""
+        """Return the cost of t-DP; in "zcdp" the lower mean of the loss, as D_a ≤ a·D_1 at every order a."""
         if accounting == "zcdp":
             return (decimal(self.renyi(1)),)
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)

@@ -31,19 +31,19 @@ _NARROW = 2.0**-44  # relative width at which a search ends
 
 
 class Integral(NamedTuple):
-    """Logarithm of an integral, and a bound on its relative error."""
+    """Log of an integral, and its relative error."""
 
     log: float
     error: float
 
 
 def is_known(shift: float, dimension: int) -> bool:
-    """Return True if the quadrature covers noise shifted by `shift`."""
+    """Return True if the quadrature covers this noise."""
     return LEAST_SHIFT <= shift <= MOST_SHIFT and dimension <= MOST_DIMENSIONS
 
 
 def check_noise(shift: float, dimension: int) -> None:
-    """Raise InvalidRequest if the quadrature does not cover the noise."""
+    """Refuse noise that the quadrature does not cover."""
     whole(minimum=2, dimension=dimension)
     if not is_known(shift, dimension):
         raise InvalidRequest(
@@ -71,7 +71,7 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
 
 
 def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
-    """Return the least ε with profile at most `delta`, rounded up."""
+    """Return the inverse of the profile, rounded up."""
     if spherical_delta(shift, dimension, 0.0) <= delta:
         return 0.0
     above = shift * (1 + 2.0**-50)
@@ -79,7 +79,7 @@ def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
 
 
 def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
-    """Return the largest shift with profile at most `delta` at `epsilon`, rounded down; it exceeds `epsilon`."""
+    """Return the largest shift at (`epsilon`, `delta`), rounded down."""
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)
     check_noise(max(epsilon, LEAST_SHIFT), dimension)
@@ -119,7 +119,7 @@ def _whole(shift: float, dimension: int) -> Integral:
 
 
 def _integral(shift: float, dimension: int, gap: float) -> Integral:
-    """Return the integral of the density times 1 − e^{ε−L}, over L > ε = t − `gap`."""
+    """Return the integral of the density times 1 − e^{ε−L}, over L > ε."""
     last = min(math.pi, 2 * math.asin(math.sqrt(gap / (2 * shift)) * (1 - UNIT)) * (1 + 4 * UNIT))
 
     def log_integrand(angles: Array) -> Array:
@@ -134,7 +134,7 @@ def _integral(shift: float, dimension: int, gap: float) -> Integral:
 
 
 def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: float, dimension: int) -> Integral:
-    """Return the integral over [0, last] by Gauss-Legendre rules on equal panels.
+    """Integrate over [0, last] by Gauss-Legendre rules on panels.
 
     The number of panels follows from an error bound: an analytic f with |f| ≤ M on the ellipse of radius sum ρ has the
     error 64·M·ρ^{2−2n}/(15·(1 − ρ^{−2})) with n nodes (Trefethen 2013, theorem 19.3).
@@ -153,18 +153,18 @@ def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: floa
 
 
 def panel_rule(last: float, panels: int) -> tuple[Array, Array]:
-    """Return the angles and the log weights of the rule on [0, last]."""
+    """Return angles and log weights on [0, last]."""
     half = last / panels / 2
     angles = (half * (2 * np.arange(panels)[:, None] + 1 + _NODES)).ravel()
     return angles, np.tile(np.log(_WEIGHTS * half), panels)
 
 
 def log_error(last: float, panels: int, rate: float, shift: float, dimension: int, turn: float = 0.0) -> float:
-    """Return the log quadrature error of a density tilted to e^{y·(cos θ − 1)}.
+    """Return the log quadrature error of a tilted density.
 
-    y = `rate` + i·`turn`; the integrand may have a factor 1 − e^{ε−L}. Near each panel, Re θ within e of its centre and
-    |Im θ| ≤ s, each part is bounded separately: with a = Re θ, Re cos θ ≤ max(cos a·cosh s, cos a) and |sin θ|² ≤ sin²
-    a + sinh² s.
+    The factor is e^{y·(cos θ − 1)}, y = `rate` + i·`turn`; the integrand may have another 1 − e^{ε−L}. Near each panel,
+    Re θ within e of its centre and |Im θ| ≤ s, each part is bounded separately: with a = Re θ, Re cos θ ≤ max(cos
+    a·cosh s, cos a) and |sin θ|² ≤ sin² a + sinh² s.
     """
     half = last / panels / 2
     strips = _STRIPS[half < _STRIPS][:, None]

@@ -67,7 +67,7 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def n_units(self) -> int:
-        """The size of the group; replaced units have one pair for both directions."""
+        """The size of the group; 1 if units are replaced."""
         return 1 if self._is_replaced else self.size
 
     @property
@@ -76,12 +76,12 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _n_moved(self) -> int:
-        """The number of units that are in only one table."""
+        """The number of units in only one table."""
         return self.size * (2 if self._is_replaced else 1)
 
     @property
     def pair_has_curve(self) -> bool:
-        """True if the pair is the mechanism's own; for small noise it has an infinite loss."""
+        """True unless the noise is small: then the pair has an infinite loss."""
         return not self._is_faint
 
     @property
@@ -103,10 +103,10 @@ class SubsampledGaussian(Guarantee):
         return frozenset({self.neighbours})
 
     def renyi(self, order: float) -> float:
-        """Return the largest curve of all directions, never above the Gaussian's.
+        """Return the largest curve of all directions.
 
-        By quadrature; for small noise a bound by Minkowski's inequality: a·log(1 − q + q·e^{(a−1)/2σ²})/(a − 1), a =
-        `order`.
+        It never exceeds the Gaussian's. By quadrature; for small noise a bound by Minkowski's inequality: a·log(1 − q +
+        q·e^{(a−1)/2σ²})/(a − 1), a = `order`.
         """
         check_order(order)
         if self.rate == 1 or math.isinf(order):
@@ -129,7 +129,7 @@ class SubsampledGaussian(Guarantee):
         return up(max((shift + 1) / shift * log_norm, -math.log1p(-self.rate)), relative=2.0**-40)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the mixture of removed units against that of added ones; for small noise, dominating pairs."""
+        """Return the pair of mixtures; for small noise, dominating pairs."""
         if self.rate == 1:
             return Pair(GaussianPrivacyLoss, (self._whole.mu,))
         if self._is_faint and removed:
@@ -160,7 +160,7 @@ class SubsampledGaussian(Guarantee):
         return self._whole.cost(accounting)
 
     def group(self, size: int) -> Guarantee:
-        """Return the guarantee of the mixtures; large groups and small noise use a chain of neighbours."""
+        """Return the guarantee for groups, for large ones and small noise along a chain."""
         whole(minimum=1, size=size)
         total = self.size * int(size)
         if size == 1 or (self._n_moved * size <= _MOST_UNITS and not self._is_faint):
@@ -168,13 +168,13 @@ class SubsampledGaussian(Guarantee):
         return Grouped(replace(self, size=1), total)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "rate": q, "noise_multiplier": σ}, the "size" of a group, "neighbours" if replaced."""
+        """Return the numbers; defaults are left out."""
         plain = {"size": 1, "neighbours": "add_remove"}
         return {name: value for name, value in super().to_dict().items() if plain.get(name) != value}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "SubsampledGaussian":
-        """Return the guarantee, by default for one unit added or removed."""
+        """Return the guarantee."""
         others = (numbers.get("size", 1), numbers.get("neighbours", "add_remove"))
         return cls(numbers["rate"], numbers["noise_multiplier"], *others)
 

@@ -1,4 +1,4 @@
-"""Guarantee of Gaussian noise on a Poisson sample of limited size."""
+"""Guarantee of Gaussian noise on a truncated Poisson sample."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +18,7 @@ _MOST_UNITS = 2**53  # that floats count
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
-    """Return the guarantee of one step on a Poisson sample of limited size.
+    """Return the guarantee of one step on a truncated sample.
 
     Each unit is drawn with probability q = `rate`, independently; of more than B = `batch_size` a uniform B remain. The
     sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise of deviation σ = `noise_multiplier`. The user's
@@ -35,7 +35,7 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
 
 @dataclass(frozen=True, eq=True, repr=False)
 class TruncatedPoisson(SameAs, Guarantee):
-    """Guarantee of `truncated_poisson` for a table of `n_rows`, for one unit only."""
+    """Guarantee of `truncated_poisson` for one unit, with `n_rows` rows."""
 
     n_rows: int
     rate: float
@@ -70,7 +70,7 @@ class TruncatedPoisson(SameAs, Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:
-        """True if the pair of `equivalent` has its Rényi curve."""
+        """True if that of `equivalent` has."""
         return self.equivalent.pair_has_curve
 
     def group(self, size: int) -> Guarantee:

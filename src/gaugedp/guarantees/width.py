@@ -1,4 +1,4 @@
-"""Calibration of noise to the width of a confidence interval."""
+"""Calibration of noise to a confidence interval."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _SLACK = 1e-12  # relative distance of the result below the largest noise
 def interval_noise(
     half_width: float, level: float = 0.95, law: str = "discrete_laplace", sensitivity: int = 1
 ) -> Noise:
-    """Return the largest noise for an interval of given half-width, rounded down.
+    """Return the largest noise for a half-width, rounded down.
 
     With probability at least `level` the noise is at most `half_width` in size, so the answer ± `half_width` covers the
     true value with that probability, and no larger noise does. The `guarantee` of the result is that of one answer of
@@ -52,7 +52,7 @@ def _gaussian(half_width: float, level: float) -> float:
 
 
 def _discrete_laplace(half_width: float, level: float) -> float:
-    """Solve P(|X| > h) = 2·r^{h + 1}/(1 + r), r = e^{−1/λ}."""
+    """Return the scale, by P(|X| > h) = 2·r^{h + 1}/(1 + r), r = e^{−1/λ}."""
     places = math.floor(half_width) + 1
 
     def log_beyond(scale: float) -> float:
@@ -62,7 +62,7 @@ def _discrete_laplace(half_width: float, level: float) -> float:
 
 
 def _discrete_gaussian(half_width: float, level: float) -> float:
-    """Solve P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z.
+    """Return σ, by P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z.
 
     Beyond `_MANY` places the bound P(|X| > h) ≤ P(|N(0, σ²)| > h) is used (Canonne, Kamath and Steinke 2020,
     proposition 25).
@@ -85,7 +85,7 @@ def _weights(first: int, last: int, std: float) -> float:
 
 
 def _total(std: float) -> float:
-    """Return Σ_k e^{−k²/2σ²} over all k, for large σ as σ√2π·(1 + 2e^{−2π²σ²} + …) by Poisson summation."""
+    """Return Σ_k e^{−k²/2σ²}, for large σ by Poisson summation."""
     if std < 1:
         return 1 + 2 * _weights(1, 12, std)
     return std * math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * std) ** 2))

@@ -1,1 +1,1 @@
-"""Distributions of the privacy loss log P/Q under P, as transforms."""
+"""Transforms of the distribution of the privacy loss log P/Q."""

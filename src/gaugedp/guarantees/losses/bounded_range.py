@@ -16,7 +16,7 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
     """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log M, by M − 1 where (z + ½)ε is small."""
+        """Return log M, for small arguments by M − 1."""
         return _log_moment(orders, numbers)
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
@@ -24,7 +24,7 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
         return _block(order + 0.5, heights, numbers, counts)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the integrals of the density under P and Q."""
+        """Return the integrals of both densities."""
         rows = [(*growing_cells(width, edges), -math.expm1(-width)) for width in self.numbers.tolist()]
         return [(p / whole, q / whole, n) for (p, q, whole), n in zip(rows, self.times, strict=True)]
 

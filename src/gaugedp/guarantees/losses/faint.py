@@ -1,7 +1,4 @@
-"""Losses of small Gaussian noise on a Poisson sample.
-
-Its outputs almost reveal who was sampled.
-"""
+"""Losses of small Gaussian noise on a Poisson sample, which almost reveal the sample."""
 
 import math
 
@@ -11,7 +8,7 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLoss, line_of
 
 
 class FaintPrivacyLoss(PrivacyLoss):
-    """Losses of subsampled Gaussian noise with small σ, with rows (q, σ).
+    """Losses of small subsampled Gaussian noise, with rows (q, σ).
 
     The loss is log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²); M(z) = (1 − q)^{z+1} +
     q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates the loss of (1 − q)·N(0,
@@ -19,12 +16,12 @@ class FaintPrivacyLoss(PrivacyLoss):
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 for small exponents."""
+        """Return the sum of log M, if small by M − 1."""
         moments = [count * _log_moment(orders, *row) for row, count in zip(self.rows, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line: the first part of M turns, the second turns and falls."""
+        """Return the line of both parts of M."""
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
@@ -54,7 +51,7 @@ def _line(order: float, heights: Array, rate: float, std: float) -> Line:
 
 
 def _share(order: float, rate: float, std: float) -> float:
-    """Return the share of the second part of M on the axis."""
+    """Return the share of the second part of M."""
     at = np.array([order])
     return math.exp(_logs(at, rate, std)[1][0] - _log_moment(at, rate, std)[0])
 

@@ -14,7 +14,7 @@ _FEW = 8  # number of atoms up to which sums are faster than a Fourier transform
 
 
 class Atoms(NamedTuple):
-    """Ascending `values` of a loss and their `weights` under P.
+    """Ascending values of a loss and their weights under P.
 
     If known, the lattice is (offset, span): every value is offset + an integer multiple of span.
     """
@@ -35,7 +35,7 @@ class FinitePrivacyLoss(PrivacyLoss):
         self._atoms = [(np.array(row[0].values), np.array(row[0].weights)) for row in rows]
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 for small z·x."""
+        """Return the sum of log M, if small by M − 1."""
         moments = [n * _log_moment(orders, *atoms) for atoms, n in zip(self._atoms, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
@@ -55,7 +55,7 @@ class FinitePrivacyLoss(PrivacyLoss):
         return [(values, weights, n) for (values, weights), n in zip(self._atoms, self.times, strict=True)]
 
     def lattices(self) -> list[Lattice] | None:
-        """Return the lattices of the rows, if all are known."""
+        """Return the lattices of the rows, if known."""
         if None in self._lattices:
             return None
         return [Lattice(offset, span, n) for (offset, span), n in zip(self._lattices, self.times, strict=True)]
@@ -77,7 +77,7 @@ class FinitePrivacyLoss(PrivacyLoss):
 
     @property
     def period_work(self) -> int:
-        """One unit per atom, at most the cost of a Fourier transform."""
+        """One unit per atom, or the cost of a Fourier transform."""
         return sum(min(len(values), _FEW) for values, _ in self._atoms)
 
 
@@ -100,17 +100,14 @@ def _line(order: float, heights: Array, values: Array, weights: Array, lattice: 
 
 
 def _turns(heights: Array, span: float) -> int:
-    """Return how often a step turns by π up to the last of equidistant heights, or 0.
-
-    0 if the number is not an integer.
-    """
+    """Return how often a step turns by π on equidistant heights; 0 if not an integer."""
     turns = float(heights[-1]) * span / math.pi
     is_whole = turns > 0.5 and abs(turns - round(turns)) < 1e-9
     return round(turns) if is_whole and np.array_equal(heights, heights[1] * np.arange(len(heights))) else 0
 
 
 def _turned_line(values: Array, tilted: Array, heights: Array, lost: float, lattice: _Lattice, turns: int) -> Line:
-    """Return the line of `tilted_line` by a Fourier transform over half periods of the lattice."""
+    """Return the line of `tilted_line` by a Fourier transform."""
     offset, span = map(float, lattice)
     places = np.rint((values - offset) / span).astype(np.int64) * turns
     n_places = 2 * (len(heights) - 1)
@@ -122,9 +119,9 @@ def _turned_line(values: Array, tilted: Array, heights: Array, lost: float, latt
 
 
 def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:
-    """Return the line of tilted weights that sum to 1: Σ w·(e^{itx} − 1).
+    """Return the line Σ w·(e^{itx} − 1) of tilted weights.
 
-    `lost` bounds the relative error of the weights, in units of rounding.
+    The weights sum to 1; `lost` bounds their relative error, in units of rounding.
     """
     phase = heights * values[:, None]
     imaginary = tilted @ np.sin(phase)
@@ -135,7 +132,7 @@ def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Li
 
 
 def log_ratio(ratio: Fraction) -> float:
-    """Return the log of the ratio, also near 1 and outside float range."""
+    """Return the log of any positive fraction, accurately."""
     if abs(ratio - 1) < Fraction(1, 2):
         return math.log1p(float(ratio - 1))
     return math.log(ratio.numerator) - math.log(ratio.denominator) if not 1e-300 < ratio < 1e300 else math.log(ratio)

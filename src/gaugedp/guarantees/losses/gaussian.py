@@ -11,10 +11,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 
 
 class GaussianPrivacyLoss(PrivacyLoss):
-    """Losses of N(μ, 1) against N(0, 1), with rows (μ,).
-
-    All rows together are one such pair with the sum of the squares.
-    """
+    """Losses of N(μ, 1) against N(0, 1), with rows (μ,), combined into one with √Σμ²."""
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         largest = max(row[0] for row in rows)
@@ -44,7 +41,7 @@ class GaussianPrivacyLoss(PrivacyLoss):
         return gaussian_epsilon(up(self.root), delta)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the cells of N(μ²/2, μ²) under P and N(−μ²/2, μ²) under Q."""
+        """Return the cells of N(μ²/2, μ²) and of N(−μ²/2, μ²)."""
         ends = np.concatenate([[-math.inf], edges, [math.inf]]) / self.root
         return [(normal_cells(ends - self.root / 2), normal_cells(ends + self.root / 2), 1)]
 

@@ -12,18 +12,18 @@ _FINE = 4.0  # grid points; between two of them a quarter of the weight is lost
 
 
 class LaplacePrivacyLoss(PrivacyLossOfNumbers):
-    """Losses of two Laplace distributions of scale 1, with rows (t,).
+    """Losses of shifted Laplace distributions, with rows (t,).
 
-    Their centres are t apart. M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one at −t, and a
-    density between.
+    They have scale 1 and centres t apart. M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one
+    at −t, and a density between.
     """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log M, by M − 1 for small at, else by the larger exponential."""
+        """Return log M, by M − 1 or by the larger exponential."""
         return _log_moment(orders, numbers)
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
-        """Return the line from real sines and cosines, with cancelling terms combined."""
+        """Return the line from real sines and cosines."""
         return _block(order + 0.5, heights, numbers, counts)
 
     def shifts(self) -> list[tuple[float, int]]:
@@ -31,7 +31,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         return list(zip(self.numbers.tolist(), self.times, strict=True))
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the atoms at ±t and the density between them."""
+        """Return the atoms at ±t and the density between."""
         return [(*_cells(edges, shift), count) for shift, count in self.shifts()]
 
     @property
@@ -40,10 +40,10 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         return float(self.counts @ self.numbers) * (1 + 1e-12)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Bound |M| by e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}.
+        """Bound log |M/M(c)|, for t beyond `height`.
 
-        Both quotients are monotone in Im z. Up to a finite end, rows of different t turn against each other;
-        docs/theory/accountant.md.
+        |M| is at most e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}, whose quotients are monotone in Im z. Up to a finite
+        end, rows of different t turn against each other; docs/theory/accountant.md.
         """
         upper = np.hypot(order + 1, height) / np.hypot(2 * order + 1, 2 * height)
         largest = self.numbers * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.numbers))
@@ -52,7 +52,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         return float(apart.sum()) + min(0.0, self._turned(order + 0.5, height, until, at_axis, apart))
 
     def _turned(self, y: float, height: float, until: float, at_axis: Array, apart: Array) -> float:
-        """Return a joint bound on some rows up to `until`, less their sum `apart`; or 0.
+        """Return a joint bound up to `until`, less `apart`; or 0.
 
         With C = cosh(yt), w = n/C² and e = 1/|2a| each row adds n·log((1 + e)·C/M) − ¼·w·(1 − cos(2·Im(z)·t))/(1 + e).
         """

@@ -15,7 +15,7 @@ _FAR, _MOST = 37.5, 2**18  # deviations beyond which the mass is negligible, and
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):
-    """Losses of discrete Gaussian noise shifted by an integer, with rows (σ, d).
+    """Losses of shifted discrete Gaussian noise, with rows (σ, d).
 
     The weights are ∝ e^{−k²/2σ²} on the integers, against the same shifted by d. log M(z) = z(z + 1)·d²/(2σ²) + log
     θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses d²/(2σ²) − k·d/σ² form a lattice, so |M| has the period 2πσ²/d
@@ -23,12 +23,12 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, with the theta quotient minus 1."""
+        """Return the sum of log M."""
         moments = [n * _log_moment(orders, *row) for row, n in zip(self.rows, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line, folded into the period around the axis."""
+        """Return the line, folded into one period."""
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
@@ -45,7 +45,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
         ]
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
-        """Return the cells of all losses; the last has slightly more than its mass. None if they are too many."""
+        """Return the cells of all losses, with extra mass in the last; None if they are too many."""
         if any(_FAR * std > _MOST for std, _ in self.rows):
             return None
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]

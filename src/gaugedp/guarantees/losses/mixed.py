@@ -1,4 +1,7 @@
-"""Losses of a pair drawn at random, with the same probabilities under P and Q."""
+"""Losses of randomly drawn pairs.
+
+The probabilities are the same under P and Q.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,7 +29,7 @@ class MixedPrivacyLoss(PrivacyLoss):
         self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for (parts,) in rows]
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 for small log M_i."""
+        """Return the sum of log M."""
         return np.sum(
             [n * _log_moment(orders, parts) for parts, n in zip(self.parts, self.counts, strict=True)], axis=0
         )
@@ -45,7 +48,7 @@ class MixedPrivacyLoss(PrivacyLoss):
         return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound from the largest errors of the parts and of the sum."""
+        """Return a bound for the parts and their sum."""
         errors = [np.max([loss.rounding(orders) for _, loss in parts], axis=0) for parts in self.parts]
         return self.counts @ np.array(errors) + super().rounding(orders)
 
@@ -61,17 +64,17 @@ class MixedPrivacyLoss(PrivacyLoss):
         return up(math.fsum(n * max(0.0, *(loss.largest for _, loss in parts)) for parts, n in rows))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the mean of the profiles for one release with closed forms."""
+        """Return the mean of closed profiles of one release."""
         if self.times != [1]:
             return None
         return _mean([(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]])
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
-        """Return the atoms of all parts, if all have atoms."""
+        """Return the atoms of all parts, or None."""
         return self._joined(lambda loss: loss.atoms(), _all_atoms)
 
     def lattices(self) -> list[Lattice] | None:
-        """Return the common lattice of each row, if all parts have one."""
+        """Return the common lattices of the rows, or None."""
         found = [[loss.lattices() for _, loss in parts] for parts in self.parts]
         if any(lattices is None for row in found for lattices in row):
             return None
@@ -118,7 +121,7 @@ def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
 
 
 def _log_mean(logs: list[tuple[float, float]]) -> float:
-    """Return log Σ u·e^x over pairs (log u, x), without overflow or underflow."""
+    """Return log Σ u·e^x over pairs (log u, x), safely."""
     largest = max(log_u + x for log_u, x in logs)
     return largest + math.log(math.fsum(math.exp(log_u + x - largest) for log_u, x in logs))
 
@@ -145,7 +148,7 @@ def _tilted(order: float, parts: Parts) -> Parts:
 
 
 def _log_tilted(order: float, parts: Parts) -> Parts:
-    """Return the parts with log tilted weights, which may be below float range."""
+    """Return the parts with log tilted weights."""
     at = np.array([order])
     total = float(_log_moment(at, parts)[0])
     return [(math.log(w) + float(loss.log_moment(at)[0]) - total, loss) for w, loss in parts]

@@ -1,4 +1,4 @@
-"""Means of powers of a density ratio, accurate near 1."""
+"""Accurate means of powers of a density ratio."""
 
 import math
 
@@ -11,9 +11,10 @@ _FACTORIALS = [1 / math.factorial(k) for k in range(13, 1, -1)]
 
 
 def log_means(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
-    """Return the log of the mean of r^e under Q, e = 1 + order.
+    """Return the log of the mean of r^{1 + order} under Q.
 
-    It sums r^e − 1 − e·(r − 1) ≥ 0, whose mean is M − 1, as the mean of r is 1; where M is huge, r^e itself.
+    With e = 1 + order it sums r^e − 1 − e·(r − 1) ≥ 0, whose mean is M − 1, as the mean of r is 1; where M is huge, r^e
+    itself.
     """
     logs = log_weights + (1 + orders) * log_ratio
     largest, near = logs.max(axis=1), np.abs(log_ratio) < 1
@@ -41,7 +42,7 @@ def _far_from_one(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
 
 
 def _grown(powers: Array, log_weights: Array) -> Array:
-    """Return w·(e^u − 1) at the `powers` u, also if e^u overflows."""
+    """Return w·(e^u − 1) at the `powers` u, without overflow."""
     near = np.exp(log_weights) * np.expm1(np.minimum(powers, 30.0))
     if float(powers.max(initial=0.0)) < 30:
         return np.asarray(near)
@@ -49,7 +50,7 @@ def _grown(powers: Array, log_weights: Array) -> Array:
 
 
 def _curve(u: Array) -> Array:
-    """Return e^u − 1 − u for |u| < 1/4, by its series."""
+    """Return e^u − 1 − u by its series."""
     u = np.clip(u, -_CURVED, _CURVED)
     total = np.full_like(u, _FACTORIALS[0])
     for term in _FACTORIALS[1:]:

@@ -56,10 +56,10 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
         return self.plain_sum()
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Return −¼·(W − max |Σ w·e^{iuε}|), u = 2t, w = n/A², W = Σ w.
+        """Return −¼·(W − max |Σ w·e^{iuε}|), W = Σ w.
 
-        The maximum over [2·height, 2·until] is bounded on a grid, with the largest change between two points. 0 for an
-        infinite `until`, since the modulus is periodic.
+        u = 2t and w = n/A². The maximum over [2·height, 2·until] is bounded on a grid, with the largest change between
+        two points. 0 for an infinite `until`, since the modulus is periodic.
         """
         weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
         if math.isinf(until) or float(weights.sum()) < FEW:
@@ -68,9 +68,10 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
 
 
 def lost_by_turning(weights: Array, numbers: Array, heights: tuple[float, float], n_points: int) -> float:
-    """Return a lower bound on W − max |Σ w·e^{iux}|, W = Σ w, u/2 between the `heights`.
+    """Return a lower bound on W − max |Σ w·e^{iux}|.
 
-    x are the `numbers`. The maximum is bounded on a grid, with the largest change between two points.
+    W = Σ w, x are the `numbers`, and u/2 is between the `heights`. The maximum is bounded on a grid, with the largest
+    change between two points.
     """
     whole = float(weights.sum())
     centred = numbers - float(weights @ numbers) / whole

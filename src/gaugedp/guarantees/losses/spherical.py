@@ -21,14 +21,14 @@ _GONE, _FARTHEST = -4.0, 1e5
 
 
 class SphericalPrivacyLoss(PrivacyLoss):
-    """Losses of density ∝ e^{−‖z‖₂} in d dimensions shifted by t, with rows (t, d).
+    """Losses of spherical Laplace noise, with rows (t, d).
 
-    The loss is t·w, w in [−1, 1]. M(z) = N((2z + 1)t/2)/N(t/2) with N(y) = ∫ e^{yw}·(1 − w²)^{(d−3)/2}·(1 − w² + κ) dw;
-    docs/theory/knorm_delta.md.
+    The density is ∝ e^{−‖z‖₂} in d dimensions, shifted by t. The loss is t·w, w in [−1, 1]. M(z) = N((2z +
+    1)t/2)/N(t/2) with N(y) = ∫ e^{yw}·(1 − w²)^{(d−3)/2}·(1 − w² + κ) dw; docs/theory/knorm_delta.md.
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, an upper bound beyond `largest_order`."""
+        """Return the sum of log M, above `largest_order` a bound."""
         moments = [
             count * np.array([_log_moment(float(order), *row) for order in orders])
             for row, count in zip(self.rows, self.counts, strict=True)
@@ -36,19 +36,19 @@ class SphericalPrivacyLoss(PrivacyLoss):
         return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line, by tilted quadrature nodes, and Bessel functions far from the axis."""
+        """Return the line by quadrature and Bessel functions."""
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound for sums of positive terms whose powers lose digits in many dimensions."""
+        """Return a rounding bound that grows with the dimension."""
         moments = np.array([[_log_moment(order, *row) for order in orders.tolist()] for row in self.rows])
         units = np.array([512.0 + 16 * dimension + 4 * (1 + 2 * orders) * shift for shift, dimension in self.rows])
         return UNIT * (self.counts @ (units * moments))
 
     @property
     def largest_order(self) -> float:
-        """The order up to which moments are computed by quadrature."""
+        """The largest order for which quadrature is used."""
         return _LARGEST_ORDER
 
     @property
@@ -67,7 +67,7 @@ class SphericalPrivacyLoss(PrivacyLoss):
         return spherical_delta(shift, dimension, epsilon) if self._is_single else None
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the inverse of the profile of a single release."""
+        """Return the inverse profile of a single release."""
         shift, dimension = self.rows[0]
         return spherical_epsilon(shift, dimension, delta) if self._is_single else None
 
@@ -114,9 +114,10 @@ def _log_symmetric(rate: float, shift: float, dimension: int) -> float:
 
 @lru_cache(maxsize=64)
 def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array, Array]:
-    """Return w in [0, 1] and log weights of g for e^{yw}, y = `rate` + i·`turn`.
+    """Return quadrature places w in [0, 1] and log weights.
 
-    For large `rate`, the part beyond 1 − w = (60 + 3d)/rate is below e^−50 of the whole.
+    They are for e^{yw}·g, y = `rate` + i·`turn`. For large `rate`, the part beyond 1 − w = (60 + 3d)/rate is below
+    e^−50 of the whole.
     """
     last = 2 * math.asin(math.sqrt(min(1.0, (60 + 3 * dimension) / max(rate, 1.0)) / 2))
     panels = 4
@@ -139,7 +140,7 @@ def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
 
 
 def _turns(dimension: int) -> float:
-    """Return the turn beyond which Bessel functions of order d/2 neither vanish nor lose digits."""
+    """Return the turn beyond which Bessel functions are accurate."""
     return max(_FAR, 4.0 * dimension)
 
 
@@ -149,7 +150,7 @@ def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Li
 
 
 def _tilted(order: float, height: float, shift: float, dimension: int) -> tuple[Array, Array]:
-    """Return losses and their tilted weights, which sum to 1."""
+    """Return losses and their tilted weights, with sum 1."""
     rate = (1 + 2 * order) * shift / 2
     turn = 2.0 ** math.ceil(math.log2(max(1.0, height * shift)))  # few rules for many heights
     places, logs = _rule(rate, turn, shift, dimension)
@@ -187,7 +188,7 @@ def _log_whole(rate: float, shift: float, dimension: int) -> float:
 
 
 def _log_tail(order: float, height: float, shift: float, dimension: int) -> float:
-    """Return a bound on log |M(c + it)/M(c)| for t ≥ `height`.
+    """Return a bound on log |M(c + it)/M(c)| beyond `height`.
 
     Up to π/2 turns it uses the variance, 1 − |φ|² ≥ 4t²·Var/π²; then the modulus on a grid; then the contour.
     """
@@ -204,10 +205,10 @@ def _log_tail(order: float, height: float, shift: float, dimension: int) -> floa
 
 @lru_cache(maxsize=256)
 def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, float]:
-    """Return turns u = t·shift from π/2 on, bounds on log |φ| beyond each, and Var w.
+    """Return turns, bounds on log |φ| beyond each, and Var w.
 
-    Between two points |φ| changes by at most half the step times the deviation; after the last the contour's bound
-    holds.
+    The turns u = t·shift start at π/2. Between two points |φ| changes by at most half the step times the deviation;
+    after the last the contour's bound holds.
     """
     last = math.pi
     while _log_contour(order, last, shift, dimension) > _GONE and last < _FARTHEST:
@@ -224,7 +225,7 @@ def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, 
 
 
 def _log_contour(order: float, turn: float, shift: float, dimension: int) -> float:
-    """Return the log of the bound by the contour straight up from −1 and 1.
+    """Return a log bound by the contour straight up from ±1.
 
     It decreases in `turn`. There |1 − w²| = τ·√(4 + τ²) ≤ τ·(2 + τ), which gives Bessel functions of the second kind.
     """

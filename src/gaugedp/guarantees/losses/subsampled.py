@@ -1,4 +1,4 @@
-"""Losses of Gaussian noise on a Poisson sample, for units and groups."""
+"""Losses of Gaussian noise on a Poisson sample."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
 
 
 class SubsampledPrivacyLoss(PrivacyLoss):
-    """Losses of Gaussian mixtures on a Poisson sample, with rows (q, σ, a, b).
+    """Losses of subsampled Gaussian noise, with rows (q, σ, a, b).
 
     The pair is P = Σ Bin(a, q)(i)·N(i, σ²) against Q = Σ Bin(b, q)(j)·N(−j, σ²). With r = dP/dQ the loss is log r under
     P, and M(z) = E_Q[r^{1+z}] is computed by the trapezoid rule over N(0, σ²); docs/theory/accountant.md bounds its
@@ -41,11 +41,11 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         self._tails: dict[float, list[Tail]] = {}  # of each row, by their order
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, an upper bound beyond `_largest_order`."""
+        """Return the sum of log M, above `largest_order` a bound."""
         return np.asarray(self.counts @ self._moments(np.asarray(orders).tolist()))
 
     def _moments(self, orders: list[float]) -> Array:
-        """Return log M, of shape (rows, orders), from a cache."""
+        """Return the cached log M of shape (rows, orders)."""
         for row, known in zip(self.rows, self._known, strict=True):
             missing = [order for order in orders if order not in known]
             if missing:
@@ -57,25 +57,25 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         return zip(self._moments([order])[:, 0].tolist(), self.rows, strict=True)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line of the tilted nodes of the quadrature."""
+        """Return the line of the tilted quadrature nodes."""
         rows = zip(self._at(order), self.counts, strict=True)
         lines = (_line(order, at_axis, heights, row).times(n) for (at_axis, row), n in rows)
         return Line.sum(lines, heights)
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound: positive terms correct to some hundred units, and the quadrature error."""
+        """Return a bound for rounding and the quadrature."""
         rates = np.array([row[0] for row in self.rows])
         quadrature = 1e-19 * float(self.counts @ rates**2) * np.minimum(orders, 1.0)
         return 1e3 * UNIT * self.log_moment(orders) + quadrature
 
     @property
     def largest_order(self) -> float:
-        """The order up to which moments are computed by quadrature."""
+        """The largest order for which quadrature is used."""
         return min(_largest_order(std) for _, std, *_ in self.rows)
 
     @property
     def largest(self) -> float:
-        """−Σ b·log(1 − q) if nothing is removed, as r ≤ (1 − q)^−b; else infinity."""
+        """−Σ b·log(1 − q) if nothing is removed, else infinity."""
         if any(removed for _, _, removed, _ in self.rows):
             return math.inf
         rows = zip(self.rows, self.counts, strict=True)
@@ -88,11 +88,11 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         return float(self.counts @ np.array([tail.bound(height) for tail in self._tails[order]]))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the profile of one release, by the x whose loss is ε; None if digits cancel."""
+        """Return the profile of one release, or None if digits cancel."""
         return _delta(epsilon, *self.rows[0]) if self.times == [1] else None
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the probabilities of cells of x, in which the losses increase."""
+        """Return the probabilities of cells of x."""
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
 
     @property
@@ -114,7 +114,7 @@ def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
 
 
 def _log_moments(orders: Array, rate: float, std: float, removed: int, added: int) -> Array:
-    """Return log M at the `orders`, with shared nodes for orders of similar size."""
+    """Return log M at the `orders`; similar orders share nodes."""
     logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (_WIDE * std)) // 2
     beyond = orders > _largest_order(std)
     logs[beyond] = [_log_bound(order, rate, std, removed, added) for order in orders[beyond].tolist()]
@@ -134,13 +134,13 @@ def _largest_order(std: float) -> float:
 
 @lru_cache
 def _turns(std: float) -> tuple[Array, Array]:
-    """Return shifts of contours, in units of σ², and their cost per added unit."""
+    """Return shifts of contours over σ², with costs per added unit."""
     turns = np.geomspace(min(1e-3, 0.1 / std), 3.0, 16)
     return turns, -np.log(np.cos(turns / 2))
 
 
 def _log_bound(order: float, rate: float, std: float, removed: int, added: int) -> float:
-    """Bound log M by the norms of the terms; dQ is at least (1 − q)^b of N(0, σ²)."""
+    """Bound log M by norms; dQ is at least (1 − q)^b of N(0, σ²)."""
     log_chances, k = _log_chances(removed, rate)[1:], np.arange(1, removed + 1)
     scale = order / (2 * std**2)
     if math.isinf(removed**2 * scale):
@@ -157,17 +157,17 @@ def _log_bound(order: float, rate: float, std: float, removed: int, added: int) 
 
 @lru_cache
 def _log_chances(size: int, rate: float) -> Array:
-    """Return log probabilities that 0, 1, …, `size` units of a group are sampled."""
+    """Return log probabilities of 0, 1, …, `size` sampled units."""
     ways = np.array([math.log(math.comb(size, k)) for k in range(size + 1)])
     k = np.arange(size + 1)
     return ways + k * math.log(rate) + (size - k) * math.log1p(-rate)
 
 
 def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) -> float | None:
-    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up.
+    """Return the profile of one release, rounded up, or None.
 
-    It is flat in t, so that the rounding of t matters less than that of the terms. None if it cancels or a tail is
-    tiny.
+    It is P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, and flat in t, so that the rounding of t matters less than
+    that of the terms. None if it cancels or a tail is tiny.
     """
 
     def excess(x: float) -> float:
@@ -187,7 +187,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
 
 
 def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return the probabilities of losses between the `edges` under P and Q."""
+    """Return the probabilities of losses between the `edges`."""
 
     def losses(x: Array) -> Array:
         return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
@@ -214,7 +214,7 @@ def _place(losses: Array, rate: float, std: float) -> Array:
 
 
 def inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:
-    """Return the places at which the increasing `losses` reach the `edges`.
+    """Return the places where increasing `losses` reach the `edges`.
 
     The search uses chords between the places `looked`, or halving. Every place is correct to 2^−22 of the smallest
     cell; edges outside the range of the losses give an end of `looked`.
@@ -282,7 +282,7 @@ def _nodes(order: float, height: float, rate: float, std: float, removed: int, a
 
 
 def _span(order: float, rate: float, std: float, removed: int, added: int) -> tuple[float, float]:
-    """Return an interval outside of which the tilted mixture has mass below e^−46·q²."""
+    """Return an interval with tilted mass beyond it below e^−46·q²."""
     grown = (1 + order) * math.log(removed + 1) - order * added * math.log1p(-rate)
     width = std * math.sqrt(2 * (_digits(rate) + grown))
     return -width - added, width + (order + 1) * removed
@@ -293,7 +293,7 @@ def _digits(rate: float) -> float:
 
 
 def _tilted(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return losses at the nodes and weights tilted by e^{order·loss}, with sum 1."""
+    """Return losses at the nodes and normalised tilted weights."""
     x, log_weights = _nodes(order, height, rate, std, removed, added)
     above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
     logs = log_weights + (1 + order) * above - order * below
@@ -303,7 +303,7 @@ def _tilted(order: float, height: float, rate: float, std: float, removed: int, 
 
 
 class Tail(NamedTuple):
-    """Bounds on |M(c + it)/M(c)| on contours with several turns.
+    """Bounds on |M(c + it)/M(c)| on several contours.
 
     Each is Σ e^(`logs` − t·`arguments`), plus its quadrature error `lost`.
     """
@@ -334,10 +334,10 @@ def _tail(order: float, log_moment: float, rate: float, std: float, removed: int
 
 
 def _tail_step(turns: Array, std: float, falling: float) -> float:
-    """Return a step for the moduli at all `turns` θ.
+    """Return a step for the moduli at all `turns`.
 
-    The strips have half-width aσ², a ≤ θ or a ≤ π/2 − θ. There e^{−t·arg r} continues to at most 1, and |r|^{−c}, c =
-    `falling`, to (½(cos θ + cos a))^{−c/2}·r^{−c}.
+    The strips have half-width aσ², a ≤ θ or a ≤ π/2 − θ, θ a turn. There e^{−t·arg r} continues to at most 1, and
+    |r|^{−c}, c = `falling`, to (½(cos θ + cos a))^{−c/2}·r^{−c}.
     """
     theta, a = turns[:, None], _turns(std)[0]
     bend = -falling / 2 * np.log((np.cos(theta) + np.cos(np.minimum(a, 1.5))) / 2)
@@ -346,15 +346,15 @@ def _tail_step(turns: Array, std: float, falling: float) -> float:
 
 
 def _turn(std: float, size: int) -> float:
-    """Return θ: the contour of x is shifted by iθσ² for large heights."""
+    """Return the shift of the contour over σ² for large heights."""
     return min(1.5, 2 / std, _HALF_TURN / size)
 
 
 def _moved_line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
-    """Return the line at large heights, with x shifted so that the integrand falls.
+    """Return the line at large heights, by a shifted contour.
 
-    On x + iθ′σ², 0 < θ′ < 2θ, it is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights, which bounds the
-    error of the trapezoid rule.
+    On x + iθ′σ², 0 < θ′ < 2θ, the integrand is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights, which
+    bounds the error of the trapezoid rule.
     """
     rate, std, removed, added = row
     turn = min(_turn(std, max(removed, added)), 0.7 if added else math.inf)
