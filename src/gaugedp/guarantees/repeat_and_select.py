@@ -46,7 +46,8 @@ class RepeatAndSelect(Guarantee):
             raise InvalidRequest(f"shape is {self.shape!r}.", "Give shape as a number above -1, or math.inf.")
         if self.mean > _MOST_RUNS or (self.mean < 1 and not self._is_poisson):
             raise InvalidRequest(
-                f"mean is {self.mean!r}.", "Give a mean number of runs of at least 1 (a Poisson distribution allows less)."
+                f"mean is {self.mean!r}.",
+                "Give a mean number of runs of at least 1 (a Poisson distribution allows less).",
             )
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "shape", float(self.shape))
