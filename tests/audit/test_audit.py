@@ -384,7 +384,7 @@ def test_marks_and_guesses_are_explained() -> None:
     assert (
         "! marks a test that alarms, * one that may alarm and does not; the others do not affect the verdict." in text
     )
-    assert "In brackets: the answer, a or b, that is guessed from the score of an output, and the number" in text
+    assert "In brackets: the answer, a or b, that the score of an output suggests, and the number" in text
     assert re.search(r"\(b if score ≥ \S+, (else a|a if ≤ \S+): [\d,]+ of [\d,]+ right\)", text)
 
 

@@ -93,7 +93,7 @@ class Contour:
         return float(logs[0]), weight * float(sizes @ np.cos(turned)), weight * float(lost)
 
     def _kernel(self, span: float, epsilon: float) -> tuple[Array, Array]:
-        """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to lattice points beyond it."""
+        """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to further lattice points."""
         first = span * (math.floor((epsilon - self.offset) / span) + 1) + self.offset - epsilon
         z = self.order + 1j * self.heights
         kernel = np.exp(-z * first) / -np.expm1(-z * span)

@@ -265,7 +265,7 @@ class Filter:
         return self._budget.admits(self._units, charge)
 
     def spend(self, guarantee: Guarantee) -> Guarantee:
-        """Charge `guarantee` and return the remaining budget; if it does not fit, LedgerRefused, and nothing is spent."""
+        """Charge `guarantee` and return the remaining budget; LedgerRefused, and nothing spent, if it does not fit."""
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
             remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)

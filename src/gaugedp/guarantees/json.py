@@ -16,7 +16,7 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
         return KINDS[facts["kind"]].from_numbers(facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
         raise InvalidRequest(
-            f"{facts!r} does not describe a guarantee.", "Use what `to_dict` or `to_json` wrote."
+            f"{facts!r} does not describe a guarantee.", "Use one that `to_dict` wrote."
         ) from None
 
 
@@ -31,7 +31,7 @@ def from_json(text: str) -> Guarantee:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)
     except (ValueError, TypeError, RecursionError):
-        raise InvalidRequest("The text does not describe a guarantee.", "Use what `to_json` wrote.") from None
+        raise InvalidRequest("The text does not describe a guarantee.", "Use one that `to_json` wrote.") from None
     if isinstance(version, bool) or version != VERSION:
         raise InvalidRequest(
             f"The guarantee is written in version {version!r}, and this library reads version {VERSION}.",

@@ -37,7 +37,7 @@ class Losses(NamedTuple):
         chances = [float(chance) for chance in probabilities]
         if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
             raise InvalidRequest(
-                "These are not privacy losses.", "Give probabilities at integer multiples of the span."
+                "These are not privacy losses.", "Give probabilities at multiples of the span."
             )
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])

@@ -16,7 +16,7 @@ from gaugedp.guarantees.membership_risk import MembershipRisk, MembershipTest
 _CELLS, _FINE = (
     40,
     2.0**-30,
-)  # places of the profile, and the precision of the search for μ relative to its largest value
+)  # places of the profile, and the relative precision of μ
 
 
 def membership_risk(guarantee: Guarantee, prior: float, false_positive_rates: Sequence[float]) -> MembershipRisk:

@@ -47,7 +47,7 @@ class RepeatAndSelect(Guarantee):
         if self.mean > _MOST_RUNS or (self.mean < 1 and not self._is_poisson):
             raise InvalidRequest(
                 f"mean is {self.mean!r}.",
-                "Give a mean number of runs of at least 1 (a Poisson distribution allows less).",
+                "Give a mean of at least 1 (less only for Poisson).",
             )
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "shape", float(self.shape))

@@ -25,7 +25,7 @@ from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 PROVED = {
     "poisson": "add_remove",
     "without_replacement": "replace",
-}  # sampling, and the neighbouring relation of its proof
+}  # sampling, and the neighbours in its proof
 _MOST = 256  # the largest order for which moments of all lower orders are evaluated
 _OVERFLOW = 700.0  # a power of e that is still a float
 _STEP = 32  # orders that are evaluated together

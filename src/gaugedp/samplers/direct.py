@@ -1,4 +1,7 @@
-"""Uniform draws on the bodies that have an exact recipe, in floating point; docs/theory/walks.md has the proofs."""
+"""Direct uniform sampling of bodies in floating point.
+
+docs/theory/walks.md has the proofs.
+"""
 
 import math
 
@@ -17,7 +20,7 @@ from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms
 
 
 def has_direct(body: Body) -> bool:
-    """Return whether `uniform_direct` knows the body."""
+    """Return True if `uniform_direct` supports the body."""
     match body:
         case LpBall() | Ellipsoid():
             return True
@@ -33,9 +36,9 @@ def has_direct(body: Body) -> bool:
 
 
 def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` independent draws of the uniform law on a body in its span, shape (size, d); see `has_direct`."""
+    """Return `size` independent uniform draws on a body in its span, shape (size, d); see `has_direct`."""
     if not has_direct(body):
-        raise InvalidRequest(f"There is no exact recipe for uniform draws on {body!r}.", "Use samplers.uniform.")
+        raise InvalidRequest(f"There is no direct uniform sampler for {body!r}.", "Use samplers.uniform.")
     match body:
         case LpBall():
             points = body.size * _ball(size, body.d, body.p, rng)
@@ -57,8 +60,8 @@ def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
 def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
     """Return X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1).
 
-    It is uniform on the ball (Barthe, Guédon, Mendelson and Naor 2005; docs/theory/walks.md). As |X_i|^p has the law
-    Gamma(1/p), |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
+    It is uniform on the ball (Barthe, Guédon, Mendelson and Naor 2005; docs/theory/walks.md). As |X_i|^p is Gamma(1/p),
+    |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
     """
     shares = uniforms(size * d, rng).reshape(size, d)
     sides = signs(size * d, rng).reshape(size, d)
@@ -70,7 +73,7 @@ def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
 
 
 def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
-    """Return draws on a part of the body, the box α·H or what a facet of it sweeps, picked by its volume."""
+    """Return draws on the box α·H or the sweep of a facet, picked by volume."""
     (alpha, beta), r = body.shrinking, body.rank
     ends = np.cumsum(body.shares)
     parts = np.searchsorted(ends[:-1], uniforms(size, rng) * ends[-1], side="right")

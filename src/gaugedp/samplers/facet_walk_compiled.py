@@ -1,4 +1,4 @@
-"""The steps of the facet walk compiled, one walk after another; the extra `fast`."""
+"""Compiled steps of the facet walk (the extra `fast`)."""
 
 from typing import Any
 
