@@ -1,7 +1,4 @@
-"""Exact sampler of the Bingham distribution on the sphere.
-
-It rejects proposals from the angular central Gaussian distribution.
-"""
+"""Exact rejection sampler of the Bingham distribution on the sphere."""
 
 import math
 from dataclasses import dataclass
@@ -40,7 +37,7 @@ class Bingham:
 
     @classmethod
     def of(cls, square: np.ndarray, beta: float) -> "Bingham":
-        """Return the distribution for A = `square` (d, d) and `beta` ≥ 0."""
+        """Return the distribution for A = `square` and `beta` ≥ 0."""
         matrix = np.asarray(square, dtype=float)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
             raise InvalidRequest(f"The matrix has shape {matrix.shape}.", "Give a symmetric one, (d, d).", "")
@@ -68,7 +65,7 @@ class Bingham:
         return heights - (d / 2) * np.log1p(2 * heights / b) + log_m
 
     def propose(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return angular central Gaussian draws, shape (size, d), in the basis `vectors`."""
+        """Return angular central Gaussian draws in the basis `vectors`."""
         d = self.ambient_dim
         places = normals(size * d, rng).reshape(size, d) / np.sqrt(1 + 2 * self.rates / self.b)
         return places / np.linalg.norm(places, axis=1, keepdims=True)

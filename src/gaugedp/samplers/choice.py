@@ -23,7 +23,7 @@ _EACH = 2.0**-59  # for each weight that is cut to an integer
 
 
 def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np.ndarray | None = None) -> np.ndarray:
-    """Return `size` independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}, dtype int64. Exact."""
+    """Return `size` exact independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}."""
     shifted = gaps - (gaps if counts is None else gaps[counts > 0]).min()
     words = rng.words(size)
     shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
@@ -37,7 +37,7 @@ def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np
 
 
 def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
-    """Return independent coins with P(heads) = e^{−rate·gaps}, for integer gaps ≥ 0 and rate > 0. Exact."""
+    """Return exact independent coins, P(heads) = e^{−rate·gaps}, for integer gaps ≥ 0 and rate > 0."""
     words = rng.words(gaps.size).reshape(gaps.shape)
     chances = np.exp(-_as_float(rate) * gaps.astype(float))
     places = words * _UNIT
@@ -49,7 +49,7 @@ def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return a uniform index among the True entries of each row of `heads` (size, k). Exact."""
+    """Return an exact uniform index among the True entries of each row."""
     indices = np.zeros(len(heads), dtype=np.int64)
     undecided = np.arange(len(heads))
     while len(undecided):
@@ -62,7 +62,7 @@ def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
 
 
 def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndarray:
-    """Return P(X ≤ i) for every i, with an error below the margin."""
+    """Return P(X ≤ i) with an error below the margin."""
     weights = _weights(-rate * gaps.astype(float), counts)
     scale = 2.0 ** (_TOTAL_BITS - np.ceil(np.log2(weights.sum())))
     running = np.cumsum((weights * scale).astype(np.int64))
@@ -70,7 +70,7 @@ def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndar
 
 
 def _weights(logs: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
-    """Return counts·e^logs, up to a common factor for large counts."""
+    """Return counts·e^logs, up to a factor for large counts."""
     if counts is None or counts.dtype != object:
         return np.exp(logs) * (1.0 if counts is None else counts)
     logs = logs + np.array([math.log(count) if count else -math.inf for count in counts])
@@ -82,7 +82,7 @@ def _as_float(rate: Fraction) -> float:
 
 
 def _before(shares: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return the threshold below each index, −1 for the first."""
+    """Return the threshold below each index, or −1."""
     return np.where(indices > 0, shares[indices - 1], -1.0)
 
 
@@ -94,7 +94,7 @@ class _Decision:
         self._rate, self._counts = rate, None if counts is None else [int(count) for count in counts]
 
     def settle(self, uniform: int, rng: Entropy) -> int:
-        """Return the index of a uniform number with these first bits, drawing more as needed."""
+        """Return the index of a uniform number, drawing more bits as needed."""
         n_bits = WORD
         while True:
             uniform, n_bits = uniform << WORD | rng.integer(WORD), n_bits + WORD
@@ -104,7 +104,7 @@ class _Decision:
                 return index
 
     def _thresholds(self, n_bits: int) -> tuple[list[int], list[int]]:
-        """Bracket 2^n_bits·P(X ≤ i) for every i; the last ones are 2^n_bits."""
+        """Bracket 2^n_bits·P(X ≤ i) for every i."""
         lows, highs = (list(accumulate(side)) for side in self._weights(n_bits + 32))
         below = [(low << n_bits) // (low + highs[-1] - high) for low, high in zip(lows, highs, strict=True)]
         above = [-(-(high << n_bits) // (high + lows[-1] - low)) for low, high in zip(lows, highs, strict=True)]

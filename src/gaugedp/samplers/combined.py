@@ -1,4 +1,4 @@
-"""F·H·x of random x as a function of real numbers, with error bounds."""
+"""F·H·x of random x, with error bounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _MOST = 2.0**500
 
 @dataclass(frozen=True, eq=False)
 class Combined(RealFunction):
-    """F·H·x for floats F (d, n) and H (n, k), n + k ≤ 2^20.
+    """F·H·x for floats F (d, n) and H (n, k).
 
-    F and H are read as exact rational numbers, and x are the variables of a `kind` (docs/theory/reals.md, theorem 4).
-    Row i is divided by the integer `divisors`[i], if given. `matrix` is the product in floats.
+    n + k ≤ 2^20. F and H are read as exact rational numbers, and x are the variables of a `kind` (docs/theory/reals.md,
+    theorem 4). Row i is divided by the integer `divisors`[i], if given. `matrix` is the product in floats.
     """
 
     left: np.ndarray
@@ -50,7 +50,7 @@ class Combined(RealFunction):
         return np.asarray(self._divided(self.left @ self.right))
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the products, with a bound per draw times the rows' sizes."""
+        """Return the products, with bounds proportional to row sizes."""
         values, error, total = self.variables.floats(reals, n_bits)
         error = (error + (sum(self.right.shape) + 8) * UNIT * total) * (1 + 2.0**-30)
         return (self.matrix @ values.T).T, np.multiply.outer(error, self._row_sizes)
@@ -97,7 +97,7 @@ class Combined(RealFunction):
         return {}
 
     def _exact_row(self, place: int) -> tuple[dict[int, int], int]:
-        """Return integers by column and an exponent: a row of F·H is the integers times 2^−exponent."""
+        """Return a row of F·H as integers by column times 2^−exponent."""
         if place not in self._exact_rows:
             used = np.flatnonzero(self.left[place])
             factors, shift = whole_numbers(self.left[place, used])
@@ -139,14 +139,14 @@ class Alone(RealFunction):
 
 
 def whole_numbers(floats: np.ndarray) -> tuple[list[int], int]:
-    """Return integers and the exponent e with floats = integers·2^−e."""
+    """Return integers and an exponent e: floats = integers·2^−e."""
     ratios = [float(value).as_integer_ratio() for value in floats]
     exponent = max((below for _, below in ratios), default=1).bit_length() - 1
     return [above << exponent - below.bit_length() + 1 for above, below in ratios], exponent
 
 
 def combined_ends(row: list[int], exponent: int, ends: list[Bracket], n_bits: int) -> Ends:
-    """Return the ends of Σ factor·2^−exponent·x for brackets of 2^n_bits·x."""
+    """Return the ends of Σ factor·2^−exponent·x from brackets of 2^n_bits·x."""
     low = sum(factor * pair[factor < 0] for factor, pair in zip(row, ends, strict=True))
     high = sum(factor * pair[factor >= 0] for factor, pair in zip(row, ends, strict=True))
     return Fraction(low, 1 << exponent + n_bits), Fraction(high, 1 << exponent + n_bits)

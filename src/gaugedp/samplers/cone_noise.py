@@ -1,7 +1,4 @@
-"""Noise from cones of simplices, with cones verified in integers.
-
-A cone is drawn by its volume.
-"""
+"""Noise from cones of simplices, which are verified in integers and drawn by volume."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,10 +23,10 @@ _FAST = 2**30  # minors below this are multiplied in 64 bits
 
 @dataclass(frozen=True, eq=False)
 class Cones:
-    """Simplices of points ±w_j with |det| = `sizes` (m,) > 0.
+    """Simplices of points ±w_j with determinants `sizes` > 0.
 
     The vertices of each lie in the hyperplane normal·x = size. Integers, in units of 2^−exponent of the points;
-    `columns` (m, r, r) are floats.
+    `columns` (m, r, r) are floats, and sizes (m,) are |det|.
     """
 
     columns: np.ndarray
@@ -39,11 +36,12 @@ class Cones:
 
 
 def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Cones | None:
-    """Return the cones of signed columns (m, r) of `points` (r, k), if certified.
+    """Return certified cones of signed columns of points.
 
-    Certified is Σ 1_cone·e^{−‖z‖_K} ∝ e^{−‖z‖_K}, K = conv{±w_j} (docs/theory/reals.md, theorem 9): every hyperplane
-    supports K, and on each ridge equally many cones end from both sides, so that almost all points lie in the same
-    number of cones. None if that fails, as with a degenerate list, or if the check would take long.
+    The signed columns are (m, r) and `points` (r, k). Certified is Σ 1_cone·e^{−‖z‖_K} ∝ e^{−‖z‖_K}, K = conv{±w_j}
+    (docs/theory/reals.md, theorem 9): every hyperplane supports K, and on each ridge equally many cones end from both
+    sides, so that almost all points lie in the same number of cones. None if that fails, as with a degenerate list, or
+    if the check would take long.
     """
     count, rank = points.shape[1], len(points)
     ends = np.sort(np.where(signs < 0, basis + count, basis), axis=1)
@@ -71,13 +69,13 @@ def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Co
 
 
 def _incidence(both: np.ndarray, solved: np.ndarray, determinants: np.ndarray) -> np.ndarray:
-    """Return the incidence of points and distinct hyperplanes solved·x = determinant."""
+    """Return the incidence of points and distinct hyperplanes."""
     is_on = solved @ both == determinants[:, None]
     return np.unique(is_on[determinants != 0].astype(bool), axis=0)
 
 
 def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return adj(B)·1 (m, r) and det B (m,) by fraction-free elimination (Bareiss 1968).
+    """Return adj(B)·1 and det B without fractions (Bareiss 1968).
 
     B (m, r, r) are integers. Every intermediate number is a minor of (B, 1), so each quotient is exact. A singular B
     has the determinant 0.
@@ -98,7 +96,7 @@ def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_even(ends: np.ndarray, determinants: np.ndarray) -> bool:
-    """Return True if equally many cones end on both sides of each ridge."""
+    """Return True if equally many cones end on both sides of all ridges."""
     orientation = np.where(determinants > 0, 1, -1)
     rank = ends.shape[1]
     ridges = np.concatenate([np.delete(ends, place, axis=1) for place in range(rank)])
@@ -108,7 +106,7 @@ def _is_even(ends: np.ndarray, determinants: np.ndarray) -> bool:
 
 
 def pulled(incidence: np.ndarray) -> np.ndarray:
-    """Return the simplices (m, r) of facets with this `incidence` (n_facets, n_points)."""
+    """Return the simplices (m, r) of facets with this `incidence`."""
     facets = [sum(1 << int(place) for place in np.flatnonzero(row)) for row in incidence]
     known: dict[int, list[tuple[int, ...]]] = {}
     simplices = [simplex for facet in facets for simplex in _of_face(facet, facets, known)]
@@ -156,7 +154,7 @@ class ConeNoise(RealFunction):
         return 1 + self.left.shape[1]
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return M·B·s; bounds are infinite if the first number does not determine the cone."""
+        """Return M·B·s; bounds are infinite if the cone is undecided."""
         index, is_known = self._shares.picked(first_bits(reals.words[:, 0], n_bits), n_bits)
         parts = first_bits(reals.words[:, 1:], n_bits)
         weights, k = minus_log(parts * 2.0**-n_bits), self.left.shape[1]
@@ -178,19 +176,19 @@ class ConeNoise(RealFunction):
         return [combined_ends(*whole_numbers(matrix[place]), ends, n_bits) for place in places]
 
     def cube_gauge(self) -> Fraction:
-        """Return Σ‖e_i‖_K over the unit vectors for the identity M: ‖z‖_K = max |normal·z|/size."""
+        """Return Σ‖e_i‖_K for the identity M: ‖z‖_K = max |normal·z|/size."""
         rows = zip(self.cones.normals, self.cones.sizes, strict=True)
         shares = [[Fraction(abs(int(value)), size) for value in row] for row, size in rows]
         return sum(map(max, zip(*shares, strict=True)), Fraction(0)) * 2**self.cones.exponent
 
     @cached_property
     def _matrices(self) -> np.ndarray:
-        """M·B for each cone, exact: unless M is the identity, all are integers below 2^52."""
+        """M·B for each cone, exact: integers below 2^52 unless M is the identity."""
         return np.asarray(self.left @ self.cones.columns)
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """Upper bounds on the largest entry of each row, shape (d,)."""
+        """Upper bounds on the largest entries of rows."""
         return np.asarray(np.maximum(np.abs(self._matrices).max(axis=(0, 2)), 2.0**-500))
 
     @cached_property
@@ -199,7 +197,7 @@ class ConeNoise(RealFunction):
 
 
 def cone_noise(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> ConeNoise | None:
-    """Return noise of conv{±points}, columns (d, k), by signed facet columns (m, r); None if not certified."""
+    """Return certified noise of conv{±points} by signed facet columns, or None."""
     rows = whole_basis(points)
     if rows is None or len(basis) * len(points) * basis.shape[1] > _MOST_NUMBERS:
         return None

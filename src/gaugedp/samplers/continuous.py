@@ -1,7 +1,4 @@
-"""Continuous random variables in floating point, from uniform bits.
-
-They are fine near zero and have unbounded tails.
-"""
+"""Continuous random variables in floating point, fine near zero and with unbounded tails."""
 
 import math
 
@@ -48,7 +45,7 @@ def _bit_lengths(words: np.ndarray) -> np.ndarray:
 
 
 def normals(size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` standard normal draws, √(2E)·cos(2πU) and √(2E)·sin(2πU) (Box and Muller 1958)."""
+    """Return `size` standard normal draws (Box and Muller 1958)."""
     half = (size + 1) // 2
     lengths = np.sqrt(2 * exponentials(half, rng))
     angles = 2 * math.pi * uniforms(half, rng)
@@ -56,7 +53,7 @@ def normals(size: int, rng: Entropy) -> np.ndarray:
 
 
 def gammas(shape: int, size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of density ∝ t^{shape−1}·e^{−t} for an integer `shape` ≥ 1."""
+    """Return `size` Gamma draws of an integer `shape` ≥ 1."""
     return exponentials(size * shape, rng).reshape(size, shape).sum(axis=1)
 
 
@@ -66,22 +63,22 @@ def signs(size: int, rng: Entropy) -> np.ndarray:
 
 
 def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
-    """Return independent exponentials, shape (size, rank): with a facet B, B·s has density ∝ e^{−‖z‖} in its cone."""
+    """Return exponentials s (size, rank); B·s of a facet B has density ∝ e^{−‖z‖} in its cone."""
     return exponentials(size * rank, rng).reshape(size, rank)
 
 
 def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
-    """Return uniform points on {s ≥ 0, Σs ≤ 1}, shape (size, rank)."""
+    """Return uniform points on {s ≥ 0, Σs ≤ 1}, (size, rank)."""
     weights = exponential_weights(size, rank + 1, rng)
     return weights[:, :rank] / weights.sum(axis=1, keepdims=True)
 
 
 def rounded(noise: np.ndarray, deviations: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return noise (n, d) of `deviations` (d,) rounded to integers.
+    """Return noise of known `deviations` rounded to integers.
 
-    If it is wide, finer normal noise is added first. Floats near wide noise are at least as far apart as integers: by
-    themselves they would favour some last digits of the sum of noise and answer, and so reveal those of the answer. The
-    added noise is independent of all data.
+    Noise is (n, d) and deviations (d,). If it is wide, finer normal noise is added first. Floats near wide noise are at
+    least as far apart as integers: by themselves they would favour some last digits of the sum of noise and answer, and
+    so reveal those of the answer. The added noise is independent of all data.
     """
     if float(np.max(deviations)) <= _WIDE:
         return np.rint(noise).astype(np.int64)

@@ -29,7 +29,7 @@ def autocorrelation_time(series: np.ndarray) -> float:
 
 
 def _autocovariances(rows: np.ndarray) -> np.ndarray:
-    """Return Σ_t x_t·x_{t+k}/n for k = 0 … n − 1, the mean over the rows."""
+    """Return Σ_t x_t·x_{t+k}/n for all k, averaged over rows."""
     length = rows.shape[1]
     spectrum = np.fft.rfft(rows, 2 * length, axis=1)
     power = (spectrum * spectrum.conj()).real.mean(axis=0)
@@ -37,7 +37,7 @@ def _autocovariances(rows: np.ndarray) -> np.ndarray:
 
 
 def slowest_time(sums: np.ndarray) -> float:
-    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order."""
+    """Return the largest autocorrelation time of |c|² and (c·u)², c the `sums` (n, groups, r)."""
     flat = sums.reshape(-1, sums.shape[2])
     vectors = np.linalg.eigh(flat.T @ flat)[1]
     ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]

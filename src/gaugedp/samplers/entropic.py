@@ -1,4 +1,4 @@
-"""Exact restricted Gaussian oracle of the negative entropy on the simplex, by coordinates."""
+"""Exact restricted Gaussian oracle of the negative entropy."""
 
 import math
 from collections.abc import Callable
@@ -20,11 +20,12 @@ Exponents = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class ThreeTangents:
-    """Distributions j of density ∝ e^{−h_j(x)} on [`low`, `high`], h_j convex.
+    """Sampler of log-concave distributions on [`low`, `high`], by tangents.
 
-    `value` and `slope` give h_j(x) and its slope. `touches`, shape (3, k), are increasing interior points of tangency.
-    A convex function lies above its tangents, so a draw from e^{−largest tangent}, accepted with probability e^{−(h −
-    largest tangent)}, is exact. The points affect only the number of trials.
+    The densities j are ∝ e^{−h_j(x)}, h_j convex; `value` and `slope` give h_j(x) and its slope. `touches`, shape (3,
+    k), are increasing interior points of tangency. A convex function lies above its tangents, so a draw from
+    e^{−largest tangent}, accepted with probability e^{−(h − largest tangent)}, is exact. The points affect only the
+    number of trials.
     """
 
     value: Exponents
@@ -35,7 +36,7 @@ class ThreeTangents:
 
     @cached_property
     def _lines(self) -> tuple[np.ndarray, np.ndarray]:
-        """Intercepts and slopes of the tangents c + s·x, shape (3, k)."""
+        """Intercepts and slopes of the tangents, shape (3, k)."""
         every = np.arange(self.touches.shape[1])
         heights, slopes = (np.stack([each(x, every) for x in self.touches]) for each in (self.value, self.slope))
         return heights - slopes * self.touches, slopes
@@ -89,18 +90,18 @@ class ThreeTangents:
 
 @dataclass(frozen=True, eq=False)
 class EntropicOracle:
-    """Sampler of ∝ e^{−λ·Σ x_i·log x_i − ‖x − y‖₂²/(2η)} on the simplex.
+    """Sampler of a Gaussian times an entropy factor on the simplex.
 
-    λ = `strength`, and the simplex is {x ≥ 0, Σ x_i = 1}. There θ·(Σ x_i − 1) = 0, so for any tilt θ the distribution
-    is that of independent coordinates of density ∝ e^{−λ·x·log x − θx − (x − y_i)²/(2η)} on [0, 1], given that their
-    sum is 1: all coordinates but the widest, j, are drawn, and accepted with probability f_j(1 − their sum)/max f_j
-    (docs/theory/gibbs.md).
+    The density is ∝ e^{−λ·Σ x_i·log x_i − ‖x − y‖₂²/(2η)} on {x ≥ 0, Σ x_i = 1}, λ = `strength`. There θ·(Σ x_i − 1) =
+    0, so for any tilt θ the distribution is that of independent coordinates of density ∝ e^{−λ·x·log x − θx − (x −
+    y_i)²/(2η)} on [0, 1], given that their sum is 1: all coordinates but the widest, j, are drawn, and accepted with
+    probability f_j(1 − their sum)/max f_j (docs/theory/gibbs.md).
     """
 
     strength: float
 
     def around(self, places: np.ndarray, step: float) -> "Entropic":
-        """Return the distributions for the rows y (k, d) and η = `step`, with the tilt whose means add up to 1."""
+        """Return the distributions for the rows y, with tilts whose means sum to 1."""
         law = Entropic(self.strength, places, step, _first_tilt(places, step, self.strength))
         for _ in range(_MOST_ROUNDS):
             means, variances = law.moments
@@ -122,7 +123,7 @@ class Entropic:
     tilt: np.ndarray
 
     def value(self, points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return the exponents of these coordinates, relative to their modes."""
+        """Return the exponents relative to the modes."""
         pull, mode = self._pulls[cells], self._modes[cells]
         apart = points - mode
         return self.strength * (xlogy(points, points / mode) + mode - points) + apart * (
@@ -130,7 +131,7 @@ class Entropic:
         )
 
     def slope(self, points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return the slopes of the exponents, for points above 0."""
+        """Return the slopes of the exponents, above 0."""
         return self.strength * (np.log(points) + 1) + self._pulls[cells] + points / self.step
 
     @cached_property
@@ -139,13 +140,13 @@ class Entropic:
 
     @cached_property
     def _modes(self) -> np.ndarray:
-        """The solutions of λ·(log x + 1) + x/η = −pull, clipped to (0, 1]."""
+        """The solutions of λ·(log x + 1) + x/η = −pull in (0, 1]."""
         scale = self.strength * self.step
         roots = scale * wrightomega(-self._pulls / self.strength - 1 - math.log(scale))
         return np.clip(roots, _TINY, 1.0)
 
     def _where(self, depth: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return points on both sides of the modes with exponents about `depth` above the minimum."""
+        """Return points around the modes with exponents `depth` above the minimum."""
         every, modes = np.arange(len(self._modes)), self._modes
         width = math.sqrt(depth) / np.sqrt(self.strength / modes + 1 / self.step)
         left, right = modes * np.maximum(modes / (modes + width), 1e-6), np.minimum(modes + width, 1.0)
@@ -180,7 +181,7 @@ class Entropic:
         return ThreeTangents(self.value, self.slope, np.stack([left, self._modes, right]), 0.0, 1.0)
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one exact draw for each of these rows, shape (len(rows), d)."""
+        """Return one exact draw for each of `rows`."""
         d = self.places.shape[1]
         draws, missing = np.empty((len(rows), d)), np.arange(len(rows))
         widest = self.moments[1].argmax(axis=1)
@@ -195,7 +196,7 @@ class Entropic:
         return draws
 
     def _conditioned(self, rows: np.ndarray, widest: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return points whose coordinate `widest` is 1 minus the others, and their acceptance."""
+        """Return points that sum to 1 by their `widest` coordinate, and acceptance."""
         d, each = self.places.shape[1], np.arange(len(rows))
         cells = rows[:, None] * d + np.arange(d)
         points = self._lines.draw(cells.ravel(), rng).reshape(cells.shape)
@@ -208,7 +209,7 @@ class Entropic:
 
 
 def _first_tilt(places: np.ndarray, step: float, strength: float) -> np.ndarray:
-    """Return a tilt (k, 1) with modes that add up to about 1."""
+    """Return a tilt (k, 1) with modes that sum to about 1."""
     scale = strength * step
     low = (places.max(axis=1, keepdims=True) - 1) / step - strength  # then the largest mode is 1
     high = low + 1 / step + strength * math.log(places.shape[1] + 1) + 1

@@ -43,7 +43,7 @@ class Chains:
         return len(self.basis)
 
     def facets(self) -> np.ndarray:
-        """Return the bases as matrices of signed columns, shape (c, r, r)."""
+        """Return the bases as signed matrices (c, r, r)."""
         return facets_of(self.columns, self.basis, self.signs)
 
     def refactor(self) -> None:
@@ -53,7 +53,7 @@ class Chains:
         self.age = 0
 
     def walk(self, steps: int, rng: Entropy) -> None:
-        """Take `steps` steps in each walk, compiled if numba is installed."""
+        """Take `steps` steps in each walk, if possible compiled."""
         self.take(*self.draws(steps, rng))
 
     def draws(self, steps: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +63,7 @@ class Chains:
         return ridges.reshape(steps, -1), uniforms(size, rng).reshape(steps, -1)
 
     def take(self, ridges: np.ndarray, coins: np.ndarray, step: Callable[..., None] | None = None) -> None:
-        """Take the steps of `ridges` and `coins`, by `step` or the fastest kernel."""
+        """Take the steps of `ridges` and `coins`."""
         kernel, done = step or fastest(), 0
         while done < len(ridges):
             count = min(_REFACTOR - self.age, len(ridges) - done)
@@ -74,12 +74,12 @@ class Chains:
 
 
 def facets_of(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """Return the signed columns of bases (c, r) as matrices (c, r, r)."""
+    """Return the signed columns of bases as matrices (c, r, r)."""
     return np.moveaxis(columns[:, basis], 0, 1) * signs[:, None, :]
 
 
 def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
-    """Return `count` walks from facets found by shooting r rays each in the polar body {y : |yᵀw_j| ≤ 1}."""
+    """Return `count` walks from facets that r rays each reach in the polar body."""
     rank, n_columns = columns.shape
     basis, signs = np.zeros((count, rank), dtype=np.int64), np.ones((count, rank))
     products = np.zeros((count, n_columns))
@@ -101,14 +101,14 @@ def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
 
 
 def _orthogonal(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Return the parts orthogonal to the frame's rows, orthogonalised twice for accuracy."""
+    """Return the parts orthogonal to the frame's rows."""
     for _ in range(2):
         vectors = vectors - ((frame @ vectors[:, :, None]).swapaxes(1, 2) @ frame)[:, 0]
     return vectors
 
 
 def _distances(along: np.ndarray, products: np.ndarray, *, smallest_pivot: float = 1e-9) -> np.ndarray:
-    """Return the distances of y along each ray to |yᵀw_j| = 1, for each j."""
+    """Return the distances along each ray to |yᵀw_j| = 1."""
     size = np.abs(along)
     room = np.where(along >= 0, 1 - products, 1 + products)
     return np.divide(room, size, out=np.full_like(size, np.inf), where=size > smallest_pivot)
@@ -153,7 +153,7 @@ def _tidy(chains: Chains, tiny: np.ndarray) -> None:
 
 @cache
 def fastest() -> Callable[..., None]:
-    """Return the compiled steps if numba is installed, else those of numpy."""
+    """Return the compiled steps, or those of numpy without numba."""
     if importlib.util.find_spec("numba") is None:
         return numpy_steps
     compiled: ModuleType = importlib.import_module("gaugedp.samplers.facet_walk_compiled")

@@ -10,7 +10,7 @@ _compiled = numba.njit(cache=True, error_model="numpy")
 
 
 def compiled_steps(chains: Any, ridges: np.ndarray, coins: np.ndarray) -> None:
-    """Take the same steps as `numpy_steps`, up to the rounding of sums."""
+    """Take the same steps as `numpy_steps`, up to rounding."""
     matrix = chains.columns, np.ascontiguousarray(chains.columns.T)
     _walk(matrix, (chains.basis, chains.signs, chains.inverse, chains.products), ridges, coins)
 

@@ -1,7 +1,4 @@
-"""Listed facets of a symmetric polytope of low rank.
-
-A facet is drawn by the volume of its cone.
-"""
+"""Listed facets of a symmetric polytope of low rank, drawn by the volumes of their cones."""
 
 import numpy as np
 
@@ -17,11 +14,11 @@ _THIN = 1e-12
 
 
 class ListedFacets:
-    """Facets of conv{±w_j}, w_j the columns of `columns` (r, k), as simplices.
+    """Facets of conv{±w_j}, triangulated into simplices.
 
-    Each has r signed columns and is drawn with probability |det|/Σ|det|, the share of its cone in the volume. The
-    simplices are Qhull's (Barber, Dobkin and Huhdanpaa 1996). Two checks are made: each lies in a supporting
-    hyperplane, and the cones together have the volume of the hull.
+    w_j are the columns of `columns` (r, k). A simplex has r signed columns and is drawn with probability |det|/Σ|det|,
+    the share of its cone in the volume. The simplices are Qhull's (Barber, Dobkin and Huhdanpaa 1996). Two checks are
+    made: each lies in a supporting hyperplane, and the cones together have the volume of the hull.
     """
 
     def __init__(self, columns: np.ndarray) -> None:
@@ -42,7 +39,7 @@ class ListedFacets:
         self._ends = np.cumsum(self.shares)
 
     def facets(self, index: np.ndarray | slice) -> np.ndarray:
-        """Return bases as matrices of signed columns, shape (…, r, r)."""
+        """Return bases as matrices of signed columns."""
         return facets_of(self.columns, self.basis[index], self.signs[index])
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -51,7 +48,7 @@ class ListedFacets:
         return self.facets(np.minimum(places, len(self._ends) - 1))
 
     def second_moment(self) -> np.ndarray:
-        """Return E zzᵀ of uniform z, Σ share·B(I + 11ᵀ)Bᵀ/((r + 1)(r + 2)), shape (r, r)."""
+        """Return E zzᵀ = Σ share·B(I + 11ᵀ)Bᵀ/((r + 1)(r + 2)) of uniform z."""
         rank = len(self.columns)
         total = np.zeros((rank, rank))
         for start in range(0, len(self.shares), 10**4):
@@ -62,7 +59,7 @@ class ListedFacets:
         return total / ((rank + 1) * (rank + 2))
 
     def _check(self, total: float, volume: float, *, most_products: int = 2 * 10**8) -> None:
-        """Refuse columns beyond a facet's hyperplane; of very many columns only some are checked."""
+        """Refuse columns beyond a facet, of very many only some."""
         rank, count = self.columns.shape
         some = self.columns[:, :: max(1, len(self.basis) * count // most_products)]
         size = max(1, 10**6 // some.shape[1])

@@ -1,4 +1,4 @@
-"""Noise of density ∝ e^{−‖z‖_K} on the span of a body K."""
+"""Noise of density ∝ e^{−‖z‖_K} for a body K."""
 
 import contextlib
 import math
@@ -49,10 +49,10 @@ Weights = Callable[[int, int, Entropy], np.ndarray]
 
 
 class GaugeNoise(ABC):
-    """Noise of density ∝ e^{−‖z‖_K} on the span, of rank r.
+    """Noise of density ∝ e^{−‖z‖_K} on the span of K.
 
-    `walks` is True if it comes from a finite random walk. `trials` are draws with a public seed, in GROUPS independent
-    groups.
+    The span has rank r. `walks` is True if the noise comes from a finite random walk. `trials` are draws with a public
+    seed, in GROUPS independent groups.
     """
 
     rank: int
@@ -68,26 +68,23 @@ class GaugeNoise(ABC):
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` draws, shape (size, d); never release those of a walk."""
+        """Return draws (size, d); never release those of a walk."""
 
     @abstractmethod
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` uniform draws on the body, of the same quality."""
+        """Return uniform draws on the body, of the same quality."""
 
     def steps(self, allowance: float) -> int:  # noqa: ARG002
-        """Return the steps of a walk to within `allowance` in total variation."""
+        """Return the steps of a walk for `allowance` in total variation."""
         return 0
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
-        """Return independent draws for release, each after its own `steps` steps, shape (size, d)."""
+        """Return independent draws for release, each after its own `steps` steps."""
         return self.draw(size, rng)
 
     @cached_property
     def trials(self) -> np.ndarray:
-        """Draws with a public seed, shape (GROUPS, n, d).
-
-        A walk that was refused as too slow is refused again without a step.
-        """
+        """Draws with a public seed, shape (GROUPS, n, d); a refusal is remembered."""
         if self._refusal is not None:
             raise self._refusal
         try:
@@ -98,7 +95,7 @@ class GaugeNoise(ABC):
 
     @property
     def second_moment(self) -> np.ndarray | None:
-        """E zzᵀ of uniform z on K, shape (d, d), or None if not known exactly."""
+        """E zzᵀ (d, d) of uniform z on K, or None."""
         return None
 
     @property
@@ -113,7 +110,10 @@ class GaugeNoise(ABC):
 
 
 class ByRadius(GaugeNoise):
-    """R·U, R ~ Gamma(r + 1) and U uniform on the body, drawn directly."""
+    """Noise R·U with a direct sampler of U.
+
+    R ~ Gamma(r + 1), and U is uniform on the body.
+    """
 
     def __init__(self, body: Body) -> None:
         self.body, self.rank = body, body.rank
@@ -130,7 +130,7 @@ class ByRadius(GaugeNoise):
 
     @property
     def second_moment(self) -> np.ndarray | None:
-        """The second moment of the body, if it has a closed form."""
+        """The second moment of the body, or None."""
         return second_moment(self.body)
 
     @property
@@ -140,10 +140,7 @@ class ByRadius(GaugeNoise):
 
 
 class BySweeps(ByRadius):
-    """R·U on the hull of a box and its negative.
-
-    The second moment has a closed form.
-    """
+    """R·U on the hull of a box and its negative, with a closed second moment."""
 
     def __init__(self, body: BoxHull) -> None:
         super().__init__(body)
@@ -165,10 +162,7 @@ class BySweeps(ByRadius):
 
 
 class ByCoordinates(GaugeNoise):
-    """B·s for the body conv{±b_j} of independent columns, s Laplace.
-
-    The columns b_j are those of B (d, r), and unit·factor if given.
-    """
+    """B·s for the body conv{±b_j} of the columns of B (d, r), s Laplace; b_j = unit·factor if given."""
 
     def __init__(self, columns: np.ndarray, unit: np.ndarray | None = None, factor: float = 1.0) -> None:
         self.columns, self.rank = columns, columns.shape[1]
@@ -194,7 +188,7 @@ class ByCoordinates(GaugeNoise):
 
 
 class ByAxes(ByCoordinates):
-    """Independent Laplace variables, for the cross-polytope of `size` in d dimensions."""
+    """Independent Laplace variables, for the cross-polytope of `size`."""
 
     def __init__(self, d: int, size: float) -> None:
         self.size, self.rank = size, d
@@ -216,7 +210,7 @@ class ByAxes(ByCoordinates):
 
 
 class ByFacets(GaugeNoise):
-    """B·s, B a facet drawn from the full list, s independent exponentials."""
+    """B·s for a listed facet B, s independent exponentials."""
 
     law: ConeNoise | None
 
@@ -250,11 +244,11 @@ class ByFacets(GaugeNoise):
 
 
 class ByWalk(GaugeNoise):
-    """B·s·f, B a facet from a random walk, times a fair sign.
+    """B·s·f for a facet B from a random walk.
 
-    B is near the distribution of the cones' volumes. The walk is on conv{±w′_j}: generators, in coordinates of the
-    prepared basis, moved by at most _SHIFT each, so that facets are simplices. With η = r·_SHIFT, ‖w_j‖_{K′} ≤ 1 + η/(1
-    − η): so K lies in f·K′, f = `stretch`.
+    s are exponentials with a fair sign, and B is near the distribution of the cones' volumes. The walk is on
+    conv{±w′_j}: generators, in coordinates of the prepared basis, moved by at most _SHIFT each, so that facets are
+    simplices. With η = r·_SHIFT, ‖w_j‖_{K′} ≤ 1 + η/(1 − η): so K lies in f·K′, f = `stretch`.
     """
 
     walks = True
@@ -268,11 +262,11 @@ class ByWalk(GaugeNoise):
         self.stretch = 1 + 2 * self.rank * _SHIFT  # covers the error of the coordinates too
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws from at most GROUPS walks, correlated except for their signs."""
+        """Return correlated draws from at most GROUPS walks."""
         return self._along(size, rng, exponential_weights)
 
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws on K′ from at most GROUPS walks, correlated except for their signs."""
+        """Return correlated draws on K′ from at most GROUPS walks."""
         return self._along(size, rng, simplex_weights) / self.stretch
 
     def _longest(self) -> int:
@@ -289,16 +283,17 @@ class ByWalk(GaugeNoise):
         return np.concatenate(batches)[:size]
 
     def steps(self, allowance: float) -> int:
-        """Return τ·(log(1/allowance) + (r/2)·log 2k): a rule, not a proof.
+        """Return the number of steps by a rule, not a proof.
 
-        τ is half the autocorrelation time. (2k)^r bounds the number of facets; a chain with relaxation time τ and that
-        many states needs no more (Levin and Peres 2017, theorem 12.4, for a uniform distribution).
+        It is τ·(log(1/allowance) + (r/2)·log 2k), τ half the autocorrelation time. (2k)^r bounds the number of facets;
+        a chain with relaxation time τ and that many states needs no more (Levin and Peres 2017, theorem 12.4, for a
+        uniform distribution).
         """
         states = self.rank / 2 * math.log(2 * self.columns.shape[1])
         return math.ceil(_SAFETY * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
-        """Return the ends of `size` independent walks of `steps` steps, shape (size, d)."""
+        """Return the ends (size, d) of independent walks."""
         chains = started(self.columns, size, rng)
         block = max(64, 10**4 // size)
         for start in range(0, steps, block):
@@ -317,7 +312,7 @@ class ByWalk(GaugeNoise):
         return self._measured
 
     def _trials(self, rng: Entropy) -> np.ndarray:
-        """Walk GROUPS chains for 4 autocorrelation times or more, and draw in visited cones."""
+        """Walk GROUPS chains for 4 autocorrelation times, and draw in visited cones."""
         chains, every, limit = started(self.columns, GROUPS, rng), max(1, self.rank // 2), self._longest()
         chains.walk(20 * self.rank, rng)
         visits: list[tuple[np.ndarray, np.ndarray]] = []
@@ -352,7 +347,7 @@ class ByWalk(GaugeNoise):
 
 
 def is_ellipsoid(body: Body) -> bool:
-    """Return True if the body is a known image of the Euclidean ball."""
+    """Return True if the body is a known ellipsoid."""
     return isinstance(body, Ellipsoid) or (isinstance(body, LpBall | SchattenBall) and body.p == 2)
 
 
@@ -404,5 +399,5 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
 
 
 def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return B·s for facets B (m, r, r) and weights s (m, r), shape (m, r)."""
+    """Return B·s (m, r) for facets B and weights s."""
     return (facets @ weights[:, :, None])[:, :, 0]

@@ -8,7 +8,7 @@ Bracket = tuple[int, int]
 
 
 def exp_negative(x: Fraction, n_bits: int) -> Bracket:
-    """Return integers (low, high) with low ≤ 2^n_bits·e^(−x) ≤ high, x ≥ 0, close to each other."""
+    """Bracket 2^n_bits·e^(−x) for x ≥ 0 by integers."""
     if x > n_bits:  # e^(−x) < 2^(−x) ≤ 2^(−n_bits)
         return 0, 1
     halvings = max(0, (2 * x.numerator // x.denominator).bit_length())
@@ -20,7 +20,7 @@ def exp_negative(x: Fraction, n_bits: int) -> Bracket:
 
 
 def multiply(a: Bracket, b: Bracket, n_bits: int) -> Bracket:
-    """Return a bracket of the product of two numbers in [0, 1], scaled by 2^n_bits."""
+    """Bracket the product of two numbers in [0, 1], scaled by 2^n_bits."""
     return a[0] * b[0] >> n_bits, -(-a[1] * b[1] >> n_bits)
 
 

@@ -8,10 +8,9 @@ _GUARD_BITS = 32
 
 
 def log_bracket(x: int, n_bits: int) -> Bracket:
-    """Return integers (low, high) with low ≤ 2^n_bits·log x ≤ high, x ≥ 1 an integer.
+    """Bracket 2^n_bits·log x for an integer x ≥ 1.
 
-    They are close to each other. With x = 2^e·m, 3/4 ≤ m < 3/2: log x = e·log 2 + 2·artanh((m − 1)/(m + 1)), and log 2
-    = 2·artanh(1/3).
+    With x = 2^e·m, 3/4 ≤ m < 3/2: log x = e·log 2 + 2·artanh((m − 1)/(m + 1)), and log 2 = 2·artanh(1/3).
     """
     exponent = (2 * x // 3).bit_length()
     work = n_bits + _GUARD_BITS + exponent.bit_length()
@@ -24,7 +23,7 @@ def log_bracket(x: int, n_bits: int) -> Bracket:
 
 
 def logs_bracket(first: int, last: int, n_bits: int) -> Bracket:
-    """Return integers (low, high) with low ≤ 2^n_bits·log x ≤ high for all real x, 1 ≤ first ≤ x ≤ last.
+    """Bracket 2^n_bits·log x for all real x, 1 ≤ first ≤ x ≤ last.
 
     log t ≤ sinh(log t) = (t − 1/t)/2 for t = last/first, so that one logarithm suffices.
     """

@@ -8,9 +8,10 @@ _GUARD_BITS = 32
 
 
 def sine_and_cosine(x: int, n_bits: int) -> tuple[Bracket, Bracket]:
-    """Return brackets of 2^n_bits·sin and 2^n_bits·cos of x·2^−n_bits in [0, 1].
+    """Bracket 2^n_bits times the sine and cosine of x·2^−n_bits.
 
-    Terms x^k/k! are rounded down and are at most 2 units below the true ones: ((2 + 1)/k + 1 ≤ 2 for k ≥ 3).
+    The angle is in [0, 1]. Terms x^k/k! are rounded down and are at most 2 units below the true ones: ((2 + 1)/k + 1 ≤
+    2 for k ≥ 3).
     """
     work = n_bits + _GUARD_BITS
     totals, term, k = [0, 0], 1 << work, 0

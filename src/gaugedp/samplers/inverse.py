@@ -17,7 +17,7 @@ _SPARE_BITS = 32  # the rounding of a few thousand products stays below
 
 
 class InverseTable:
-    """Distribution P(k) ∝ w_k on k = 0, 1, 2, …, sampled by inversion.
+    """Exact inversion sampler of P(k) ∝ w_k, k ≥ 0.
 
     `weights(n_bits)` returns brackets of 2^n_bits·w_k for k = 0 … m and a bracket of the sum of all later weights,
     which must be small enough at that precision (0 for finite support, with last weight w_m). A uniform number is known
@@ -57,7 +57,7 @@ class InverseTable:
                 return value
 
     def _thresholds(self, n_bits: int) -> tuple[list[int], list[int]]:
-        """Return floors of 2^n_bits times a lower and an upper bound of P(X ≤ k), for every k that can be exceeded."""
+        """Return floors of 2^n_bits times lower and upper bounds of each P(X ≤ k)."""
         if n_bits not in self._known:
             self._known[n_bits] = _cumulative(*self._weights(n_bits + 32), n_bits)
         return self._known[n_bits]
@@ -77,7 +77,7 @@ def _cumulative(brackets: list[Bracket], tail: Bracket, n_bits: int) -> tuple[li
 
 
 def decaying_weights(rate: Fraction, growth: Fraction = Fraction(0), length: int | None = None) -> Weights:
-    """Return weights w_0 = 1, w_{k+1} = w_k·e^(−rate − k·growth), below `length` if given."""
+    """Return w_0 = 1, w_{k+1} = w_k·e^(−rate − k·growth), below `length`."""
 
     def weights(n_bits: int) -> tuple[list[Bracket], Bracket]:
         work = n_bits + _SPARE_BITS

@@ -1,4 +1,4 @@
-"""Noise for partition selection: a key is shown if its noisy count reaches a cut.
+"""Noise for partition selection, which shows keys with noisy counts from a cut on.
 
 docs/theory/unknown_keys.md has the theorems and their proofs.
 """
@@ -25,11 +25,11 @@ _GUARD_BITS, _SPARE_BITS = 192, 64
 
 @dataclass(frozen=True)
 class OptimalNoise:
-    """N = −J with P(J < n) = π(n), the largest (ε, δ) selection probabilities.
+    """Noise with the largest (ε, δ)-DP selection probabilities.
 
-    They are (ε, δ)-DP for a key and one person more or less: π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 −
-    π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam 2022). They are integers over 2^n_bits, each rounded down,
-    for a δ that is smaller by 2^−64 of itself.
+    N = −J with P(J < n) = π(n): for a key and one person more or less, π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 −
+    e^−ε·(1 − π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam 2022). They are integers over 2^n_bits, each
+    rounded down, for a δ that is smaller by 2^−64 of itself.
     """
 
     epsilon: Fraction
@@ -38,13 +38,13 @@ class OptimalNoise:
 
     @cached_property
     def n_bits(self) -> int:
-        """The bits of a probability, with a total rounding below 2^−64 of δ."""
+        """The bits of a probability; all rounding is below 2^−64 of δ."""
         small = math.ceil(1 / self.delta).bit_length()
         return _GUARD_BITS + 2 * small + 5 * math.ceil(self._exponent)
 
     @cached_property
     def in_units(self) -> tuple[int, ...]:
-        """The probabilities of counts 0, 1, 2, … to the first that is 1, over 2^n_bits."""
+        """The probabilities of counts 0, 1, …, over 2^n_bits."""
         unit = 1 << self.n_bits
         shrink = exp_negative(self._exponent, self.n_bits)[1]
         spare = math.floor(self.delta * (1 - Fraction(1, 2**_SPARE_BITS)) * unit)
@@ -56,11 +56,11 @@ class OptimalNoise:
         return tuple(chances)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` exact independent draws of N, shape (size,), dtype int64."""
+        """Return `size` exact independent draws of N."""
         return -self._table.draw(size, rng)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
-        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, which is not a key of the table."""
+        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, a key that is not in the table."""
         return np.asarray(self._floats[np.minimum(counts, len(self._floats) - 1)])
 
     @cached_property
@@ -97,13 +97,13 @@ class OptimalNoise:
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Normal noise N of standard deviation `std`, rounded to the nearest integer."""
+    """Normal noise of deviation `std`, rounded to integers."""
 
     std: Fraction
     cut: int
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` exact independent draws of N, shape (size,), dtype int64."""
+        """Return `size` exact independent draws of N."""
         return rounded_gaussian(size, self.std, rng)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
@@ -127,11 +127,11 @@ KeyNoise = OptimalNoise | GaussianNoise
 
 
 def n_chances(epsilon: float, delta: float) -> float:
-    """Return about how many counts have a probability between 0 and 1."""
+    """Return about how many counts have a probability inside (0, 1)."""
     exponent = min(epsilon, float(_LARGEST))
     return 2 * math.log1p(math.expm1(exponent) / (2 * delta)) / exponent + 2
 
 
 def optimal_noise(epsilon: float, delta: float, n_changed: int) -> OptimalNoise:
-    """Return noise for which `n_changed` counts that change by one are jointly (ε, δ)-DP, by basic composition."""
+    """Return noise for `n_changed` counts that are jointly (ε, δ)-DP, by basic composition."""
     return OptimalNoise(decimal(epsilon) / n_changed, decimal(delta) / n_changed)

@@ -1,4 +1,4 @@
-"""Noise of balls and ellipsoids by radius, as a function of real numbers."""
+"""Noise of balls and ellipsoids, with error bounds."""
 
 import math
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class Tried(NamedTuple):
 
 
 class Off(NamedTuple):
-    """Error bounds of log x, p·log x and t in all of these trials."""
+    """Error bounds of log x, p·log x and t."""
 
     point: float
     power: float
@@ -53,10 +53,7 @@ class Off(NamedTuple):
 
 
 class TrialPoint(NamedTuple):
-    """Sign of x, and brackets of log |x|, t and |x|^p.
-
-    The last one is (0, 0) if a trial is rejected.
-    """
+    """Sign of x, and brackets of log |x|, t and |x|^p, which is (0, 0) after rejection."""
 
     sign: int
     logarithm: Bracket
@@ -69,12 +66,12 @@ _UNKNOWN = Off(math.inf, math.inf, math.inf)
 
 @dataclass(frozen=True)
 class LpNoise(RealFunction):
-    """(T − N)·x/N^{1/p} for 1 < p ≤ 64, from d accepted trials.
+    """Noise of an ℓ_p ball, 1 < p ≤ 64, from accepted trials.
 
-    x are their points, N = Σ|x_i|^p and T the sum of their t. A trial uses three numbers: t = −log(U·min(1, p·Q)), and
-    x = ±W·(p − 1 + t)/p, the first bit of a number the sign and the rest W. It is accepted if |x|^p ≤ t. Coordinate i
-    is that of trial i; if it is rejected, of the next accepted one beyond d. There are more trials than initial
-    numbers, if necessary.
+    It is (T − N)·x/N^{1/p}, x the points of d accepted trials, N = Σ|x_i|^p and T the sum of their t. A trial uses
+    three numbers: t = −log(U·min(1, p·Q)), and x = ±W·(p − 1 + t)/p, the first bit of a number the sign and the rest W.
+    It is accepted if |x|^p ≤ t. Coordinate i is that of trial i; if it is rejected, of the next accepted one beyond d.
+    There are more trials than initial numbers, if necessary.
     """
 
     size: int
@@ -218,9 +215,10 @@ class LpNoise(RealFunction):
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
-    """Return y with |log y − x| ≤ 4·2^−53 for floats x from −690 to 690; ≤ 2^−900 for lower x.
+    """Return e^x to 4·2^−53 relative, for floats x.
 
-    x = k·log 2 + r and e^r by 14 terms; the proof is that of lemma 4 in docs/theory/reals.md.
+    x is from −690 to 690; results for lower x are ≤ 2^−900. x = k·log 2 + r and e^r by 14 terms; the proof is that of
+    lemma 4 in docs/theory/reals.md.
     """
     x = np.clip(x, _LEAST, -_LEAST)
     exponent = np.rint(x * (1 / math.log(2)))
@@ -255,10 +253,7 @@ def _sum(brackets: Iterable[Bracket]) -> Bracket:
 
 
 class Known(NamedTuple):
-    """A distribution, the factors of its coordinates, and a bound on Σ‖e_i‖_K.
-
-    The bound is over the unit vectors, and None if it is not certified.
-    """
+    """A distribution, factors of its coordinates, and a certified bound on Σ‖e_i‖_K or None."""
 
     law: RealFunction | None = None
     sides: np.ndarray = np.ones(1)
@@ -266,7 +261,7 @@ class Known(NamedTuple):
 
 
 def known_law(body: Body) -> Known:
-    """Return noise of ℓ_p balls, of their images, and of ellipsoids.
+    """Return the noise of ℓ_p balls, their images, and ellipsoids.
 
     p ≤ 64 or ∞, and images are by a one-to-one matrix. The columns of an ellipsoid's matrix are independent, and
     matrices have at most 1,024 rows.
@@ -288,7 +283,7 @@ def known_law(body: Body) -> Known:
 
 
 def _of_ball(d: int, p: float) -> RealFunction | None:
-    """Return the distribution of density ∝ e^{−‖z‖_p} on ℝ^d, or None."""
+    """Return noise of density ∝ e^{−‖z‖_p} on ℝ^d."""
     if p in (1, 2):
         return Alone(LaplaceVariables(d) if p == 1 else Spherical(d))
     if math.isinf(p):
@@ -299,10 +294,7 @@ def _of_ball(d: int, p: float) -> RealFunction | None:
 
 
 def _of_image(ball: LpBall, matrix: np.ndarray) -> Known:
-    """Return the noise of a ball's image.
-
-    Each M⁻¹·e_i has ‖·‖_p at most ‖·‖₂ for p ≥ 2, and at most ‖·‖₁ in any case.
-    """
+    """Return noise of a ball's image: ‖M⁻¹·e_i‖_p is at most ‖·‖₂ for p ≥ 2, and at most ‖·‖₁ always."""
     inner = _of_ball(ball.d, ball.p)
     gauge = round_gauge(matrix, ball.size) if ball.p >= 2 else cross_gauge(matrix, ball.size)
     return Known() if inner is None else Known(Mapped(matrix, inner), np.array([ball.size]), gauge)

@@ -37,14 +37,14 @@ class SymmetricLaw(ABC):
 
     @property
     def mean_size(self) -> float:
-        """E|N| = Σ_{k ≥ 0} P(|N| > k) by Euler and Maclaurin, with strides of 0.001 deviations."""
+        """E|N| = Σ_{k ≥ 0} P(|N| > k), by Euler and Maclaurin."""
         std = math.sqrt(self.variance)
         stride = max(1, int(std / 1000))
         beyond = 1 - self.coverage(np.arange(0, int(60 * std) + 60, stride))
         return float(stride * beyond.sum() - (stride - 1) * beyond[0] / 2)
 
     def half_width(self, level: float) -> int:
-        """Return the least integer width with P(|N| ≤ width) ≥ level, 0 < level < 1."""
+        """Return the least integer width of coverage ≥ `level`, in (0, 1)."""
         between(0, 1, level=level)
         low, high = -1, max(1, int(2 * math.sqrt(self.variance)))
         while float(self.coverage(np.array(high))) < level:
@@ -74,7 +74,7 @@ class Law(SymmetricLaw):
         """Return `size` exact independent draws, dtype int64."""
 
     def trial(self, size: int, rng: TrialStream) -> np.ndarray:
-        """Return `size` draws for simulations, never for release, by inversion of `coverage`."""
+        """Return `size` draws for simulations, never for release."""
         widths = np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64)
         widths = widths[np.diff(widths, prepend=-1) > 0]
         magnitudes = np.ceil(np.interp(rng.random(size), self.coverage(widths), widths))
@@ -117,7 +117,7 @@ class DiscreteLaplace(Law):
         return 1 - 2 * np.exp(-rate * (np.asarray(width, dtype=float) + 1)) / (1 + math.exp(-rate))
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
-        """Return a sum, or for the continuous distribution √π·u·erfcx(u), u = 1/(2·scale·√rate)."""
+        """Return a sum, or √π·u·erfcx(u) with u = 1/(2·scale·√rate)."""
         if self.scale <= _SUMMED:
             magnitude = np.arange(int(40 * self.scale) + 40)
             weight = np.exp(-magnitude / float(self.scale)) * np.where(magnitude > 0, 2, 1)
@@ -147,14 +147,14 @@ class DiscreteGaussian(Law):
 
     @property
     def variance(self) -> float:
-        """A sum; for large scales the parameter, exact to 1e-15."""
+        """A sum; for large scales the parameter."""
         if self.parameter > _SUMMED**2:
             return float(self.parameter)
         magnitude, weight = self._weights()
         return float((magnitude.astype(float) ** 2 * weight).sum() / weight.sum())
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """Return a sum, or for large scales the rounded normal."""
+        """Return a sum, or a rounded normal's coverage."""
         if self.parameter > _SUMMED**2:
             return _normal_coverage(width, float(self.parameter))
         _, weight = self._weights()
@@ -176,7 +176,7 @@ class DiscreteGaussian(Law):
 
 @dataclass(frozen=True)
 class RoundedGaussian(Law):
-    """Normal variable of standard deviation `std`, rounded to the nearest integer."""
+    """Normal variable of deviation `std`, rounded to integers."""
 
     std: Fraction
     accounting: ClassVar[str] = "gaussian"
@@ -206,7 +206,7 @@ class RoundedGaussian(Law):
         return _normal_coverage(width, float(self.std) ** 2)
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
-        """Return a sum, or for large scales that of a normal of the same variance."""
+        """Return a sum, or a normal's moment."""
         if self.std > _SUMMED:
             return 1 / np.sqrt(1 + 2 * rate * self.variance)
         magnitude = np.arange(int(12 * self.std) + 12)
@@ -216,7 +216,7 @@ class RoundedGaussian(Law):
 
 @dataclass(frozen=True)
 class LaplaceSum(SymmetricLaw):
-    """Sum of `count` independent discrete Laplace variables of one scale."""
+    """Sum of `count` independent discrete Laplace variables."""
 
     scale: Fraction
     count: int

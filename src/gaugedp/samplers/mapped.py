@@ -1,7 +1,4 @@
-"""M·x of random x, and sums of these, with error bounds.
-
-All are functions of real numbers.
-"""
+"""M·x of random x, and sums of these, with error bounds."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,10 +13,10 @@ from gaugedp.samplers.reals import Ends, RealFunction, Reals
 
 @dataclass(frozen=True, eq=False)
 class Mapped(RealFunction):
-    """M·x for floats M (d, k) and x from a distribution on ℝ^k.
+    """M·x for floats M (d, k) and random x.
 
-    M is read as exact rational numbers, and k ≤ 2^20. If x has the density ∝ e^{−‖x‖_K} and M is one-to-one, M·x has
-    the density ∝ e^{−‖z‖_{M·K}} on the image of M (docs/theory/reals.md, theorem 13).
+    M is read as exact rational numbers, and x has a distribution on ℝ^k, k ≤ 2^20. If x has the density ∝ e^{−‖x‖_K}
+    and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M (docs/theory/reals.md, theorem 13).
     """
 
     matrix: np.ndarray
@@ -93,7 +90,7 @@ class SummedVariables(RealFunction):
         return self._summed([part.floats(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums, with the closer bounds of the parts."""
+        """Return the sums, with closer bounds."""
         return self._summed([part.closer(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:

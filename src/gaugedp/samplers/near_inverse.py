@@ -11,10 +11,10 @@ from gaugedp._internal.rounding import PARAMETERS, UNIT
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Approximate right inverse R (k, r) of L (r, k), with an error bound.
+    """Approximate right inverse with an error bound.
 
-    Each point v is L·R·(I − E)⁻¹·v, E = I − L·R. `missed` is at least ‖E‖_F, and ‖R·(I − E)⁻¹·v‖_p at most
-    `steep`·‖v‖₂.
+    R (k, r) is near an inverse of L (r, k): each point v is L·R·(I − E)⁻¹·v, E = I − L·R. `missed` is at least ‖E‖_F,
+    and ‖R·(I − E)⁻¹·v‖_p at most `steep`·‖v‖₂.
     """
 
     left: np.ndarray
@@ -25,7 +25,7 @@ class Inverse:
 
     @classmethod
     def of(cls, left: np.ndarray, p: int, sizes: np.ndarray | None = None) -> "Inverse | None":
-        """Return an inverse, or None if E is not small; L is off by at most 2^−53·`sizes`, if given."""
+        """Return an inverse, or None; L is off by at most 2^−53·`sizes`, if given."""
         frame, triangle = np.linalg.qr(left.T)
         try:
             matrix = np.linalg.solve(triangle, frame.T).T
@@ -40,13 +40,13 @@ class Inverse:
         return cls(left, matrix, p, missed, longest / (1 - missed) * (1 + PARAMETERS))
 
     def reach(self, points: np.ndarray, solutions: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return u near `solutions` (k, n), and a bound on the ‖·‖_p distance to the true u with L·u = point."""
+        """Return `solutions`, and a bound on their ‖·‖_p distance to true ones."""
         missed = float(np.linalg.norm(_residual(points, self.left, solutions), axis=0).max())
         return solutions, self.steep * missed * (1 + PARAMETERS)
 
     @property
     def cube(self) -> float:
-        """A bound on ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
+        """A bound on ‖u‖_p for each L·u in the cube."""
         lengths = np.linalg.norm(self.matrix, self.p, axis=0)
         return float(lengths.sum() + len(lengths) * self.steep * self.missed) * (1 + PARAMETERS)
 
@@ -60,7 +60,7 @@ def cross_gauge(columns: np.ndarray, factor: float = 1.0) -> Fraction | None:
 
 
 def round_gauge(matrix: np.ndarray, factor: float = 1.0) -> Fraction | None:
-    """Bound Σ‖e_i‖_K for K = factor·A·B₂: ‖z‖_K = ‖A⁻¹·z‖₂/factor for square A, else None."""
+    """Bound Σ‖e_i‖_K for K = factor·A·B₂, as `cross_gauge`: ‖z‖_K = ‖A⁻¹·z‖₂/factor for square A."""
     return _cube(matrix, 2, factor)
 
 

@@ -14,10 +14,7 @@ _DESCENTS = 3  # gradient steps towards a proximal point, the same number for ev
 
 
 class Potential(Protocol):
-    """Convex f on ℝ^d, for the density ∝ e^{−f}.
-
-    Points are (k, d), each by itself.
-    """
+    """Convex f on ℝ^d for the density ∝ e^{−f}, at separate points (k, d)."""
 
     def value(self, points: np.ndarray) -> np.ndarray:
         """Return f, shape (k,)."""
@@ -41,15 +38,15 @@ class Ball(Protocol):
         """Return ‖x‖, shape (k,)."""
 
     def normal(self, points: np.ndarray) -> np.ndarray:
-        """Return a subgradient of the norm at x ≠ 0, shape (k, d)."""
+        """Return a subgradient of the norm at nonzero points."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProximalSampler:
-    """Sampler of the density ∝ e^{−f} on a ball, up to 2τ-GDP.
+    """Sampler of the density ∝ e^{−f}, up to 2τ-GDP.
 
-    Tests may leave out the `ball`. Hypotheses, which the supplier proves: f is λ-strongly convex in ℓ₂, λ =
-    `convexity`; no point of the ball is further from the start than `distance`. `step` is η > 0.
+    It is restricted to a `ball`, which tests may leave out. Hypotheses, which the supplier proves: f is λ-strongly
+    convex in ℓ₂, λ = `convexity`; no point of the ball is further from the start than `distance`. `step` is η > 0.
 
     Theorem (docs/theory/gibbs.md). From x = 0 repeat T times: y = x + √η·N(0, I), then x from the density ∝ e^{−f(x) −
     ‖x − y‖²/(2η)}, exactly, by rejection. With a = (1 + ηλ)² and 2τ = `distance`·√((a − 1)/(a^T − 1)/η) its
@@ -72,7 +69,7 @@ class ProximalSampler:
         return least_steps(self.step, self.convexity, self.distance, total_variation)
 
     def draw(self, shape: tuple[int, int], steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
-        """Return independent points after `steps` steps each, `shape` = (count, d)."""
+        """Return independent points of `shape` (count, d) after `steps` steps."""
         points = np.zeros(shape)
         for t in range(steps):
             places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(shape)
@@ -81,11 +78,11 @@ class ProximalSampler:
         return points
 
     def trials(self, points: np.ndarray, rng: Entropy) -> float:
-        """Return the mean number of proposals of a step from points (k, d), for tests."""
+        """Return the mean number of proposals from points, for tests."""
         return self._oracle(points + math.sqrt(self.step) * normals(points.size, rng).reshape(points.shape), rng)[1]
 
     def _oracle(self, places: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
-        """Draw from ∝ e^{−f(x) − ‖x − y‖²/(2η)} for the rows y; also return the mean number of proposals."""
+        """Draw from ∝ e^{−f(x) − ‖x − y‖²/(2η)}, and count proposals."""
         envelope = Envelope.around(self, places)
         draws, missing, count = np.empty_like(places), np.arange(len(places)), 0
         while len(missing):
@@ -107,7 +104,7 @@ class ProximalSampler:
         return self.potential.gradient(points) + (points - places) / self.step
 
     def descend(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return points near argmin f(x) + ‖x − y‖²/(2η), the best of a fixed number of gradient steps, and slopes."""
+        """Return the best points of a fixed number of proximal gradient steps, and slopes."""
         points = best = places
         slopes = least = self._slope(points, places)
         pace = 1 / (1.25 / self.step + self.convexity)
@@ -128,13 +125,13 @@ def least_steps(step: float, convexity: float, distance: float, total_variation:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Distribution above e^{−g}, g strongly convex with constant A = `precision`.
+    """Distribution above e^{−g} for strongly convex g.
 
-    It uses any x̂ with a subgradient v of g: g(x) ≥ g(x̂) + ⟨v, x − x̂⟩ + (A/2)·‖x − x̂‖². In the interior that is a
-    Gaussian about x̂ − v/A. At a wall, x̂ on the ball with the unit normal u and the push f = −⟨v, u⟩ > √A: write x −
-    x̂ = t − (s + b·‖t‖²/2)·u, t ⊥ u, b the `bend` (1/radius of a Euclidean ball, else 0). The ball lies in s ≥ 0, and
-    there e^{−g} is at most a constant times e^{−fs}·e^{−(B/2)·‖t + v_t/B‖²}, B = A + fb, v_t = v + fu: an exponential
-    and a Gaussian.
+    The constant of g is A = `precision`. It uses any x̂ with a subgradient v of g: g(x) ≥ g(x̂) + ⟨v, x − x̂⟩ +
+    (A/2)·‖x − x̂‖². In the interior that is a Gaussian about x̂ − v/A. At a wall, x̂ on the ball with the unit normal u
+    and the push f = −⟨v, u⟩ > √A: write x − x̂ = t − (s + b·‖t‖²/2)·u, t ⊥ u, b the `bend` (1/radius of a Euclidean
+    ball, else 0). The ball lies in s ≥ 0, and there e^{−g} is at most a constant times e^{−fs}·e^{−(B/2)·‖t + v_t/B‖²},
+    B = A + fb, v_t = v + fu: an exponential and a Gaussian.
     """
 
     precision: float
@@ -147,7 +144,7 @@ class Envelope:
 
     @classmethod
     def around(cls, sampler: ProximalSampler, places: np.ndarray) -> "Envelope":
-        """Return the envelope near the proximal points, scaled back to the ball if any."""
+        """Return the envelope near the proximal points, scaled to the ball."""
         precision = 1 / sampler.step + sampler.convexity
         points, slopes = sampler.descend(places)
         ball, walls, pushes = sampler.ball, np.zeros_like(points), np.zeros(len(points))
@@ -167,7 +164,7 @@ class Envelope:
         return Envelope(self.precision, self.bend, *parts)
 
     def propose(self, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return one proposal per row (k, d), and the negative log of the envelope there (k,)."""
+        """Return one proposal per row, and the envelope's negative log."""
         precisions = self.precision + self.pushes * self.bend
         aside = self.slopes + self.pushes[:, None] * self.normals
         shifts = normals(self.points.size, rng).reshape(self.points.shape) / np.sqrt(precisions)[:, None]

@@ -22,10 +22,10 @@ Ends = tuple[Fraction, Fraction]
 
 
 class Reals:
-    """Independent uniform real numbers in [0, 1], shape (m, k).
+    """Independent uniform real numbers, shape (m, k).
 
-    64 bits of each are drawn first, and further ones as needed. All bits of a number are stored: two decisions on one
-    number see the same bits.
+    They are in [0, 1]. 64 bits of each are drawn first, and further ones as needed. All bits of a number are stored:
+    two decisions on one number see the same bits.
     """
 
     def __init__(self, shape: tuple[int, int], rng: Entropy) -> None:
@@ -35,7 +35,7 @@ class Reals:
         self._views: dict[int, Reals] = {}
 
     def bits(self, draw: int, place: int, n_bits: int) -> int:
-        """Return the first `n_bits` bits of a number as an integer w: it is in [w, w + 1]·2^−n_bits. k is no limit."""
+        """Return the first `n_bits` bits w of a number in [w, w + 1]·2^−n_bits; its place may exceed k."""
         known = self._further.setdefault((draw, place), self.words[draw, place : place + 1].tolist())
         while WORD * len(known) < n_bits:
             known.append(self._more(draw, place, len(known)))
@@ -51,13 +51,13 @@ class Reals:
         return (self.words[draw, places] >> np.uint64(WORD - n_bits)).tolist()
 
     def part(self, draws: np.ndarray) -> "Reals":
-        """Return only the first words of these draws, for floats."""
+        """Return only the first words of some draws."""
         reals = copy(self)
         reals.words = self.words[draws]
         return reals
 
     def columns(self, start: int, stop: int) -> "Reals":
-        """Return some numbers of each draw; further bits are stored with them."""
+        """Return some numbers of each draw, with their own further bits."""
         if start not in self._views:
             view = self._views[start] = copy(self)
             view._further, view._views = {}, {}
@@ -70,7 +70,7 @@ class Reals:
 
 
 class RealFunction(ABC):
-    """Function f of `n_reals` real numbers to ℝ^d, computable to any precision."""
+    """Function of real numbers, computable to any precision."""
 
     @property
     @abstractmethod
@@ -84,10 +84,10 @@ class RealFunction(ABC):
 
     @abstractmethod
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return v (m, d) and bounds from the first `n_bits` ≤ 64 bits.
+        """Return values v (m, d) and error bounds.
 
-        |f − v·(1 + t)| ≤ bound for every |t| ≤ 2^−52, whatever the other bits are; bounds are (m, 1) or (m, d),
-        infinite if nothing is known.
+        They use the first `n_bits` ≤ 64 bits of each number. |f − v·(1 + t)| ≤ bound for every |t| ≤ 2^−52, whatever
+        the other bits are; bounds are (m, 1) or (m, d), infinite if nothing is known.
         """
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -96,16 +96,16 @@ class RealFunction(ABC):
 
     @abstractmethod
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return ends of an interval around f at each place of a draw, for all numbers with these first `n_bits`."""
+        """Return ends of f at `places` of a draw, valid for all bits after `n_bits`."""
 
 
 def joined(bounds: np.ndarray, *, unlike: float = 8.0) -> np.ndarray:
-    """Return the largest bound for all, (1,), if bounds are similar, else (d,)."""
+    """Return the largest of similar bounds, (1,), else all (d,)."""
     return bounds if bounds.max() > unlike * bounds.min() else bounds.max(keepdims=True)
 
 
 def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return `size` independent draws of lattice·f, rounded as in `rounded`: shape (size, d), dtype int64."""
+    """Return `size` independent draws of lattice·f, rounded as in `rounded`."""
     result = np.empty((size, law.d), dtype=np.int64)
     batch = max(1, _BATCH // law.n_reals)
     for start in range(0, size, batch):
@@ -138,7 +138,7 @@ def rounded(law: RealFunction, reals: Reals, lattice: np.ndarray, first_bits: in
 
 
 def _decided(law: RealFunction, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
-    """Return the integers at some places of a draw, with sufficient bits."""
+    """Return the integers at some places of a draw."""
     decided: dict[int, int] = {}
     while len(decided) < len(steps):
         places = [place for place in steps if place not in decided]
@@ -150,7 +150,7 @@ def _decided(law: RealFunction, reals: Reals, draw: int, steps: dict[int, Fracti
 
 
 def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest integers, and True where the bounds leave them undecided.
+    """Return the nearest integers, and True where undecided.
 
     A float below the rounded difference 1/2 − margin is below the difference itself, because rounding is monotone.
     """

@@ -1,4 +1,4 @@
-"""Noise of a polytope by rejection from the box around it."""
+"""Noise of a polytope by rejection from a box."""
 
 import numpy as np
 
@@ -16,10 +16,10 @@ _BLOCK = 256  # points that are tested together, at most
 
 
 class ByRejection(GaugeNoise):
-    """R·U, R ~ Gamma(r + 1) and U uniform on a polytope of full rank.
+    """R·U with U drawn on a full-rank polytope by rejection.
 
-    U is drawn by rejection, without a walk. Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i],
-    h_i the support of axis i; the first of gauge at most 1 is uniform on the body. A draw takes vol box/vol K trials on
+    R ~ Gamma(r + 1); there is no walk. Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i], h_i
+    the support of axis i; the first of gauge at most 1 is uniform on the body. A draw takes vol box/vol K trials on
     average, `expected_trials` by a public key; neither depends on data. Public trial draws are those of `walk`, noise
     of the same distribution.
     """
@@ -62,7 +62,7 @@ class ByRejection(GaugeNoise):
         return (2 * uniforms(size * self.rank, rng).reshape(size, self.rank) - 1) * self.half
 
     def _inside(self, points: np.ndarray) -> np.ndarray:
-        """Return True for gauges of at most 1, by sums where they suffice, else by linear programs."""
+        """Return True for gauges ≤ 1, by sums or else linear programs."""
         inside = self._surely_inside(points)
         inside[~inside] = self.body.gauge(points[~inside]) <= 1 if not inside.all() else True
         return inside

@@ -1,4 +1,7 @@
-"""Exact restricted Gaussian oracle of a squared ℓ_q norm on an ℓ_p ball."""
+"""Exact restricted Gaussian oracle on an ℓ_p ball.
+
+The regulariser is a squared ℓ_q norm.
+"""
 
 import math
 from dataclasses import dataclass
@@ -27,12 +30,13 @@ class PowerBall(Ball, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SeparableOracle:
-    """Sampler of ∝ e^{−(c/2)·‖x‖_q² − ‖x − y‖₂²/(2η)} on {‖x‖_p ≤ R}.
+    """Sampler of a Gaussian times e^{−(c/2)·‖x‖_q²} on an ℓ_p ball.
 
-    c = `weight`, 1 < q ≤ 2, p ≥ 1. Three lower bounds, each tight near the draws, make it a product over coordinates
-    (docs/theory/gibbs.md): u^{2/q} lies above its tangent in u = Σ|x_i|^q; on the ball θ·(R^p − Σ|x_i|^p) ≥ 0 for θ ≥
-    0; and |x|^q and |x|^p lie above their tangents in |x|. So coordinates are normal on half-lines, and the slack of
-    the bounds is rejected, the last one for each coordinate separately. A point on an axis costs no more.
+    The density is ∝ e^{−(c/2)·‖x‖_q² − ‖x − y‖₂²/(2η)} on {‖x‖_p ≤ R}, c = `weight`, 1 < q ≤ 2, p ≥ 1. Three lower
+    bounds, each tight near the draws, make it a product over coordinates (docs/theory/gibbs.md): u^{2/q} lies above its
+    tangent in u = Σ|x_i|^q; on the ball θ·(R^p − Σ|x_i|^p) ≥ 0 for θ ≥ 0; and |x|^q and |x|^p lie above their tangents
+    in |x|. So coordinates are normal on half-lines, and the slack of the bounds is rejected, the last one for each
+    coordinate separately. A point on an axis costs no more.
     """
 
     weight: float
@@ -40,7 +44,7 @@ class SeparableOracle:
     ball: PowerBall
 
     def around(self, places: np.ndarray, step: float) -> "Tilted":
-        """Return the product distribution for the rows y (k, d) and η = `step`, with tangents near its mean."""
+        """Return the product distribution for the rows y (k, d)."""
         if self.exponent == 2:
             shrunk = 1 / (1 + step * self.weight)
             places, step = places * shrunk, step * shrunk
@@ -70,9 +74,10 @@ class SeparableOracle:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """Product distribution of coordinates ∝ e^{−a|x|^q − θ|x|^p − (x − y)²/(2η)}.
+    """Product distribution with tangents at `sizes`.
 
-    `sizes` m (k, d) are the points of tangency of both powers; `power` u₀, `slope` a and `tilt` θ ≥ 0 (k, 1).
+    Coordinates are ∝ e^{−a|x|^q − θ|x|^p − (x − y)²/(2η)}. `sizes` m (k, d) are the points of tangency of both powers;
+    `power` u₀, `slope` a and `tilt` θ ≥ 0 (k, 1).
     """
 
     oracle: SeparableOracle
@@ -85,7 +90,7 @@ class Tilted:
 
     @classmethod
     def around(cls, oracle: SeparableOracle, places: np.ndarray, step: float) -> "Tilted":
-        """Return the distribution with tangents near its means, and its mean on the wall if pushed out."""
+        """Return the distribution with tangents near its means."""
         q, radius = oracle.exponent, oracle.ball.radius
         sizes = np.minimum(np.abs(places) + math.sqrt(step), radius)
         sizes *= np.minimum(1, radius / oracle.ball.norm(sizes))[:, None]
@@ -98,10 +103,7 @@ class Tilted:
         return law
 
     def moved(self) -> tuple["Tilted", np.ndarray]:
-        """Return the distribution after a Newton step, and convergence by row.
-
-        The step is towards tangents at its means, with the mean on the wall.
-        """
+        """Return the distribution after a Newton step towards tangents at its means, and convergence by row."""
         oracle, sizes, tilt, q = self.oracle, self.sizes, self.tilt, self.oracle.exponent
         _, means, variances = self.folded
         height, slope, bend = oracle.wall(sizes)
@@ -145,7 +147,7 @@ class Tilted:
         return means, np.stack([tops, bottoms]), self._positive(logs[0], logs[1])
 
     def _positive(self, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return P(x > 0) from the log normal probabilities of the half-lines."""
+        """Return P(x > 0) from the half-lines' log probabilities."""
         return expit(above - below - 2 * (self.rates * self.places).reshape(above.shape))
 
     @cached_property
@@ -168,7 +170,7 @@ class Tilted:
         return self.folded[0]
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one draw of the oracle for each of these rows, shape (len(rows), d)."""
+        """Return one draw of the oracle for each of `rows`."""
         draws, missing = np.empty((len(rows), self.places.shape[1])), np.arange(len(rows))
         while len(missing):
             block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
@@ -191,7 +193,7 @@ class Tilted:
         return np.where(lengths <= oracle.ball.radius, bend + wall, np.inf)
 
     def _coordinates(self, rows: np.ndarray, block: int, rng: Entropy) -> np.ndarray:
-        """Return draws of the product distribution within [−R, R], shape (block, k, d)."""
+        """Return draws (block, k, d) of the product distribution within [−R, R]."""
         d = self.places.shape[1]
         cells = np.tile((rows[:, None] * d + np.arange(d)).ravel(), block)
         points, missing = np.empty(len(cells)), np.arange(len(cells))
@@ -204,7 +206,7 @@ class Tilted:
         return points.reshape(block, len(rows), d)
 
     def _above_tangents(self, sizes: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return a·|x|^q + θ·|x|^p less its tangent at m, for these coordinates."""
+        """Return a·|x|^q + θ·|x|^p less its tangent at m."""
         q, oracle, rows = self.oracle.exponent, self.oracle, cells // self.places.shape[1]
         base = self.sizes.ravel()[cells]
         gaps = self.slope[rows, 0] * (sizes**q - base**q - q * base ** (q - 1) * (sizes - base))
@@ -212,7 +214,7 @@ class Tilted:
         return gaps + self.tilt[rows, 0] * (oracle.wall(sizes)[0] - height - slope * (sizes - base))
 
     def _line(self, cells: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return draws of e^{−t|x| − (x − y)²/(2η)} on [−R, R] for these coordinates."""
+        """Return draws of e^{−t|x| − (x − y)²/(2η)} on [−R, R]."""
         means, (tops, bottoms), chance = self.sides
         side = (uniforms(len(cells), rng) >= chance[cells]).astype(np.intp)
         mean = means[side, cells]

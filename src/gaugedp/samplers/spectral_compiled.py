@@ -1,4 +1,7 @@
-"""Compiled proposals of the spectral oracle for square matrices in a nuclear ball (extra `fast`)."""
+"""Compiled proposals of the spectral oracle (extra `fast`).
+
+They are for square matrices in a nuclear ball.
+"""
 
 import math
 from typing import Any
@@ -14,9 +17,9 @@ _compiled = numba.njit(cache=True, error_model="numpy")
 def proposals(
     law: Any, rows: np.ndarray, depths: np.ndarray, waits: np.ndarray, rng: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return proposals for these rows, except those that bounds already reject.
+    """Return proposals that bounds do not already reject.
 
-    The values are: the indices into `rows`; UᵀXV for each such proposal X; the negative log of the envelope there, plus
+    The values are: the indices into `rows`; UᵀXV for each such proposal X; the negative log of the envelope there, less
     ∞ if bounds accept X. If all rows are of one chain, only the first such proposal is returned.
     """
     half, ball, size = law.half, law.oracle.ball, law.values.shape[1]
@@ -53,7 +56,7 @@ def _normals(words):
 
 @_compiled
 def _direction(word):
-    """Return a uniform point of the circle, by Taylor sums to 1e-16 in an eighth."""
+    """Return a uniform point of the circle, by Taylor sums."""
     angle = (word >> np.uint64(11)) * 2.0**-53 * (math.pi / 4)
     square, cosine, sine = angle * angle, 0.0, 0.0
     for k in range(8, 0, -1):
@@ -67,7 +70,7 @@ def _direction(word):
 
 @_compiled
 def _zeros(word, other):
-    """Return the number of leading zeros of `word` and then of 11 bits of `other`."""
+    """Return the leading zeros of `word` and 11 bits of `other`."""
     zeros = 0
     if word == 0:
         zeros, word = 64, (other << np.uint64(53)) | np.uint64(1)
@@ -127,7 +130,7 @@ def _kept(matrix, values, most, numbers):
 
 @_compiled
 def _skew(noise, sizes, deviation, matrix):
-    """Put the skew part in the matrix; return K, and the squared noise."""
+    """Write the skew part; return K and the squared noise."""
     n, at, spread = len(sizes), 0, 0.0
     skew = np.zeros((n, n))
     for i in range(n):
@@ -143,7 +146,7 @@ def _skew(noise, sizes, deviation, matrix):
 
 @_compiled
 def _least(matrix, skew, square, middle, along):
-    """Return a lower bound on the nuclear norm, and a unit direction.
+    """Return a bound below the nuclear norm, and a direction.
 
     The bound is tr(QᵀM)/‖Q‖, Q = I + K + K²/2, by M's diagonal, skew part and symmetric noise along K² ⊥ I. QᵀQ = I +
     K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2. The direction overwrites K².
@@ -166,7 +169,7 @@ def _least(matrix, skew, square, middle, along):
 
 @_compiled
 def _symmetric(noise, along, aside, middle, deviation, matrix):
-    """Add symmetric normal noise of trace 0 with a given part along `aside`; return its square."""
+    """Add symmetric noise of trace 0, given along `aside`; return its square."""
     n, mean, square = len(middle), noise[: len(middle)].mean(), 0.0
     sym = np.empty((n, n))
     for i in range(n):

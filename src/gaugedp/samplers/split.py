@@ -1,4 +1,4 @@
-"""Proximal sampler with an exact oracle for the regulariser, and tangents of the losses."""
+"""Proximal sampler with tangents of the losses and an exact oracle."""
 
 import math
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Smooth(Potential, Protocol):
 
     @property
     def curvature(self) -> float:
-        """A bound on the largest eigenvalue of f″, ∞ if unknown."""
+        """A bound on the eigenvalues of f″, or ∞."""
 
 
 class SplitLaws(Protocol):
-    """Distributions ∝ e^{−r(x) − ‖x − y‖²/(2η)} on a set, for several y."""
+    """Distributions ∝ e^{−r(x) − ‖x − y‖²/(2η)} on a set."""
 
     @property
     def centre(self) -> np.ndarray:
@@ -36,41 +36,39 @@ class SplitLaws(Protocol):
 
 
 class Oracle(Protocol):
-    """Restricted Gaussian oracle of a regulariser r on a set."""
+    """Restricted Gaussian oracle of a regulariser on a set."""
 
     def around(self, places: np.ndarray, step: float) -> SplitLaws:
-        """Return the distributions for the rows y and η = `step`."""
+        """Return the distributions for the rows y."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """Tangents ⟨v, x⟩ + `heights` ≤ ℓ(x) at `points`, one per chain.
-
-    v is `slopes` (k, d).
-    """
+    """Tangents of ℓ at `points`, one per chain: ⟨v, x⟩ + `heights` ≤ ℓ(x), v the `slopes` (k, d)."""
 
     points: np.ndarray
     slopes: np.ndarray
     heights: np.ndarray
 
     def gaps(self, potential: Potential, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the excess of ℓ over the tangents of these chains, shape (k,)."""
+        """Return the excess of ℓ over the tangents (k,)."""
         return potential.value(points) - (self.slopes[rows] * points).sum(axis=1) - self.heights[rows]
 
     def most(self, potential: Smooth, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return upper bounds on the excess without evaluating ℓ, shape (k,)."""
+        """Return upper bounds on the excess without evaluating ℓ."""
         return potential.curvature / 2 * ((points - self.points[rows]) ** 2).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class SplitSampler:
-    """Sampler of ℓ + r on a set, ℓ = `potential` convex, with the steps of `ProximalSampler`.
+    """Sampler of ∝ e^{−ℓ − r} on a set by tangents of ℓ.
 
-    A proposal is a draw of `oracle` for y − ηv, v the slope of ℓ at a point x̂, so that ℓ is replaced by its tangent;
-    it is accepted with probability e^{−(ℓ(x) − ℓ(x̂) − ⟨v, x − x̂⟩)}, at any x̂ that was chosen before. The curvature
-    of r, and the set's corners, do not enter that probability. A tangent is reused while losses are near it. Rows are
-    read only if ℓ's bound on its second derivative does not decide. `boldness` is about the largest possible eigenvalue
-    of ηℓ″: it limits the moves of x̂.
+    ℓ = `potential` is convex, and the steps are those of `ProximalSampler`, in the same number. A proposal is a draw of
+    `oracle` for y − ηv, v the slope of ℓ at a point x̂, so that ℓ is replaced by its tangent; it is accepted with
+    probability e^{−(ℓ(x) − ℓ(x̂) − ⟨v, x − x̂⟩)}, at any x̂ that was chosen before. The curvature of r, and the set's
+    corners, do not enter that probability. A tangent is reused while losses are near it. Rows are read only if ℓ's
+    bound on its second derivative does not decide. `boldness` is about the largest possible eigenvalue of ηℓ″: it
+    limits the moves of x̂.
     """
 
     potential: Smooth
@@ -85,7 +83,7 @@ class SplitSampler:
         return least_steps(self.step, self.convexity, self.distance, total_variation)
 
     def draw(self, shape: tuple[int, int], steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
-        """Return independent points after `steps` steps each, `shape` = (count, d)."""
+        """Return independent points of `shape` (count, d) after `steps` steps."""
         points, tangent, is_stale = np.zeros(shape), None, True
         for t in range(steps):
             places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(shape)
@@ -96,12 +94,12 @@ class SplitSampler:
         return points
 
     def trials(self, points: np.ndarray, rng: Entropy) -> float:
-        """Return the mean number of proposals of a step from points (k, d), for tests."""
+        """Return the mean number of proposals from points, for tests."""
         places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(points.shape)
         return self._move(places, self.tangent(places), rng)[2]
 
     def _move(self, places: np.ndarray, tangent: Tangent, rng: Entropy) -> tuple[np.ndarray, bool, float]:
-        """Return the next points, True for a stale tangent, and the mean number of proposals.
+        """Return the next points, staleness, and the mean number of proposals.
 
         A tangent is reused if no proposal had to be compared with the losses, however far they are above it.
         """
@@ -122,7 +120,7 @@ class SplitSampler:
         return draws, bool(is_stale), count / len(places)
 
     def tangent(self, places: np.ndarray) -> Tangent:
-        """Return tangents near the proposals, found by moves until slopes change little."""
+        """Return tangents near the proposals."""
         centre, slopes, share = places, self.potential.gradient(places), 2 / (2 + self.boldness)
         for _ in range(_MOST_MOVES):
             aim = (1 - share) * centre + share * (places - self.step * slopes)

@@ -1,7 +1,4 @@
-"""Noise of the hull of a box and its negative, with error bounds.
-
-It is a function of real numbers, at any dimension.
-"""
+"""Noise of the hull of a box and its negative, with error bounds."""
 
 import math
 from bisect import bisect_right
@@ -26,10 +23,11 @@ _PICKS = 2  # numbers that pick a part and a turn
 
 @dataclass(frozen=True, eq=False)
 class SweptNoise(RealFunction):
-    """Noise of density ∝ e^{−‖z‖_K}, K = {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}.
+    """Noise of the hull of a box and its negative.
 
-    c = `middle`, H = Π[−h_i, h_i]. (α, β) = `shrinking` is (1, 0), (2, 1), or (2, 0) with c = 0. A draw is ±Q·c + (α·R
-    − β·Q)·y, R the sum of r + 1 exponentials and Q that of the first few of them (docs/theory/sums.md, theorem 4).
+    The density is ∝ e^{−‖z‖_K}, K = {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}, c = `middle`, H = Π[−h_i, h_i]. (α, β) =
+    `shrinking` is (1, 0), (2, 1), or (2, 0) with c = 0. A draw is ±Q·c + (α·R − β·Q)·y, R the sum of r + 1 exponentials
+    and Q that of the first few of them (docs/theory/sums.md, theorem 4).
     """
 
     middle: tuple[Fraction, ...]
@@ -47,7 +45,7 @@ class SweptNoise(RealFunction):
         return _PICKS + self._rank + 1 + self.d
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the draws, with a bound per draw times the coordinates' sizes."""
+        """Return the draws, with bounds proportional to coordinate sizes."""
         words, k = reals.words, self._rank + 1
         part, is_part = self._parts.picked(first_bits(words[:, 0], n_bits), n_bits)
         turn, is_turn = self._turns.picked(first_bits(words[:, 1], n_bits), n_bits)
@@ -106,7 +104,7 @@ class SweptNoise(RealFunction):
 
     @cached_property
     def _volumes(self) -> dict[int, Fraction]:
-        """Relative volumes of the parts: place −1 is α·H, the others are the sweeps of facets."""
+        """Relative volumes of α·H (place −1) and the facets' sweeps."""
         (alpha, beta), rank = self.shrinking, self._rank
         pairs = list(zip(self.middle, self.half, strict=True))
         still = [place for place, (c, h) in enumerate(pairs) if c and not h]
@@ -127,7 +125,7 @@ class SweptNoise(RealFunction):
 
     @cached_property
     def _turns(self) -> "Shares":
-        """Shares of the number of exponentials in Q, from 1 to r, for the sign + and then for −."""
+        """Shares of 1 to r exponentials in Q, for both signs."""
         rank = self._rank
         return Shares([2 ** (rank - k) if self.shrinking[1] else 1 for k in range(1, rank + 1)] * 2)
 
@@ -151,7 +149,7 @@ class SweptNoise(RealFunction):
     def _points(
         self, words: np.ndarray, across: np.ndarray, places: np.ndarray, turn: np.ndarray, n_bits: int
     ) -> np.ndarray:
-        """Return `across`·y: a facet's own coordinate is at the end in the direction of ±c."""
+        """Return `across`·y, with a facet's own coordinate at its end."""
         sides = words.view(np.int64)
         sides = sides if n_bits == WORD else sides >> (WORD - n_bits)
         points = (across * 2.0 ** (1 - n_bits))[:, None] * sides
@@ -172,7 +170,7 @@ class SweptNoise(RealFunction):
 
 
 def swept_noise(body: BoxHull) -> SweptNoise | None:
-    """Return the noise of the body over its factor; None beyond 1,024 coordinates."""
+    """Return the unscaled noise of the body, up to 1,024 coordinates."""
     if body.ambient_dim > _MOST_MOVING:
         return None
     alpha, beta = body.shrinking
@@ -190,15 +188,12 @@ def _plus(first: Ends, second: Ends) -> Ends:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Distribution over places with P(i) = sizes[i]/Σ sizes, for positive integers.
-
-    V·Σ sizes lies between two partial sums.
-    """
+    """Distribution over places with P(i) ∝ sizes[i], by comparing V·Σ sizes with partial sums of integers."""
 
     sizes: Sequence[int]
 
     def picked(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places of numbers, and True where their first `n_bits` ≤ 64 bits decide them."""
+        """Return the places of numbers, and True where decided."""
         if n_bits not in self._thresholds:
             total = self._ends[-1]
             scaled = [end << n_bits for end in self._ends[:-1]]
@@ -209,7 +204,7 @@ class Shares:
         return index, index == np.searchsorted(reached, words, side="right")
 
     def index(self, word: int, n_bits: int) -> int | None:
-        """Return the place of one number, or None if more bits are needed."""
+        """Return the place of one number, or None if undecided."""
         total = self._ends[-1]
         index = bisect_right(self._ends, word * total >> n_bits)
         return index if (word + 1) * total <= self._ends[index] << n_bits else None

@@ -1,4 +1,4 @@
-"""Uniform distribution on a body: draws, and first and second moments."""
+"""Uniform distribution on a body: draws and moments."""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
-    """Return uniform points on a body in its span, shape (size, d).
+    """Return uniform points on a body in its span.
 
-    Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
-    their rank. For other polytopes they are nearly uniform and correlated, by the walk over facets of `gauge_noise`.
+    The shape is (size, d). Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or
+    with as many generators as their rank. For other polytopes they are nearly uniform and correlated, by the walk over
+    facets of `gauge_noise`.
     """
     whole(minimum=1, size=size)
     stream = system_rng() if rng is None else rng
@@ -41,7 +42,7 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the moments of a uniform point on a body, from a cache.
+    """Return the cached moments of a uniform point on a body.
 
     Noise N with density ∝ e^{−‖z‖_K} is R·Z, R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010): so E‖N‖₂ = (r +
     1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ.

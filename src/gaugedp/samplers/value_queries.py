@@ -1,7 +1,4 @@
-"""Proximal sampler by values of single losses at random rows.
-
-The number of values has a proven bound.
-"""
+"""Proximal sampler by few values of single losses."""
 
 import math
 from collections.abc import Callable
@@ -21,10 +18,7 @@ _BINS = 400
 
 @dataclass
 class Queries:
-    """Number of requested values of single losses.
-
-    It depends on the rows, and no guarantee covers it.
-    """
+    """Number of requested loss values, which depends on the rows and is covered by no guarantee."""
 
     total: int = 0
 
@@ -47,7 +41,7 @@ class QueryPlan:
 
     @classmethod
     def least(cls, lipschitz: float, dimension: int, spread: float) -> "QueryPlan":
-        """Return η and a with acceptance probability about e^{−1} and the least total picks."""
+        """Return η and a with acceptance probability about e^{−1}."""
         reach = (math.sqrt(dimension) + math.sqrt(5 * dimension + 4 * spread)) / 2
         root = 1 / (2 * lipschitz * reach)
         return cls(root * root, root * reach, lipschitz, dimension, spread)
@@ -72,7 +66,10 @@ class QueryPlan:
         return -math.log1p(-math.expm1(log) / accepted) if math.expm1(log) < accepted else math.inf
 
     def picks(self, steps: int, total_variation: float) -> int:
-        """Return a number of picked rows that `steps` steps exceed with probability at most `total_variation`."""
+        """Return picks that `steps` steps rarely exceed.
+
+        Their probability to exceed them is at most `total_variation`.
+        """
         law = scipy.stats.chi(self.dimension)
         longest = float(law.isf(total_variation / (2 * steps)))
         edges = np.linspace(0, longest, _BINS + 1)[1:]
@@ -88,12 +85,13 @@ class QueryPlan:
 
 @dataclass(frozen=True, eq=False)
 class QuerySampler:
-    """Sampler of ∝ e^{−κ·Σ_i f_i(x) − r(x)} on a convex set, by values f_i(x) only.
+    """Sampler of ∝ e^{−κ·Σ_i f_i − r} by values f_i(x) only.
 
-    Hypotheses, which the supplier proves: f_i is G-Lipschitz in ℓ₂ on the set, L = κnG of the `plan`; `oracle` is exact
-    for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s = ‖x − x₀‖,
-    D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is accepted with
-    probability e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with probability n·D_i/c.
+    Hypotheses, which the supplier proves: f_i is G-Lipschitz in ℓ₂ on the convex set, L = κnG of the `plan`; `oracle`
+    is exact for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s =
+    ‖x − x₀‖, D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is accepted
+    with probability e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with probability
+    n·D_i/c.
     """
 
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -105,7 +103,7 @@ class QuerySampler:
     queries: Queries = field(default_factory=Queries)
 
     def draw(self, start: np.ndarray, steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
-        """Return a point (d,) after `steps` steps from `start`, a point of the set."""
+        """Return a point after `steps` steps from `start` in the set."""
         point, left = start, self.picks
         for t in range(steps):
             point, left = self._move(point, left, rng)
@@ -115,7 +113,7 @@ class QuerySampler:
         return point
 
     def _move(self, point: np.ndarray, left: int, rng: Entropy) -> tuple[np.ndarray, int]:
-        """Return the next point and the remaining picks; the same point and −1 if they do not suffice."""
+        """Return the next point and the remaining picks, or the same point and −1."""
         ratio, step = self.plan.ratio, self.plan.step
         place = point + ratio * math.sqrt(step) * normals(len(point), rng)
         law = self.oracle.around(place[None], ratio * step)

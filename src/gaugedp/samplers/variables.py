@@ -1,6 +1,6 @@
-"""Laplace, normal and spherical variables as functions of real numbers, with error bounds.
+"""Laplace, normal and spherical variables with error bounds.
 
-docs/theory/reals.md has the proofs.
+They are functions of real numbers; docs/theory/reals.md has the proofs.
 """
 
 import math
@@ -45,14 +45,11 @@ class Variables(ABC):
 
     @abstractmethod
     def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
-        """Return brackets of 2^p·x_j for these j, valid for all further bits, and p, with more bits if necessary."""
+        """Return brackets of 2^p·x_j for these j, and p; more bits are used if needed."""
 
 
 class LaplaceVariables(Variables):
-    """Independent Laplace variables.
-
-    The first bit of a number is the sign, −log of the rest the size.
-    """
+    """Independent Laplace variables: the first bit of a number is the sign, −log of the rest the size."""
 
     @property
     def n_reals(self) -> int:
@@ -60,7 +57,7 @@ class LaplaceVariables(Variables):
         return self.k
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """Return error bounds by lemma 2, which hold for the signed sizes too, as sizes are ≥ 0."""
+        """Return error bounds by lemma 2, also for absolute values."""
         parts = first_bits(reals.words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
         sizes = minus_log(parts * 2.0 ** (1 - n_bits))
         total = sizes.sum(axis=1)
@@ -109,14 +106,14 @@ class Normal(Variables):
         return self._points(lengths, reals.words, n_bits), error, 2 * total
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return error bounds by lemmas 2 and 3, the same for both variables of a pair."""
+        """Return error bounds by lemmas 2 and 3."""
         parts, lengths = self._lengths(words, n_bits)
         with np.errstate(divide="ignore"):
             errors = (1 + PARAMETERS) * (lengths * _turning(n_bits) + (8 * UNIT + 2 * _inverse(parts)) / lengths)
         return self._points(lengths, words, n_bits), np.hstack([errors, errors])[:, : self.k]
 
     def _lengths(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bits of V and √(−2·log V), each (m, n_pairs)."""
+        """Return the bits of V and √(−2·log V), (m, n_pairs)."""
         parts = first_bits(words[:, : self.n_pairs], n_bits)
         lengths = minus_log(parts * 2.0**-n_bits)
         lengths = np.sqrt(np.abs(lengths, out=lengths), out=lengths)
@@ -129,7 +126,7 @@ class Normal(Variables):
         return values[:, : self.k]
 
     def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
-        """Return the products of the ends of lengths, sines and cosines, only for these pairs."""
+        """Return the products of lengths, sines and cosines of these pairs."""
         return self.from_places(reals, draw, 0, places, n_bits)
 
     def from_places(
@@ -146,7 +143,10 @@ class Normal(Variables):
 
 
 class Spherical(Variables):
-    """R·g/‖g‖₂ of density ∝ e^{−‖x‖₂} on ℝ^k, R ~ Gamma(k) and g standard normal."""
+    """Noise R·g/‖g‖₂ of density ∝ e^{−‖x‖₂} on ℝ^k.
+
+    R ~ Gamma(k), and g is standard normal.
+    """
 
     @property
     def _normal(self) -> Normal:
@@ -163,7 +163,7 @@ class Spherical(Variables):
         return values, errors.sum(axis=1), np.abs(values).sum(axis=1)
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return error bounds by lemmas 1 and 4; `off` bounds the relative error of the length, and so of R/‖g‖₂."""
+        """Return error bounds by lemmas 1 and 4; `off` is relative."""
         radius, radius_error = minus_log_product(words[:, : self.k], n_bits)
         points, errors = self._normal.apart(words[:, self.k :], n_bits)
         levels = (self.k - 1).bit_length()
@@ -209,7 +209,7 @@ def first_bits(words: np.ndarray, n_bits: int) -> np.ndarray:
 
 
 def unknown(parts: np.ndarray, count: int) -> np.ndarray:
-    """Return a joint error bound of `count` logarithms from unknown bits, 1/part each."""
+    """Bound the joint error of `count` logarithms from unknown bits."""
     least = parts.min(axis=1).astype(float)
     off = np.full_like(least, np.inf)
     np.divide(count, least, out=off, where=least > 0)
@@ -217,13 +217,13 @@ def unknown(parts: np.ndarray, count: int) -> np.ndarray:
 
 
 def _inverse(parts: np.ndarray) -> np.ndarray:
-    """Return the error bound 1/part of each logarithm from unknown bits."""
+    """Bound the error of each logarithm from unknown bits."""
     with np.errstate(divide="ignore"):
         return 1 / parts.astype(float)
 
 
 def _turning(n_bits: int) -> float:
-    """Return the relative error bound of a pair, jointly for both variables."""
+    """Bound the relative error of a pair."""
     return 24 * UNIT + 6.3 * 2.0**-n_bits
 
 
@@ -232,7 +232,7 @@ def _signed(size: Bracket, is_negative: int) -> Bracket:
 
 
 def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
-    """Write lengths times cosine and sine of the angles into the halves of `out`, with their signs."""
+    """Write lengths times signed cosines and sines into `out`."""
     half = lengths.shape[1]
     parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
     sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle
@@ -246,7 +246,7 @@ def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray
 
 
 def _sine(x: np.ndarray) -> np.ndarray:
-    """Return sin x to 2 units of 2^−53 for floats x in [0, π/4], by nine terms (lemma 3)."""
+    """Return sin x to 2 units of 2^−53 in [0, π/4] (lemma 3)."""
     square = x * x
     total = np.full_like(x, _SINE[-1])
     for factor in _SINE[-2::-1]:
@@ -257,7 +257,7 @@ def _sine(x: np.ndarray) -> np.ndarray:
 
 
 def _pair(word: int, angle: int, n_bits: int) -> tuple[Bracket, Bracket]:
-    """Bracket 2^n_bits·x for both normal variables of two numbers, word ≥ 1."""
+    """Bracket 2^n_bits·x for a pair of normals, word ≥ 1."""
     low, high = minus_log_bracket([word], n_bits)
     lengths = math.isqrt(low << n_bits + 1), math.isqrt(high << n_bits + 1) + 1
     part, (pi_low, pi_high) = angle & (1 << n_bits - 2) - 1, pi_bracket(n_bits)
@@ -271,7 +271,7 @@ def _pair(word: int, angle: int, n_bits: int) -> tuple[Bracket, Bracket]:
 
 
 def _doubled(x: int, n_bits: int, upper: int) -> tuple[int, int]:
-    """Return cosine and sine of the doubled angle: one end of the sine, the other one of the cosine."""
+    """Return cosine and sine of 2x: the `upper` or lower end of the sine, the other of the cosine."""
     sine, cosine = sine_and_cosine(x, n_bits)
     square, product = sine[upper] ** 2, sine[upper] * cosine[upper]
     whole = 1 << n_bits
