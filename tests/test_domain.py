@@ -130,9 +130,9 @@ REFUSED = [
     (lambda: gd.bins(edges=[0, INFINITY]), "Give edge as a finite number."),
     (lambda: gd.bins(edges="12"), "Give edge as a finite number."),
     (lambda: gd.integers(2, 1), "Give from at most to."),
-    (lambda: gd.integers(1.5, 2), "Give first as a whole number"),
-    (lambda: gd.integers(1, NAN), "Give last as a whole number"),
-    (lambda: gd.integers(1, True), "Give last as a whole number"),
+    (lambda: gd.integers(1.5, 2), "Give first as an integer"),
+    (lambda: gd.integers(1, NAN), "Give last as an integer"),
+    (lambda: gd.integers(1, True), "Give last as an integer"),
     (lambda: gd.integers(1, 2, "no"), "Choose one of: 'drop', 'other'."),
     (lambda: gd.categories([]), "List at least one category."),
     (lambda: gd.categories(["a", "a"]), "List each category once."),
@@ -158,8 +158,8 @@ REFUSED = [
     (lambda: gd.Domain.of(x={"a", "b"}), "Give a list of categories, gd.bins, gd.integers or gd.bounded."),
     (lambda: gd.Domain.of(x=[]), "List at least one category."),
     (lambda: gd.PrivacyUnit(neighbours="swap"), "Choose one of: 'add_remove', 'replace'."),
-    (lambda: gd.PrivacyUnit("pid", max_rows=0), "Give max_rows as a whole number of at least 1."),
-    (lambda: gd.PrivacyUnit("pid", max_rows=1.5), "Give max_rows as a whole number of at least 1."),
+    (lambda: gd.PrivacyUnit("pid", max_rows=0), "Give max_rows as an integer of at least 1."),
+    (lambda: gd.PrivacyUnit("pid", max_rows=1.5), "Give max_rows as an integer of at least 1."),
     (lambda: gd.PrivacyUnit(max_rows=2), "Name the column that tells whose a row is."),
 ]
 

@@ -249,7 +249,7 @@ def test_a_column_of_the_wrong_type(desk: Desk, column: str, values: pa.Array, w
         ("[columns]\nPAY = { low = 0, high = 10, missing = 'skip' }", "missing is 'skip'. Give \"drop\", or"),
         ("[unit]\nneighbours = 'swap'", "Choose one of: 'add_remove', 'replace'"),
         ("[unit]\nmax_rows = 3", "Name the column"),
-        ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "whole number of at least 1"),
+        ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "integer of at least 1"),
         ("AGE = { values = 5 }", "Give"),
         ("AGE = { edges = 5 }", "Give"),
         ("AGE = { values = '12' }", "Give"),

@@ -14,9 +14,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin
 _SHOWN = 8
 _LEGEND = "Below, ! marks a test that alarms, * one that may alarm and does not; the others do not affect the verdict."
-_GUESSES = (
-    "In brackets: the answer, a or b, that the score of an output suggests, and the number of right guesses."
-)
+_GUESSES = "In brackets: the answer, a or b, that the score of an output suggests, and the number of right guesses."
 _DIGITS_TELL = "The low digits of the outputs reveal the answer: round the outputs to audit only the calibration."
 _NEAR = (
     "The two answers are {:.3g} as far apart as neighbours' can be, and an audit sees that much less: "

@@ -15,9 +15,7 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
     try:
         return KINDS[facts["kind"]].from_numbers(facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
-        raise InvalidRequest(
-            f"{facts!r} does not describe a guarantee.", "Use one that `to_dict` wrote."
-        ) from None
+        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use one that `to_dict` wrote.") from None
 
 
 def to_json(guarantee: Guarantee) -> str:

@@ -26,9 +26,7 @@ def guarantee_asked(
     if len(named) > 1:
         raise InvalidRequest(f"Two guarantees are given: {named[0]} and {named[1]}.", "Give one of them.")
     if delta is not None and epsilon is None:
-        raise InvalidRequest(
-            f"delta is given together with {named[0]}.", "Leave delta out, or use epsilon."
-        )
+        raise InvalidRequest(f"delta is given together with {named[0]}.", "Leave delta out, or use epsilon.")
     positive(**{named[0]: numbers[named[0]]})
     if rho is not None:
         return ZCDP(rho)

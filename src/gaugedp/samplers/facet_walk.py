@@ -115,7 +115,7 @@ def _distances(along: np.ndarray, products: np.ndarray, *, smallest_pivot: float
 
 
 def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
-    """Take steps in all walks simultaneously."""
+    """Take steps in all walks together."""
     every = np.arange(chains.count)
     outer = np.empty_like(chains.inverse)
     for ridge, coin in zip(ridges, coins, strict=True):

@@ -19,7 +19,7 @@ def proposals(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return proposals that bounds do not already reject.
 
-    The values are: the indices into `rows`; UᵀXV for each such proposal X; the negative log of the envelope there, less
+    The values are: the indices into `rows`; UᵀXV for each such proposal X; the negative log of the envelope there, plus
     ∞ if bounds accept X. If all rows are of one chain, only the first such proposal is returned.
     """
     half, ball, size = law.half, law.oracle.ball, law.values.shape[1]
