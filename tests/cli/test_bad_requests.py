@@ -46,10 +46,10 @@ def test_a_delta_of_0_is_a_pure_guarantee(desk: Desk, text: str) -> None:
     ("chosen", "words"),
     [
         ({"epsilon": None}, ("No guarantee is given.", "Give epsilon, such as 0.5")),
-        ({"epsilon": None, "delta": "1e-6"}, ("delta alone is no guarantee.", "Give epsilon, such as 0.5")),
+        ({"epsilon": None, "delta": "1e-6"}, ("delta needs epsilon.", "Give epsilon, such as 0.5")),
         ({"rho": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
         ({"rho": "1", "mu": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
-        ({"epsilon": None, "rho": "1", "delta": "1e-6"}, ("delta is given beside rho.", "Leave delta out")),
+        ({"epsilon": None, "rho": "1", "delta": "1e-6"}, ("delta is given together with rho.", "Leave delta out")),
     ],
 )
 def test_a_guarantee_that_is_not_clear(desk: Desk, chosen: dict[str, str | None], words: tuple[str, ...]) -> None:

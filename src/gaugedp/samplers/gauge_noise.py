@@ -49,10 +49,9 @@ Weights = Callable[[int, int, Entropy], np.ndarray]
 
 
 class GaugeNoise(ABC):
-    """Noise of density ∝ e^{−‖z‖_K} on the span of K.
+    """Noise of density ∝ e^{−‖z‖_K} on the span of K, of rank r.
 
-    The span has rank r. `walks` is True if the noise comes from a finite random walk. `trials` are draws with a public
-    seed, in GROUPS independent groups.
+    `walks`: it comes from a finite random walk. `trials`: draws with a public seed, in GROUPS independent groups.
     """
 
     rank: int
@@ -110,10 +109,7 @@ class GaugeNoise(ABC):
 
 
 class ByRadius(GaugeNoise):
-    """Noise R·U with a direct sampler of U.
-
-    R ~ Gamma(r + 1), and U is uniform on the body.
-    """
+    """R·U, R ~ Gamma(r + 1) and U drawn directly on the body."""
 
     def __init__(self, body: Body) -> None:
         self.body, self.rank = body, body.rank
@@ -303,10 +299,9 @@ class ByWalk(GaugeNoise):
 
     @cached_property
     def autocorrelation_time(self) -> float:
-        """The largest integrated autocorrelation time, in steps.
+        """The largest integrated autocorrelation time of the facets, in steps.
 
-        It is over squares of linear functionals of the facets' sums. The noise has a fair sign, so that odd functionals
-        need not mix.
+        It is over squares of linear functionals of sums: the noise has a fair sign, so odd functionals need not mix.
         """
         _ = self.trials
         return self._measured
@@ -352,10 +347,9 @@ def is_ellipsoid(body: Body) -> bool:
 
 
 def gauge_noise(body: Body) -> GaugeNoise:
-    """Return noise for a body, from a cache.
+    """Return cached noise for a body.
 
-    It is direct, by independent generators, by a list of facets (r ≤ 8), or by a walk. The noise of a body is stored
-    for further queries with the same one.
+    It is direct, by independent generators, by a list of facets (r ≤ 8), or by a walk.
     """
     check_body(body)
     key = digest(body)
