@@ -215,7 +215,7 @@ def test_a_unit_says_whom_it_protects() -> None:
     [
         ({"colum": "pid"}, UnknownName, "Did you mean 'column'?"),
         ({"neighbours": ["replace"]}, InvalidRequest, "Choose one of"),
-        ({"max_rows": "3", "column": "pid"}, InvalidRequest, "whole number"),
+        ({"max_rows": "3", "column": "pid"}, InvalidRequest, "an integer of"),
         ([], InvalidRequest, "Write it with the keys column, neighbours, max_rows."),
         ("row", InvalidRequest, "Write it with the keys"),
     ],
@@ -319,7 +319,7 @@ BROKEN = [
     ("[attributes]\nA = {low = 0}", "Give a list of categories, or low, high and width"),
     ("[attributes]\nA = {low = 0, high = 1, width = 1, from = 2}", "Give a list of categories"),
     ("[attributes]\nA = {hihg = 0}", "Did you mean 'high'?"),
-    ("[attributes]\nA = {from = 1, to = 2.5}", "whole number"),
+    ("[attributes]\nA = {from = 1, to = 2.5}", "an integer of"),
     ("[attributes]\nA = {from = 1, to = 2, outside = 3}", "Choose one of"),
     ("[attributes]\nA = []", "List at least one category."),
     ("[attributes]\nA = [1, 2]", "Write each as text"),

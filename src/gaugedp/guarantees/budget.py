@@ -147,7 +147,7 @@ class Budget:
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
-        """Return True if `charge` fits after `spent`, for a best order in at least one number."""
+        """Return True if `charge` fits after `spent`: in every number, or in one for a best order."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 

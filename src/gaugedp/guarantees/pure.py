@@ -19,10 +19,10 @@ _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
-    """ε-DP: no output probability changes by more than e^ε.
+    """ε-DP: probabilities change by a factor of at most e^ε.
 
-    Each changes by at most this factor between neighbours. The curves are those of randomized response with the same ε,
-    which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
+    This holds for every output and every pair of neighbours. The curves are those of randomized response with the same
+    ε, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float
