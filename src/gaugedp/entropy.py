@@ -96,7 +96,14 @@ def system_rng() -> Entropy:
 
 
 def research_rng(seed: int) -> Entropy:
-    """Return a repeatable stream, for tests and research only: whoever knows the seed can subtract the noise."""
+    """Return a repeatable stream, for tests and research only: whoever knows the seed can subtract the noise.
+
+    Examples
+    --------
+    >>> from gaugedp import research_rng
+    >>> research_rng(1).integer(8) == research_rng(1).integer(8)
+    True
+    """
     whole(minimum=0, seed=seed)
     if seed >= 2**256:
         raise InvalidRequest("The seed has more than 256 bits.", "Give an integer below 2^256.")

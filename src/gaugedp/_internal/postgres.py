@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _NO_PATH = re.compile(r"(?is)\s*[a-z][a-z0-9+.-]+:/|(.*\s)?(host|hostaddr|password|dbname|service)\s*=")
-_PLAIN = re.compile(
-    r"[A-Za-z0-9_.,:\[\]-]*"
-)  # the visible part of an address, which cannot contain a password
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:\[\]-]*")  # the visible part of an address, which cannot contain a password
 _SECRET = re.compile("password|secret|scram_.*_key")  # the parameters of an address that are secrets
 _USUAL = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 _OURS = {"client_encoding": "utf8", "application_name": "gaugedp"}

@@ -20,8 +20,8 @@ LONGEST = 200  # releases of one kind: more lose too many digits
 class ExplicitDistribution:
     """Distribution of a sum of finitely many losses.
 
-    `losses` descend and are rounded up, each by at most `raised`. `weights` are their probabilities; `lost` bounds the
-    relative errors in units of rounding.
+    `losses` descend and are rounded up by at most `raised`; `lost` bounds relative errors of `weights` in rounding
+    units.
     """
 
     losses: Array

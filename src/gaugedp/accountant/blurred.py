@@ -1,7 +1,4 @@
-"""Exact profile of small noise on samples.
-
-It covers a few releases, also with finitely many other losses.
-"""
+"""Exact profile of a few releases of small noise on samples."""
 
 import math
 from dataclasses import dataclass

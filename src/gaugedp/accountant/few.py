@@ -241,10 +241,9 @@ def _raised(places: Array, span: float) -> float:
 
 
 def _split(p: Array, q: Array, edges: Array, is_up: bool = True) -> Array:
-    """Return the probabilities of split cells at the `edges`.
+    """Return the probabilities of split cells at the `edges`, under P.
 
-    They are under P. Rounding up puts losses below all cells at the first edge, and cells of inaccurate floats at their
-    upper ends; rounding down leaves both out.
+    Rounding up moves losses below all cells, and cells of inaccurate floats, upwards; rounding down leaves them out.
     """
     span = float(edges[1] - edges[0])
     raised = _raised(edges, span) if is_up else -_raised(edges, span)

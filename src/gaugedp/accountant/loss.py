@@ -23,8 +23,7 @@ _CHUNK = 2**19  # numbers held at a time
 class Pair(NamedTuple):
     """Pair of distributions (P, Q) that dominates a mechanism.
 
-    It consists of its `family`, its parameters, and P(loss = ∞). The family describes the loss under P given that it is
-    finite.
+    `family` and `row` describe the loss under P given that it is finite; `impossible` is P(loss = ∞).
     """
 
     family: "type[PrivacyLoss]"

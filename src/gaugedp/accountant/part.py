@@ -44,15 +44,13 @@ class Part(ABC):
         """Return the charge to a budget in `accounting`, or None.
 
         Charges add up under composition: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²).
-        Each sum is valid also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md
-        for the theorems.
+        Each sum is valid also when parameters depend on earlier answers: docs/theory/budgets.md.
         """
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the dominating pair, or None if it is unknown.
 
-        P has `removed` of the `n_units`, which Q lacks, and Q has the others. Symmetric neighbours have one pair for
-        all.
+        P has `removed` of the `n_units`, which Q lacks, and Q has the others; symmetric neighbours have one pair.
         """
         return None
 

@@ -195,10 +195,9 @@ def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
 
 
 def _is_lossless(total: Total, reverse: Total) -> bool:
-    """Return True if the region of one event applies.
+    """Return True if the region of one event applies and helps.
 
-    No loss is infinite, as the finite ones are not those of a pair, and some part has no known pair of distributions:
-    otherwise "tight" is better than any curve.
+    No loss may be infinite, and "tight" is better than any curve if every part has a known pair.
     """
     if total.impossible or reverse.impossible:
         return False

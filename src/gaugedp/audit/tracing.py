@@ -108,7 +108,14 @@ def _ceiling(claim: Guarantee | None, false_positive_rate: float) -> float:
 def tracing_power(
     n_rows: int, d: int, s: int, delta: float = 1e-6, statistic: str = "printed", noise: float = 0.0
 ) -> float:
-    """Return the probability that the attack finds a member."""
+    """Return the probability that the attack finds a member.
+
+    Examples
+    --------
+    >>> from gaugedp.audit import tracing_power
+    >>> round(tracing_power(n_rows=50, d=20_000, s=10_000), 2)
+    0.71
+    """
     whole(minimum=1, n_rows=n_rows)
     return bounds_of_tracing.tracing_power(n_rows, d, s, delta, statistic, noise)
 

@@ -27,6 +27,14 @@ class Guarantee(Part):
     in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is
     an ε with `delta(ε)` ≤ delta. Every number is rounded towards more privacy loss. `g + h` and `k * g` compose
     releases of the same rows, also when the later release is chosen after seeing the earlier one.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import PureDP
+    >>> total = 100 * PureDP(0.1)
+    >>> bound = total.epsilon(1e-6)
+    >>> round(bound, 2), bound.method
+    (4.77, 'tight')
     """
 
     accounting: ClassVar[Accounting | None] = None
@@ -121,6 +129,12 @@ class Guarantee(Part):
 
         prior : probability, in (0, 1), that the unit is in the table, before any release
         false_positive_rates : rates in (0, 1) at which the best true-positive rate is given; docs/theory/membership.md
+
+        Examples
+        --------
+        >>> from gaugedp.guarantees import PureDP
+        >>> round(PureDP(1.0).membership_risk().advantage, 3)
+        0.462
         """
         return Guarantee._membership_risk(self, prior, false_positive_rates)
 

@@ -35,9 +35,8 @@ class ExponentialLoss(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the largest divergence of a pair of range ε.
 
-        The pairs have losses t and t − ε, t in [0, ε]. With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 the
-        largest is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c (docs/theory/accountant.md); at order 1 the limit l(h) +
-        h·coth(h) − 1.
+        The pairs have losses t and t − ε, t in [0, ε]. With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is
+        (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c (docs/theory/accountant.md), and l(h) + h·coth(h) − 1 at order 1.
         """
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)

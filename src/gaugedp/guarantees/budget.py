@@ -41,8 +41,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
     """(ε, δ)-DP budget that sums Rényi curves at `orders`.
 
     At least one of the m sums must stay within its bound. The bound at order a (`capacity`) converts to (ε, δ/m), and a
-    union bound over the orders gives δ: docs/theory/budgets.md. Guarantees may be chosen after earlier answers were
-    seen.
+    union bound over the orders gives δ: docs/theory/budgets.md. Guarantees may depend on earlier answers.
     """
 
     epsilon_value: float
@@ -91,8 +90,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 class Budget:
     """Budget and the charges of guarantees, in integer units.
 
-    Charges are rounded up and the capacity down: charges that fit never exceed the budget, also when each guarantee is
-    chosen after seeing the earlier answers.
+    Charges round up and capacity down: charges that fit never exceed the budget, also if guarantees depend on answers.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -227,8 +225,16 @@ class Filter:
 
     All guarantees together satisfy the `budget`, and each may be chosen after all earlier answers. Sums of costs bound
     PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP sums Rényi curves at every order, and RenyiBudget until the last
-    order is spent (docs/theory/budgets.md). A filter is neither durable nor shared between processes: a `Ledger` is
-    both.
+    order is spent (docs/theory/budgets.md). A filter is neither durable nor shared: a `Ledger` is both.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import Filter, PureDP
+    >>> budget = Filter(PureDP(1.0))
+    >>> budget.spend(PureDP(0.25))
+    PureDP(0.75)
+    >>> budget.admits(PureDP(1.0))
+    False
     """
 
     def __init__(self, budget: Guarantee) -> None:

@@ -51,6 +51,7 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 
     Examples
     --------
+    >>> from gaugedp.guarantees import gaussian_std
     >>> round(gaussian_std(1.0, 1e-6), 2)
     4.22
     """
@@ -69,6 +70,7 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
 
     Examples
     --------
+    >>> from gaugedp.guarantees import laplace_scale
     >>> round(laplace_scale(0.5, count=10), 9)
     20.0
     """
@@ -109,6 +111,12 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 
     With it, `steps` steps together are (ε, δ)-DP. Every step adds Gaussian noise to a Poisson sample of rate `rate`;
     neighbours differ by one unit added or removed.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import subsampled_noise_multiplier
+    >>> round(subsampled_noise_multiplier(2.0, 1e-6, rate=0.01, steps=1000), 2)
+    1.03
     """
     SubsampledGaussian(rate, 1.0)
     limits = (LEAST_NOISE, MOST_NOISE)
@@ -163,10 +171,9 @@ def _least(
 
     @cache
     def excess(log_noise: float, removed: int = 1, is_last: bool = False) -> float:
-        """Return the log of δ over the target.
+        """Return the log of δ over the target, by removals, which usually need more noise.
 
-        Removals usually need more noise, so the search considers only them. The last evaluation searches for the order
-        again, as the guarantee itself does.
+        The last evaluation searches for the order again.
         """
         guarantee = count * make(math.exp(log_noise))
         closed = guarantee.exact_delta(epsilon)

@@ -35,6 +35,12 @@ def bernoulli(order: Number, p: Number, q: Number) -> float:
     (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for orders 1 and ∞. The float is never below the divergence and above it
     by at most 1e-15 of it, or by one subnormal step. Raises InvalidRequest. Source: van Erven and Harremoës 2014,
     equation 1.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import divergences
+    >>> round(divergences.bernoulli(2, 0.5, 0.25), 4)
+    0.2877
     """
     order = _order(order)
     _check_probability("p", p)
@@ -68,6 +74,12 @@ def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: 
     std_p² − std_q²)/(2·std_q²) + log(std_q/std_p), finite for all distributions. Order ∞: infinity unless std_p <
     std_q, then m²/(2(std_q² − std_p²)) + log(std_q/std_p). Rounding as in `bernoulli`. Raises InvalidRequest. Source:
     van Erven and Harremoës 2014, equation 10, and its limits.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import divergences
+    >>> divergences.normal(2, mean_p=1, std_p=1, mean_q=0, std_q=1)
+    1.0
     """
     order = _order(order)
     _validate.finite(mean_p=mean_p, mean_q=mean_q)
@@ -135,8 +147,7 @@ def _discrete(order: Number, pairs: Iterable[tuple[Fraction, Fraction]]) -> floa
 def _certified(divergence: Callable[[], Decimal]) -> float:
     """Return the positive number `divergence()`, rounded up.
 
-    `divergence` computes with directed rounding. Both roundings enclose the number; digits are doubled until the
-    enclosure is narrower than 1e-17 of it.
+    Two directed roundings enclose it; digits are doubled until the enclosure is narrower than 1e-17 of it.
     """
     digits, narrow = 18, False
     traps = [InvalidOperation, DivisionByZero, Overflow]

@@ -61,8 +61,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest μ at (`epsilon`, `delta`), rounded down.
 
-    The profile of μ-GDP at `epsilon` is at most `delta`. This calibrates Gaussian noise exactly for every ε ≥ 0 and 0 <
-    δ < 1 (Balle and Wang 2018, theorem 8).
+    This calibrates Gaussian noise exactly for every ε ≥ 0 and 0 < δ < 1 (Balle and Wang 2018, theorem 8).
     """
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)

@@ -28,9 +28,15 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
     With f the factor, (a, ζ)-RDP, a = `order`, implies (a/2^c, f·ζ)-RDP for chains of 2^c neighbours, c = `steps`.
     "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1) with a_j =
-    a/2^j, for a ≥ 2^c, a > 1, and never more than 3^c (docs/theory/composition.md). If a map g takes any two neighbours
-    to tables that are joined by a chain of c neighbours in its range, it is c-stable, and M∘g satisfies the guarantee
-    of M for such chains.
+    a/2^j, for a ≥ 2^c, a > 1, and never more than 3^c (docs/theory/composition.md). A map g is c-stable if it takes
+    neighbours to tables joined by a chain of c neighbours in its range; M∘g then satisfies the guarantee of M for such
+    chains.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import group_factor
+    >>> round(group_factor(16, 2), 3), group_factor(16, 2, form="printed")
+    (4.429, 9.0)
     """
     check_order(order)
     whole(minimum=0, steps=steps)

@@ -24,7 +24,14 @@ def to_json(guarantee: Guarantee) -> str:
 
 
 def from_json(text: str) -> Guarantee:
-    """Return the guarantee in a JSON text; the default version is 1."""
+    """Return the guarantee in a JSON text; the default version is 1.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import PureDP, from_json, to_json
+    >>> from_json(to_json(PureDP(1.0)))
+    PureDP(1)
+    """
     try:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)

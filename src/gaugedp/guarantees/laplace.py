@@ -22,8 +22,7 @@ _SMALL = 1e-300  # the inverse of what is larger is a float
 class LaplaceLoss(Guarantee):
     """Laplace noise of `scale` λ with sensitivity 1.
 
-    The losses are those of Lap(0, λ) against Lap(1, λ). The Rényi curve is in Mironov 2017, proposition 6; the shift t
-    = 1/λ is the largest loss.
+    Its losses are of Lap(0, λ) against Lap(1, λ), at most t = 1/λ. The curve is in Mironov 2017, proposition 6.
     """
 
     scale: float

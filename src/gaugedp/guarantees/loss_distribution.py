@@ -75,8 +75,7 @@ class LossDistribution(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the larger curve of both directions.
 
-        It is log E[e^{(a − 1)L}]/(a − 1), a = `order`, and infinite with infinite losses. The divergence at 1 + 10⁻⁶
-        stands for that at order 1.
+        It is log E[e^{(a − 1)L}]/(a − 1), a = `order` (at least 1 + 10⁻⁶), and infinite with infinite losses.
         """
         check_order(order)
         if math.isinf(order):
@@ -148,8 +147,7 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
 def _raised(values: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
     """Return weights with small losses raised until E[e^{−L}] ≤ `most`.
 
-    E[e^{−L}] is the mass of the second distribution, at most 1 for a pair. With more, a composition would be below that
-    of its other parts.
+    E[e^{−L}], the mass of the second distribution, is at most 1 for a pair; else compositions would be too low.
     """
     with np.errstate(over="ignore", under="ignore"):
         others = np.exp(-values)

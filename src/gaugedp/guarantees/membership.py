@@ -56,9 +56,8 @@ def _posterior(odds: float, log_ratio: float) -> float:
 def gaussian_mu_of(guarantee: Guarantee) -> float | None:
     """Return a nearly minimal μ of implied μ-GDP, or None.
 
-    If losses are bounded, the profile at some ε is joined by lines, which are above it, and compared with tangents of
-    the Gaussian profile, which are below that profile; else μ is the cost of the guarantee in GDP. None if no μ is
-    known.
+    If losses are bounded, lines between profile points, which are above the profile, are compared with tangents of the
+    Gaussian profile, which are below it; else μ is the cost of the guarantee in GDP, if any.
     """
     cost = guarantee.cost("gaussian")
     plain = math.inf if cost is None else _root_up(cost[0])

@@ -18,6 +18,14 @@ class Odometer:
 
     `epsilon` updates one contour with the new releases only. A contour whose bracket widens is recomputed from all
     releases. The results are certified like those of the composed guarantee, for guarantees fixed in advance.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import GaussianDP, Odometer
+    >>> odometer = Odometer()
+    >>> odometer.add(GaussianDP(0.1), count=100)
+    >>> round(odometer.epsilon(1e-6), 2)
+    4.89
     """
 
     def __init__(self) -> None:

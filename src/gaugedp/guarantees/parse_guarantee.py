@@ -51,8 +51,7 @@ def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:
     """Return guarantees that a ledger may charge, by preference.
 
     The mechanism has `guarantee` and satisfies `target`. Its guarantee comes first, or last if its plain sum exceeds
-    the (ε, δ) of `target`. InvalidRequest if `target` does not follow from it: every charge bounds the loss of the
-    mechanism.
+    the (ε, δ) of `target`. InvalidRequest if `target` does not follow: every charge bounds the loss of the mechanism.
     """
     if not _follows(target, guarantee):
         raise InvalidRequest(f"{guarantee!r} does not imply {target!r}.", "Use the plan unchanged.")

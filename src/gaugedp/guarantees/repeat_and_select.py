@@ -153,8 +153,7 @@ def _least_near(bound: Callable[[float], float], values: list[float]) -> tuple[f
 def log_stopping(mean: float, shape: float) -> float:
     """Return log(1/γ) of a truncated negative binomial distribution, rounded up.
 
-    Its shape is η = `shape`. E K = `mean` is η·(1/γ − 1)/(1 − γ^η), and (1/γ − 1)/log(1/γ) at η = 0; it increases with
-    1/γ.
+    E K = `mean` is η·(1/γ − 1)/(1 − γ^η), η = `shape`, or (1/γ − 1)/log(1/γ) at η = 0, and increases with 1/γ.
     """
 
     def excess(x: float) -> float:

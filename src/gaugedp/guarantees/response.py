@@ -14,8 +14,7 @@ from gaugedp.guarantees.same_as import SameAs
 class RandomizedResponseLoss(SameAs, Guarantee):
     """Randomized response: one bit, true with probability e^ε/(1 + e^ε).
 
-    ε is `epsilon_value`. It has the largest curves of all ε-DP mechanisms (Kairouz, Oh and Viswanath 2015), so they are
-    those of PureDP.
+    It has the largest curves of all ε-DP mechanisms, those of PureDP (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float

@@ -171,10 +171,7 @@ def _thinned(points: Points, rate: Fraction) -> Points:
 
 
 def poisson_curve(guarantee: Guarantee, rate: float, order: float) -> float:
-    """Return the bound of theorem 4, docs/theory/sampling.md.
-
-    For finite orders a > 1; infinity beyond `_MOST`.
-    """
+    """Return the bound of theorem 4, docs/theory/sampling.md; infinity beyond `_MOST`."""
     second = guarantee.renyi(2.0)
     if order > _MOST or second > 500:
         return math.inf

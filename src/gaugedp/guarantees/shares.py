@@ -23,10 +23,9 @@ def part(number: float, share: Fraction) -> float:
 
 
 def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
-    """Return one release's share of a guarantee.
+    """Return one release's share of ε and δ, of ρ, or of μ².
 
-    It is that share of ε and δ, of ρ, or of μ². If the shares add up to at most 1, all releases together satisfy
-    `guarantee`.
+    If the shares add up to at most 1, all releases together satisfy `guarantee`.
     """
     match guarantee:
         case _ if share == 1:

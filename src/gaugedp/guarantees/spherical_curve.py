@@ -55,8 +55,7 @@ def check_noise(shift: float, dimension: int) -> None:
 def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
     """Return δ(ε) of the noise, rounded up.
 
-    d = `dimension` ≥ 2 and t = `shift`. δ(ε) = E_P[(1 − e^{ε−L})₊], 0 for ε ≥ t. No shift below t has a larger one: the
-    density is log-concave.
+    It is E_P[(1 − e^{ε−L})₊], 0 for ε ≥ t = `shift`. No smaller shift has a larger one: the density is log-concave.
     """
     gap = shift - epsilon + 2.0**-51 * shift  # so that both may be read as decimals
     if gap <= 0:

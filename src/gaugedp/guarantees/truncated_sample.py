@@ -32,6 +32,13 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     mixture of `SubsampledGaussian`(q, σ), with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w.
     The probability that only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which
     dominates all: docs/theory/sampling.md. Groups raise InvalidRequest: their tables have other numbers of rows.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import truncated_poisson
+    >>> step = truncated_poisson(n_units=1000, rate=0.01, batch_size=32, noise_multiplier=1.0)
+    >>> round(step.epsilon(1e-5), 2)
+    0.2
     """
     return TruncatedPoisson(n_units, rate, batch_size, noise_multiplier)
 

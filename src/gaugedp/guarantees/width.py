@@ -31,6 +31,12 @@ def interval_noise(
     the `sensitivity`, with the least ε for this interval. `law` is "laplace" or "discrete_laplace" (scale λ),
     "gaussian" or "discrete_gaussian" (deviation σ). For discrete noise the integer part of `half_width` counts; for
     discrete Gaussian noise beyond 10⁴ the result is within 1 in 10⁴ of the largest.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import interval_noise
+    >>> round(interval_noise(half_width=5), 2)
+    1.86
     """
     non_negative(half_width=half_width)
     between(0, 1, level=level)
@@ -64,8 +70,7 @@ def _discrete_laplace(half_width: float, level: float) -> float:
 def _discrete_gaussian(half_width: float, level: float) -> float:
     """Return σ, by P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z.
 
-    Beyond `_MANY` places the bound P(|X| > h) ≤ P(|N(0, σ²)| > h) is used (Canonne, Kamath and Steinke 2020,
-    proposition 25).
+    Beyond `_MANY` places P(|X| > h) ≤ P(|N(0, σ²)| > h) (Canonne, Kamath and Steinke 2020, proposition 25).
     """
     place = math.floor(half_width)
     if place > _MANY:

@@ -23,10 +23,9 @@ _ROOT_BITS = np.array(0.7071067811865476).view(np.int64)[()]
 
 @dataclass(frozen=True)
 class BoxNoise(RealFunction):
-    """Noise of density ∝ e^{−max|z_i|} on ℝ^d.
+    """Noise of density ∝ e^{−max|z_i|} on ℝ^d: R·U from 2d + 1 numbers.
 
-    It is R·U from 2d + 1 numbers: R = −log(V_1·…·V_{d+1}), and U_i is a number whose first bit is its sign
-    (docs/theory/reals.md, theorem 2).
+    R = −log(V_1·…·V_{d+1}); the first bit of a number is the sign of U_i (docs/theory/reals.md, theorem 2).
     """
 
     size: int

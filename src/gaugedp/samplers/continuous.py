@@ -17,10 +17,9 @@ def uniforms(size: int, rng: Entropy) -> np.ndarray:
 
 
 def exponentials(size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of density e^{−t}, t > 0.
+    """Return `size` draws of density e^{−t}, t > 0, with unbounded tails.
 
-    They are k·log 2 − log V with V in (1/2, 1]. k counts the zeros before the first one in an unbounded string of bits,
-    so the tail is unbounded too.
+    k·log 2 − log V with V in (1/2, 1]; k counts the zeros before the first one in an unbounded string of bits.
     """
     whole = _leading_zeros(size, rng)
     fraction = 1.0 - uniforms(size, rng) / 2

@@ -20,10 +20,9 @@ Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 
 def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
-    """Return exact draws with P(k) ∝ e^(−|k|/scale).
+    """Return exact draws with P(k) ∝ e^(−|k|/scale), int64.
 
-    The shape is (size,) and the dtype int64. A geometric magnitude with a fair sign, (−, 0) rejected (Canonne, Kamath
-    and Steinke 2020, section 5).
+    A geometric magnitude with a fair sign, (−, 0) rejected (Canonne, Kamath and Steinke 2020, section 5).
     """
     check_scale(scale)
     return symmetric(size, lambda count: (geometric(count, scale, rng), np.ones(count, dtype=bool)), rng)

@@ -8,10 +8,9 @@ _GUARD_BITS = 32
 
 
 def sine_and_cosine(x: int, n_bits: int) -> tuple[Bracket, Bracket]:
-    """Bracket 2^n_bits times the sine and cosine of x·2^−n_bits.
+    """Bracket 2^n_bits times the sine and cosine of x·2^−n_bits ≤ 1.
 
-    The angle is in [0, 1]. Terms x^k/k! are rounded down and are at most 2 units below the true ones: ((2 + 1)/k + 1 ≤
-    2 for k ≥ 3).
+    Terms x^k/k! are rounded down, by at most 2 units: (2 + 1)/k + 1 ≤ 2 for k ≥ 3.
     """
     work = n_bits + _GUARD_BITS
     totals, term, k = [0, 0], 1 << work, 0

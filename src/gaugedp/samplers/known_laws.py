@@ -215,10 +215,9 @@ class LpNoise(RealFunction):
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
-    """Return e^x to 4·2^−53 relative, for floats x.
+    """Return e^x to 4·2^−53 relative, for floats x from −690 to 690.
 
-    x is from −690 to 690; results for lower x are ≤ 2^−900. x = k·log 2 + r and e^r by 14 terms; the proof is that of
-    lemma 4 in docs/theory/reals.md.
+    Lower x give ≤ 2^−900. x = k·log 2 + r and e^r by 14 terms: lemma 4 in docs/theory/reals.md.
     """
     x = np.clip(x, _LEAST, -_LEAST)
     exponent = np.rint(x * (1 / math.log(2)))
@@ -263,8 +262,7 @@ class Known(NamedTuple):
 def known_law(body: Body) -> Known:
     """Return the noise of ℓ_p balls, their images, and ellipsoids.
 
-    p ≤ 64 or ∞, and images are by a one-to-one matrix. The columns of an ellipsoid's matrix are independent, and
-    matrices have at most 1,024 rows.
+    p ≤ 64 or ∞, images are one-to-one, columns of ellipsoids independent, and matrices have at most 1,024 rows.
     """
     match body:
         case LpBall() | SchattenBall(p=2):

@@ -11,10 +11,9 @@ from gaugedp._internal.rounding import PARAMETERS, UNIT
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Approximate right inverse with an error bound.
+    """Approximate right inverse R (k, r) of L (r, k), with error bounds.
 
-    R (k, r) is near an inverse of L (r, k): each point v is L·R·(I − E)⁻¹·v, E = I − L·R. `missed` is at least ‖E‖_F,
-    and ‖R·(I − E)⁻¹·v‖_p at most `steep`·‖v‖₂.
+    v = L·R·(I − E)⁻¹·v, E = I − L·R; `missed` ≥ ‖E‖_F, and ‖R·(I − E)⁻¹·v‖_p ≤ `steep`·‖v‖₂.
     """
 
     left: np.ndarray

@@ -1,7 +1,4 @@
-"""Functions of random real numbers, rounded exactly to integers.
-
-Bits are drawn as the rounding needs them. docs/theory/reals.md has the theorem and its proof.
-"""
+"""Functions of random real numbers, rounded exactly to integers (docs/theory/reals.md)."""
 
 import math
 from abc import ABC, abstractmethod

@@ -1,7 +1,4 @@
-"""Exact restricted Gaussian oracle on an ℓ_p ball.
-
-The regulariser is a squared ℓ_q norm.
-"""
+"""Exact restricted Gaussian oracle of a squared norm on an ℓ_p ball."""
 
 import math
 from dataclasses import dataclass

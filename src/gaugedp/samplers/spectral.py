@@ -1,7 +1,4 @@
-"""Exact restricted Gaussian oracle on a Schatten ball.
-
-The regulariser is a squared Schatten norm.
-"""
+"""Exact restricted Gaussian oracle of a squared Schatten norm."""
 
 import importlib.util
 import math

@@ -1,7 +1,4 @@
-"""Compiled proposals of the spectral oracle (extra `fast`).
-
-They are for square matrices in a nuclear ball.
-"""
+"""Compiled spectral proposals for nuclear balls (extra `fast`)."""
 
 import math
 from typing import Any

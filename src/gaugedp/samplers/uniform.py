@@ -18,6 +18,13 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     The shape is (size, d). Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or
     with as many generators as their rank. For other polytopes they are nearly uniform and correlated, by the walk over
     facets of `gauge_noise`.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall
+    >>> from gaugedp.samplers import uniform
+    >>> uniform(LpBall(3, 2.0), size=5).shape
+    (5, 3)
     """
     whole(minimum=1, size=size)
     stream = system_rng() if rng is None else rng

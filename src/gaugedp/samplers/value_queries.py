@@ -66,10 +66,7 @@ class QueryPlan:
         return -math.log1p(-math.expm1(log) / accepted) if math.expm1(log) < accepted else math.inf
 
     def picks(self, steps: int, total_variation: float) -> int:
-        """Return picks that `steps` steps rarely exceed.
-
-        Their probability to exceed them is at most `total_variation`.
-        """
+        """Return picks that `steps` steps exceed with at most this probability."""
         law = scipy.stats.chi(self.dimension)
         longest = float(law.isf(total_variation / (2 * steps)))
         edges = np.linspace(0, longest, _BINS + 1)[1:]

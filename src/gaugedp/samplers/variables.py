@@ -1,7 +1,4 @@
-"""Laplace, normal and spherical variables with error bounds.
-
-They are functions of real numbers; docs/theory/reals.md has the proofs.
-"""
+"""Laplace, normal and spherical variables with error bounds (docs/theory/reals.md)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -143,10 +140,7 @@ class Normal(Variables):
 
 
 class Spherical(Variables):
-    """Noise R·g/‖g‖₂ of density ∝ e^{−‖x‖₂} on ℝ^k.
-
-    R ~ Gamma(k), and g is standard normal.
-    """
+    """R·g/‖g‖₂ of density ∝ e^{−‖x‖₂} on ℝ^k, R ~ Gamma(k) and g standard normal."""
 
     @property
     def _normal(self) -> Normal:

@@ -12,10 +12,9 @@ _FINE = 4.0  # grid points; between two of them a quarter of the weight is lost
 
 
 class LaplacePrivacyLoss(PrivacyLossOfNumbers):
-    """Losses of shifted Laplace distributions, with rows (t,).
+    """Losses of Laplace distributions of scale 1 shifted by t, with rows (t,).
 
-    They have scale 1 and centres t apart. M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one
-    at −t, and a density between.
+    M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: atoms at ±t and a density between.
     """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:

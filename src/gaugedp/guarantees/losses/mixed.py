@@ -1,7 +1,4 @@
-"""Losses of randomly drawn pairs.
-
-The probabilities are the same under P and Q.
-"""
+"""Losses of pairs drawn with equal probabilities under P and Q."""
 
 import math
 from collections.abc import Callable

@@ -13,8 +13,7 @@ _FACTORIALS = [1 / math.factorial(k) for k in range(13, 1, -1)]
 def log_means(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
     """Return the log of the mean of r^{1 + order} under Q.
 
-    With e = 1 + order it sums r^e − 1 − e·(r − 1) ≥ 0, whose mean is M − 1, as the mean of r is 1; where M is huge, r^e
-    itself.
+    With e = 1 + order it sums r^e − 1 − e·(r − 1) ≥ 0, of mean M − 1 (that of r is 1); for huge M it sums r^e.
     """
     logs = log_weights + (1 + orders) * log_ratio
     largest, near = logs.max(axis=1), np.abs(log_ratio) < 1

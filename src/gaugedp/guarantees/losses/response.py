@@ -70,8 +70,7 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
 def lost_by_turning(weights: Array, numbers: Array, heights: tuple[float, float], n_points: int) -> float:
     """Return a lower bound on W − max |Σ w·e^{iux}|.
 
-    W = Σ w, x are the `numbers`, and u/2 is between the `heights`. The maximum is bounded on a grid, with the largest
-    change between two points.
+    W = Σ w, x are the `numbers`, u/2 is between the `heights`; the maximum is bounded by a grid and its largest change.
     """
     whole = float(weights.sum())
     centred = numbers - float(weights @ numbers) / whole

@@ -116,8 +116,7 @@ def _log_symmetric(rate: float, shift: float, dimension: int) -> float:
 def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array, Array]:
     """Return quadrature places w in [0, 1] and log weights.
 
-    They are for e^{yw}·g, y = `rate` + i·`turn`. For large `rate`, the part beyond 1 − w = (60 + 3d)/rate is below
-    e^−50 of the whole.
+    They are for e^{yw}·g, y = `rate` + i·`turn`. Beyond 1 − w = (60 + 3d)/rate less than e^−50 of the whole is lost.
     """
     last = 2 * math.asin(math.sqrt(min(1.0, (60 + 3 * dimension) / max(rate, 1.0)) / 2))
     panels = 4
@@ -207,8 +206,7 @@ def _log_tail(order: float, height: float, shift: float, dimension: int) -> floa
 def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, float]:
     """Return turns, bounds on log |φ| beyond each, and Var w.
 
-    The turns u = t·shift start at π/2. Between two points |φ| changes by at most half the step times the deviation;
-    after the last the contour's bound holds.
+    Between two turns u = t·shift ≥ π/2, |φ| changes by at most half the step times the deviation; then by the contour.
     """
     last = math.pi
     while _log_contour(order, last, shift, dimension) > _GONE and last < _FARTHEST:

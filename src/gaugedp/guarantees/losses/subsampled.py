@@ -353,8 +353,7 @@ def _turn(std: float, size: int) -> float:
 def _moved_line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
     """Return the line at large heights, by a shifted contour.
 
-    On x + iθ′σ², 0 < θ′ < 2θ, the integrand is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights, which
-    bounds the error of the trapezoid rule.
+    On x + iθ′σ², 0 < θ′ < 2θ, the integrand is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights.
     """
     rate, std, removed, added = row
     turn = min(_turn(std, max(removed, added)), 0.7 if added else math.inf)
