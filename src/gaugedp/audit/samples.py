@@ -66,8 +66,7 @@ def _check_answers(answer_a: Any, answer_b: Any) -> None:
         )
     if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
-            "The two answers are equal: no output could distinguish them.",
-            "Give the answers of two neighbouring tables.",
+            "The two answers are equal and cannot be distinguished.", "Give the answers of two neighbouring tables."
         )
 
 

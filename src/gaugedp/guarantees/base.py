@@ -87,13 +87,10 @@ class Guarantee(Part):
         return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
-        """Return the least provable δ at `epsilon`.
+        """Return the least provable δ at `epsilon`, which may be negative.
 
-        P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P; `epsilon` may be negative. The
-        returned bound names the method that gave it.
-
-        epsilon : any finite number
-        method : "basic", "advanced", "rdp" or "tight"; None takes the least of all
+        P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P. `method` is "basic", "advanced",
+        "rdp" or "tight"; None takes the least of all, and the returned bound names its method.
         """
         finite(epsilon=epsilon)
         check_method(method)
@@ -101,13 +98,10 @@ class Guarantee(Part):
         return bound if epsilon >= 0 else _of_complements(bound, float(epsilon))
 
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
-        """Return the least provable ε at `delta`.
+        """Return the least provable ε at `delta`, in [0, 1].
 
-        Infinity if there is none. With "tight", a part that has only a Rényi curve falls back to "rdp", and the
-        returned bound names that method.
-
-        delta : a number from 0 to 1
-        method : as for `delta`
+        Infinity if there is none. `method` as for `delta`; with "tight", a part with only a Rényi curve makes the bound
+        fall back to "rdp", which it then names.
         """
         check_delta(delta)
         check_method(method)
@@ -127,8 +121,8 @@ class Guarantee(Part):
     ) -> "MembershipRisk":
         """Return bounds on the success of any membership test.
 
-        prior : probability, in (0, 1), that the unit is in the table, before any release
-        false_positive_rates : rates in (0, 1) at which the best true-positive rate is given; docs/theory/membership.md
+        `prior`, in (0, 1), is the probability before any release that the unit is in the table; the best true-positive
+        rate is given at each of `false_positive_rates` in (0, 1). docs/theory/membership.md
 
         Examples
         --------

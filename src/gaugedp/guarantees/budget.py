@@ -67,7 +67,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
     @property
     def capacity(self) -> tuple[float, ...]:
-        """The (ε, δ/m)-DP divergence bounds, rounded down; negative if none."""
+        """The largest (ε, δ/m)-DP divergences, rounded down; negative if none."""
         share = math.log(self.delta_value / len(self.orders))
         return tuple(
             (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))
@@ -90,7 +90,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 class Budget:
     """Budget and the charges of guarantees, in integer units.
 
-    Charges round up and capacity down: charges that fit never exceed the budget, also if guarantees depend on answers.
+    Charges round up and capacity down: charges that fit never exceed the budget, even if they are chosen adaptively.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -121,11 +121,11 @@ class Budget:
         return (0,) * len(self.capacity)
 
     def first_chargeable(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
-        """Return the first guarantee with a cost, or None."""
+        """Return the first chargeable guarantee, or None."""
         return next((guarantee for guarantee in guarantees if self._charge(guarantee) is not None), None)
 
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
-        """Return the charge of the first guarantee with a cost."""
+        """Return the charge of the first chargeable guarantee."""
         for guarantee in guarantees:
             charge = self._charge(guarantee)
             if charge is not None:

@@ -216,7 +216,7 @@ def _around(excess: Callable[[float], float], start: float, lowest: float, highe
     while low == high or excess(low) <= 0:
         if low == lowest:
             raise InvalidRequest(
-                f"Every noise from {math.exp(lowest):.3g} on satisfies this guarantee.",
+                f"All noise from {math.exp(lowest):.3g} on satisfies this guarantee.",
                 "Give a smaller epsilon or delta.",
             )
         high, low, step = low, max(low - step, lowest), 2 * step

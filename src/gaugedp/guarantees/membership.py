@@ -13,10 +13,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta
 from gaugedp.guarantees.membership_risk import MembershipRisk, MembershipTest
 
-_CELLS, _FINE = (
-    40,
-    2.0**-30,
-)  # places of the profile, and the relative precision of μ
+_CELLS, _FINE = 40, 2.0**-30  # places of the profile, and the relative precision of μ
 
 
 def membership_risk(guarantee: Guarantee, prior: float, false_positive_rates: Sequence[float]) -> MembershipRisk:

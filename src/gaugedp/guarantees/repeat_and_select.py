@@ -45,10 +45,7 @@ class RepeatAndSelect(Guarantee):
         if not isinstance(self.shape, int | float) or isinstance(self.shape, bool) or not self.shape > -1:
             raise InvalidRequest(f"shape is {self.shape!r}.", "Give shape as a number above -1, or math.inf.")
         if self.mean > _MOST_RUNS or (self.mean < 1 and not self._is_poisson):
-            raise InvalidRequest(
-                f"mean is {self.mean!r}.",
-                "Give a mean of at least 1 (less only for Poisson).",
-            )
+            raise InvalidRequest(f"mean is {self.mean!r}.", "Give a mean of at least 1 (less only for Poisson).")
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "shape", float(self.shape))
 

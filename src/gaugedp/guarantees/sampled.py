@@ -22,10 +22,7 @@ from gaugedp.guarantees.profile_points import FIRST, START, Points, curve_of, pa
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
-PROVED = {
-    "poisson": "add_remove",
-    "without_replacement": "replace",
-}  # sampling, and the neighbours in its proof
+PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours of its proof
 _MOST = 256  # the largest order for which moments of all lower orders are evaluated
 _OVERFLOW = 700.0  # a power of e that is still a float
 _STEP = 32  # orders that are evaluated together

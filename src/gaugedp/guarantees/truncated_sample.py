@@ -13,10 +13,7 @@ from gaugedp.guarantees.mixture import Mixture
 from gaugedp.guarantees.same_as import SameAs
 from gaugedp.guarantees.subsampled import LEAST_NOISE, SubsampledGaussian
 
-_LOST, _LEAST = (
-    2.0**-30,
-    1e-300,
-)  # relative error above that of binomial tails (1.3e-10 of 4e9); least probability
+_LOST, _LEAST = 2.0**-30, 1e-300  # relative error above that of binomial tails (1.3e-10 of 4e9); least probability
 _MOST_UNITS = 2**53  # that floats count
 
 
