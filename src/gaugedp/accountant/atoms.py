@@ -65,7 +65,7 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
 
 
 def n_sums(values: Array, _: Array, count: int) -> int:
-    """Return how many sums `count` of the values have."""
+    """Return the number of sums of `count` values."""
     return math.comb(count + len(values) - 1, count)
 
 

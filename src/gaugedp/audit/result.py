@@ -17,7 +17,7 @@ _LEGEND = "Below, ! marks a test that alarms, * one that may alarm and does not;
 _GUESSES = "In brackets: the answer, a or b, that the score of an output suggests, and the number of right guesses."
 _DIGITS_TELL = "The low digits of the outputs reveal the answer: round the outputs to audit only the calibration."
 _NEAR = (
-    "The two answers are {:.3g} as far apart as neighbours' can be, and an audit sees that much less: "
+    "The two answers are {:.3g} as far apart as neighbours' can be, which weakens the audit: "
     "give two that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds."
 )
 _FAR, _FAR_MORE = 0.5, 2.0  # a reach without a remark; times the logarithm of a p-value

@@ -62,7 +62,7 @@ def _check_answers(answer_a: Any, answer_b: Any) -> None:
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
             f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
-            "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
+            "Give two answers of one shape; a function of tables can take 0 or 1 and choose its table.",
         )
     if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
@@ -112,7 +112,7 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     distance = float(body.gauge(difference[None].astype(float))[0])
     if not distance <= 1 + _SLACK:
         raise InvalidRequest(
-            f"The answers are not neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
+            f"The answers cannot be neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
             "Give two answers whose difference lies in mechanism.body.",
         )
 
@@ -169,5 +169,5 @@ def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
     except _FAILURES as error:
         raise InvalidRequest(
             f"The mechanism raised {type(error).__name__} on answer_{name} ({error}).",
-            "Give answers that it takes; a failure that is an outcome can be returned as None.",
+            "Give answers that it accepts; return None for a failure that is a valid output.",
         ) from error

@@ -105,7 +105,7 @@ class Budget:
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
         if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
-                f"The budget {total!r} is empty.", "Give numbers of at least 1e-30 (PureDP where delta is 0)."
+                f"The budget {total!r} is empty.", "Give amounts of at least 1e-30 (PureDP if delta is 0)."
             )
 
     def _numbers(self) -> tuple[Fraction, ...]:

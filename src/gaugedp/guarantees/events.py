@@ -42,7 +42,7 @@ def from_event(event: Any) -> Guarantee:
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
-        raise InvalidRequest(f"A {name} has no guarantee here.", f"Use one of: {', '.join(sorted(_READERS))}.")
+        raise InvalidRequest(f"The event {name} is not supported.", f"Use one of: {', '.join(sorted(_READERS))}.")
     return _READERS[name](event)
 
 
@@ -62,7 +62,7 @@ def to_event(guarantee: Guarantee) -> Any:
         return events.NoOpDpEvent()
     if type(guarantee) not in _WRITERS:
         raise InvalidRequest(
-            f"{guarantee!r} has no event.", "Export Gaussian, Laplace, randomized response or zCDP guarantees."
+            f"{guarantee!r} cannot be exported.", "Export Gaussian, Laplace, randomized response or zCDP guarantees."
         )
     return _WRITERS[type(guarantee)](events, guarantee)
 
@@ -134,7 +134,7 @@ def _composed(event: Any) -> Guarantee:
 def _poisson(event: Any) -> Guarantee:
     if _is_replaced(event.event):
         raise InvalidRequest(
-            "A sample without replacement of a Poisson sample has no guarantee here.", "Use one kind of sampling."
+            "A sample without replacement of a Poisson sample is not supported.", "Use one kind of sampling."
         )
     if event.sampling_probability == 0:
         return PureDP(0.0)
@@ -170,7 +170,7 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 def _told(events: Any, loss: float) -> Any:
     """Return randomized response that lies slightly less than allowed."""
     if loss > 700:
-        raise InvalidRequest(f"PureDP({loss:g}) has no event.", "Export a guarantee of at most 700.")
+        raise InvalidRequest(f"PureDP({loss:g}) cannot be exported.", "Export an epsilon of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 
@@ -184,7 +184,7 @@ def _to_sampled(events: Any, guarantee: Sampled) -> Any:
 def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
     """Return noise on a Poisson sample; for a group a mixture with slightly higher rates."""
     if guarantee.neighbours == "replace":
-        raise InvalidRequest(f"{guarantee!r} has no event.", 'Use the guarantee for neighbours "add_remove".')
+        raise InvalidRequest(f"{guarantee!r} cannot be exported.", 'Use the guarantee for neighbours "add_remove".')
     rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size
     if size == 1:
         return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))

@@ -15,7 +15,7 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
     try:
         return KINDS[facts["kind"]].from_numbers(facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
-        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use one that `to_dict` wrote.") from None
+        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use the output of `to_dict`.") from None
 
 
 def to_json(guarantee: Guarantee) -> str:
@@ -36,7 +36,7 @@ def from_json(text: str) -> Guarantee:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)
     except (ValueError, TypeError, RecursionError):
-        raise InvalidRequest("The text does not describe a guarantee.", "Use one that `to_json` wrote.") from None
+        raise InvalidRequest("The text does not describe a guarantee.", "Use the output of `to_json`.") from None
     if isinstance(version, bool) or version != VERSION:
         raise InvalidRequest(
             f"The guarantee is written in version {version!r}, and this library reads version {VERSION}.",

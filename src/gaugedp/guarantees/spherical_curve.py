@@ -47,7 +47,7 @@ def check_noise(shift: float, dimension: int) -> None:
     whole(minimum=2, dimension=dimension)
     if not is_known(shift, dimension):
         raise InvalidRequest(
-            f"Spherical Laplace noise in {dimension} dimensions has no profile here where ε can be {shift:g}.",
+            f"Spherical Laplace noise in {dimension} dimensions with ε up to {shift:g} is not supported.",
             f"Give a scale from {1 / MOST_SHIFT:g} to {1 / LEAST_SHIFT:g}, and at most {MOST_DIMENSIONS:,} dimensions.",
         )
 
