@@ -219,9 +219,10 @@ def log_sum(logs: Array) -> float:
 
 
 def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Line:
-    """Return the line of rows with real and imaginary M/M(c) − 1.
+    """Return the line from M/M(c) − 1 of all rows.
 
-    `relative` bounds its error in units. All are (rows, heights); the sum runs over the rows.
+    It is `real` + i·`imaginary`, and `relative` bounds its error in units. All are (rows, heights), and rows are
+    summed.
     """
     floor = relative * UNIT  # values below their own error count as that error
     change = 2 * real + real * real + imaginary * imaginary

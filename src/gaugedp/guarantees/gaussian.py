@@ -39,7 +39,7 @@ class GaussianDP(Guarantee):
         return above_either(exact[0], exact[1])
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return N(μ, 1) against N(0, 1)."""
+        """Return the pair of N(μ, 1) and N(0, 1)."""
         return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:

@@ -124,7 +124,7 @@ class Grouped(Guarantee):
         return tuple(factor * number for number in cost)
 
     def group(self, size: int) -> "Grouped":
-        """Return the guarantee to groups of groups."""
+        """Return the guarantee for groups of groups."""
         whole(minimum=1, size=size)
         return Grouped(self.guarantee, self.size * int(size))
 

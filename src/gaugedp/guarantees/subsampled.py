@@ -60,7 +60,7 @@ class SubsampledGaussian(Guarantee):
         if self._n_moved > 1 and (self._n_moved > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
-                f"For more than {_MOST_UNITS} units, or noise below {_FAINT}, use .group(size) of that for one.",
+                f"For more than {_MOST_UNITS} units, or noise below {_FAINT}, use the method group(size).",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
