@@ -20,8 +20,7 @@ LONGEST = 200  # releases of one kind: more lose too many digits
 class ExplicitDistribution:
     """Distribution of a sum of finitely many losses.
 
-    `losses` descend and are rounded up by at most `raised`; `lost` bounds relative errors of `weights` in rounding
-    units.
+    `losses` descend and are rounded up by at most `raised`; `lost` bounds the relative rounding of `weights` in units.
     """
 
     losses: Array

@@ -149,8 +149,7 @@ def log_of(value: float) -> float:
 def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_largest: int) -> Contour:
     """Return the contour for results near (ε, δ).
 
-    It is truncated if the tail bound allows; else a fictitious Gaussian release pads it: the result stays an upper
-    bound.
+    It is truncated if the tail bound allows; else a fictitious Gaussian release pads it: still an upper bound.
     """
     probes = Probes(total, order)
     step = probes.best_step(order, epsilon, log_delta)

@@ -72,8 +72,7 @@ def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
 class PrivacyLoss(ABC):
     """Independent privacy losses of one kind, with multiplicities.
 
-    Each has one row of parameters. M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); every sum runs over the rows, each as
-    often as its count.
+    Each has a row of parameters. M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); sums run over rows with multiplicities.
     """
 
     symmetric: ClassVar[bool] = True
@@ -221,8 +220,7 @@ def log_sum(logs: Array) -> float:
 def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Line:
     """Return the line from M/M(c) − 1 of all rows.
 
-    It is `real` + i·`imaginary`, and `relative` bounds its error in units. All are (rows, heights), and rows are
-    summed.
+    It is `real` + i·`imaginary`, `relative` bounds its error in units, and all are (rows, heights); rows are summed.
     """
     floor = relative * UNIT  # values below their own error count as that error
     change = 2 * real + real * real + imaginary * imaginary

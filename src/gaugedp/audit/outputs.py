@@ -27,8 +27,7 @@ class Outputs:
     `columns` (n, k) are their numbers, NaN if missing; `keys` and `kinds` (n,) integers. Two outputs have the same key
     exactly if they are equal, and the same kind if they have the same types and shapes, also of their contents, and the
     same pattern of NaN and infinities: 1, 1.0 and True are three outputs. `shape` is that of all outputs, None if they
-    differ. `texts` (n,) label the parts that are not numbers, by name: labels are equal if these texts, or their forms
-    without digits, are.
+    differ. `texts` (n,) label other parts by name: equal if these texts, or their forms without digits, are.
     """
 
     columns: np.ndarray

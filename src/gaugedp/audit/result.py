@@ -36,9 +36,8 @@ _FOR_GIVING_AWAY = 12.0  # runs per necessary right guess: a quarter of them cou
 class Test:
     """Result of one test.
 
-    `p_value` bounds the probability of such a result, or a worse one, if the claim is true. `counted`: the test may
-    alarm; the others do not affect the verdict. Black-box tests have a lower bound on ε at `delta`, and the ε that is
-    claimed there.
+    `p_value` bounds the probability of such a result, or a worse one, if the claim is true. Only `counted` tests may
+    alarm; the others do not affect the verdict. Black-box tests have a lower bound on ε at `delta`, and the claimed ε.
     """
 
     __test__ = False  # for pytest: not a test case

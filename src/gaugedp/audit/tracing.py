@@ -23,8 +23,7 @@ class Tracing:
     """Power of a tracing adversary to distinguish members from others.
 
     `true_positive_rate` of the members and `false_positive_rate` of the others have a statistic above `threshold`.
-    `ceiling`: no adversary with the requested false-positive rate has a larger true-positive rate, under `guarantee`; 1
-    without one.
+    Under `guarantee` no adversary with the requested false-positive rate exceeds the `ceiling`, which is 1 without one.
     """
 
     statistic: str

@@ -26,8 +26,7 @@ _PRECISION = 1e-10  # relative precision of the search for the least noise
 class Noise(float):
     """Noise parameter with the guarantee of all releases.
 
-    The search found value/(1 + `slack`) too small for the `guarantee`; or, where the largest noise was sought, value·(1
-    + `slack`) too large for the interval.
+    value/(1 + `slack`) is too small for `guarantee`; or, for the largest noise, value·(1 + `slack`) is too large.
     """
 
     guarantee: Guarantee

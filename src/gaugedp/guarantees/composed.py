@@ -83,8 +83,8 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     """Return the guarantee of all `parts` (guarantee, count) together.
 
     Compositions are flattened and equal parts counted, so that k * g == g + … + g. A single part is returned unchanged,
-    and no parts give PureDP(0). Later mechanisms may read earlier answers; if their parameters depend on these answers,
-    use a ledger or a Filter.
+    and no parts give PureDP(0). Later mechanisms may read earlier answers; if their parameters depend on these, use a
+    Filter.
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:

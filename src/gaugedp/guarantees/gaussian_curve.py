@@ -17,9 +17,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return δ(ε) of μ-GDP, rounded up.
 
-    With x = ε/μ − μ/2, e^ε·φ(x + μ) = φ(x), so δ = φ(x)·(m(x) − m(x + μ)) with Mills' ratio m. This form is relatively
-    accurate far into the tail, where the usual difference of normal tails cancels. x itself is known to some 2^−52·ε/μ,
-    and |(log δ)′| ≤ |x| + 3.
+    With x = ε/μ − μ/2, e^ε·φ(x + μ) = φ(x), so δ = φ(x)·(m(x) − m(x + μ)) with Mills' ratio m, accurate far into the
+    tail, where the usual difference of normal tails cancels. x is known to some 2^−52·ε/μ, and |(log δ)′| ≤ |x| + 3.
     """
     if mu == 0:
         return 0.0

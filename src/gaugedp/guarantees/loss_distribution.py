@@ -57,9 +57,8 @@ class LossDistribution(Guarantee):
 
     `removed` are the losses if a unit is removed and `added` those if one is added, as multiples of `span`. E[(1 −
     e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction: the definition of a "pessimistic" privacy
-    loss distribution of other accountants, and the only requirement. Losses that their rounding and truncation left out
-    are not restored, with two exceptions: a sum below 1 is completed, and small losses that no pair can have (E[e^{−L}]
-    > 1) are raised.
+    loss distribution of other accountants, and the only requirement. What their rounding and truncation left out is not
+    restored, with two exceptions: sums below 1, and small losses that no pair can have (E[e^{−L}] > 1).
     """
 
     span: float

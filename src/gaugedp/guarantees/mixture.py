@@ -23,9 +23,8 @@ class Mixture(Guarantee):
     """Guarantee of a mechanism drawn at random with `probabilities`.
 
     The draw does not depend on the rows. `guarantees` are those of the mechanisms, for the same neighbours. The drawn
-    index may be published. The profile is the mean of the profiles; if the index is not published it is an upper bound
-    (docs/theory/sampling.md). `probabilities` within 1e-9 of a sum of 1 are scaled to it; floats are read as their
-    decimals.
+    index may be published. The profile is the mean of the profiles, or an upper bound if the index is not published
+    (docs/theory/sampling.md). `probabilities` within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
     """
 
     probabilities: tuple[Fraction, ...]

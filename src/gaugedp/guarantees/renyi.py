@@ -18,11 +18,10 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RenyiDP(Guarantee):
-    """Rényi DP: D_a(P‖Q) ≤ value for orders a.
+    """Rényi DP: D_a(P‖Q) ≤ value for orders a (Mironov 2017, definition 4).
 
-    Source: Mironov 2017, definition 4. `orders` are in [1, ∞], `values` ≥ 0, of equal length; they are sorted by order.
-    Between two orders the curve follows from (a − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2)
-    and D_a increasing.
+    `orders` are in [1, ∞], `values` ≥ 0, of equal length, sorted by order. Between two orders the curve follows from (a
+    − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2) and D_a increasing.
     """
 
     orders: tuple[float, ...]

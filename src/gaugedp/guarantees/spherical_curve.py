@@ -1,8 +1,7 @@
 """Privacy profile of spherical Laplace noise, shifted by t.
 
 The density is ∝ e^{−‖z‖₂} in d ≥ 2 dimensions. With θ the angle whose cosine is loss/t, the loss has the density ∝
-e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π]; docs/theory/knorm_delta.md proves it, and bounds the error of the
-quadrature.
+e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π]: docs/theory/knorm_delta.md, with the error of the quadrature.
 """
 
 import math

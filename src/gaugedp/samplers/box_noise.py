@@ -97,8 +97,7 @@ def logs_together(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return −log(x_1·…·x_k) and its error, both (m,).
 
     The error is up to a factor 1 + 2^−40, and `numbers` (m, k) are rounded x. Up to eight are multiplied: 8 conversions
-    and 7 products move the logarithm by less than 16 units of 2^−53. The c logarithms are added with their rounding
-    errors.
+    and 7 products move the logarithm by less than 16 units of 2^−53. The c logarithms are added with their errors.
     """
     parts = minus_log(_combined(numbers, np.multiply, _LEVELS))
     radius = _total(parts)

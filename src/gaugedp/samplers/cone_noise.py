@@ -77,8 +77,8 @@ def _incidence(both: np.ndarray, solved: np.ndarray, determinants: np.ndarray) -
 def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return adj(B)·1 and det B without fractions (Bareiss 1968).
 
-    For integer B (m, r, r), every intermediate number is a minor of (B, 1): all quotients are exact. A singular B has
-    0.
+    For integer B (m, r, r), every intermediate number is a minor of (B, 1): all quotients are exact, and singular B
+    give 0.
     """
     count, rank = rows.shape[:2]
     table = np.concatenate([rows, np.ones((count, rank, 1), dtype=rows.dtype)], axis=2)

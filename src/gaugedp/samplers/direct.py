@@ -58,8 +58,7 @@ def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
     """Return uniform points on an ℓ_p ball.
 
     They are X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1) (Barthe, Guédon, Mendelson and Naor
-    2005; docs/theory/walks.md). As |X_i|^p is Gamma(1/p), |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 +
-    1/p).
+    2005; docs/theory/walks.md). |X_i| = V·G^{1/p}, V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
     """
     shares = uniforms(size * d, rng).reshape(size, d)
     sides = signs(size * d, rng).reshape(size, d)

@@ -29,11 +29,10 @@ def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def geometric(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
-    """Return exact draws with P(k) ∝ e^(−k/scale), k ≥ 0.
+    """Return exact draws with P(k) ∝ e^(−k/scale), k ≥ 0, int64.
 
-    The shape is (size,) and the dtype int64. k is written in digits of base 2^8 below an unbounded leading digit: the
-    digits of a geometric variable are independent, so each is drawn from its own table (Canonne, Kamath and Steinke
-    2020, section 5).
+    k is written in digits of base 2^8 below an unbounded leading digit: the digits of a geometric variable are
+    independent, so each is drawn from its own table (Canonne, Kamath and Steinke 2020, section 5).
     """
     total = np.zeros(size, dtype=np.int64)
     for shift, table in _geometric_digits(scale):

@@ -23,9 +23,8 @@ class ThreeTangents:
     """Sampler of log-concave distributions on [`low`, `high`], by tangents.
 
     The densities j are ∝ e^{−h_j(x)}, h_j convex; `value` and `slope` give h_j(x) and its slope. `touches`, shape (3,
-    k), are increasing interior points of tangency. A convex function lies above its tangents, so a draw from
-    e^{−largest tangent}, accepted with probability e^{−(h − largest tangent)}, is exact. The points affect only the
-    number of trials.
+    k), are increasing interior points of tangency, which affect only the number of trials: a convex function lies above
+    its tangents, so a draw from e^{−largest tangent}, accepted with probability e^{−(h − largest tangent)}, is exact.
     """
 
     value: Exponents

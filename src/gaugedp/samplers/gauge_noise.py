@@ -282,8 +282,8 @@ class ByWalk(GaugeNoise):
         """Return the number of steps by a rule, not a proof.
 
         It is τ·(log(1/allowance) + (r/2)·log 2k), τ half the autocorrelation time. (2k)^r bounds the number of facets;
-        a chain with relaxation time τ and that many states needs no more (Levin and Peres 2017, theorem 12.4, for a
-        uniform distribution).
+        a chain with relaxation time τ and that many states needs no more, if uniform (Levin and Peres 2017, theorem
+        12.4).
         """
         states = self.rank / 2 * math.log(2 * self.columns.shape[1])
         return math.ceil(_SAFETY * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))

@@ -115,9 +115,8 @@ def rounded(law: RealFunction, reals: Reals, lattice: np.ndarray, first_bits: in
     """Return lattice·f(reals), exactly rounded to integers modulo 2^64.
 
     The shape is (m, d) and the dtype int64. `lattice` (1,) or (d,) are positive floats, read as exact rational numbers.
-    The integers are a function only of the bits, for every `first_bits`, the number of bits of the first try (64 of
-    them in floats). Integers beyond 64 bits wrap around: so does the sum of answer and noise, of which that is
-    post-processing.
+    The integers are a function only of the bits, for every `first_bits`, the number of bits of the first try (64 in
+    floats). Integers beyond 64 bits wrap around: so does the sum of answer and noise, by post-processing.
     """
     shape = len(reals.words), law.d
     result, undecided = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)

@@ -20,8 +20,7 @@ class ByRejection(GaugeNoise):
 
     R ~ Gamma(r + 1); there is no walk. Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i], h_i
     the support of axis i; the first of gauge at most 1 is uniform on the body. A draw takes vol box/vol K trials on
-    average, `expected_trials` by a public key; neither depends on data. Public trial draws are those of `walk`, noise
-    of the same distribution.
+    average, `expected_trials` by a public key; neither depends on data. Public trial draws are those of `walk`.
     """
 
     def __init__(self, body: Polytope, walk: GaugeNoise) -> None:

@@ -99,8 +99,7 @@ class HalfSpaceNormals:
     """Normals of precision A, truncated to half-spaces.
 
     These are ⟨x − mean, `walls`⟩·√A ≤ −`cuts` (k,), and `means` are (k, m·n). The negative log of the k-th envelope is
-    `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres; means and walls have the same singular
-    vectors.
+    `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres, also for means and walls.
     """
 
     precision: float

@@ -18,8 +18,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
     """Losses of shifted discrete Gaussian noise, with rows (σ, d).
 
     The weights are ∝ e^{−k²/2σ²} on the integers, against the same shifted by d. log M(z) = z(z + 1)·d²/(2σ²) + log
-    θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses d²/(2σ²) − k·d/σ² form a lattice, so |M| has the period 2πσ²/d
-    along imaginary orders.
+    θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses are a lattice, and |M| has the imaginary period 2πσ²/d.
     """
 
     def log_moment(self, orders: Array) -> Array:

@@ -70,8 +70,7 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
 def lost_by_turning(weights: Array, numbers: Array, heights: tuple[float, float], n_points: int) -> float:
     """Return a lower bound on W − max |Σ w·e^{iux}|.
 
-    W = Σ w, x are the `numbers`, u/2 is between the `heights`; the maximum is at most its values on a grid plus a
-    slack.
+    W = Σ w, x are the `numbers`, u/2 is between the `heights`; the maximum is bounded on a grid, with slack.
     """
     whole = float(weights.sum())
     centred = numbers - float(weights @ numbers) / whole
