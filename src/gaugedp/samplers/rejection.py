@@ -33,7 +33,7 @@ class ByRejection(GaugeNoise):
         accepted = int(self._surely_inside(self._proposals(_PILOT, research_rng(_KEY))).sum())
         if accepted < _FEWEST:
             raise InvalidRequest(
-                f"Fewer than {_FEWEST} of {_PILOT} points of the box around the body lie in it: rejection is slow.",
+                f"Fewer than {_FEWEST} of {_PILOT} points of the box around the body lie in it: a draw takes too long.",
                 "Leave walk at True, or use Cube or Matrix.",
             )
         self.expected_trials = _PILOT / accepted
