@@ -68,7 +68,7 @@ class Entropy:
         return self._buffer[self._used - count : self._used]
 
     def bytes(self, count: int) -> bytes:
-        """Return `count` uniform bytes, never repeated, in any thread or process."""
+        """Return `count` uniform bytes, never repeated, from any thread or process."""
         if self.seed is None and self._generation != _forks:
             self._rekey()
         with self._lock:

@@ -1,4 +1,4 @@
-"""The library's exceptions, which state what is wrong, what to do and what was not done, and its warning."""
+"""Exceptions and warnings, stating what is wrong and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -29,7 +29,7 @@ class InvalidRequest(GaugedpError, ValueError):
 
 
 class UnknownName(GaugedpError, LookupError):
-    """Name that the domain, table or query language does not have."""
+    """Unknown name in the domain, table or query language."""
 
     @classmethod
     def among(cls, kind: str, name: object, known: Iterable[object], undone: str = UNTOUCHED) -> "UnknownName":
@@ -41,11 +41,11 @@ class UnknownName(GaugedpError, LookupError):
 
 
 class UnreadableTable(GaugedpError):
-    """File, frame or relation that does not match its domain."""
+    """Table that does not match its domain."""
 
 
 class LedgerRefused(GaugedpError):
-    """Refusal by the ledger: budget, identity, lock, damage or disk."""
+    """Refusal by the ledger: budget, identity, lock, damage, disk."""
 
     exit_code = 3
 

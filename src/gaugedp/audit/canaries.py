@@ -30,6 +30,7 @@ def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.9
 
     Examples
     --------
+    >>> from gaugedp.audit import one_run
     >>> round(one_run(n_canaries=1000, guessed=100, correct=90), 2)
     1.44
     """

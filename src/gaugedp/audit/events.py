@@ -32,7 +32,7 @@ class Rule:
     """Rule that guesses one side by a score.
 
     It guesses one side if the score is at least `high`, and the other if it is at most `low` (below `high` if
-    `always`); `upper_is_a` says which. `bound` is the bound that the rule would prove at `point` on the runs it was
+    `always`); `upper_is_a` gives the side. `bound` is the bound that the rule would prove at `point` on the runs it was
     chosen on, by normal approximation; `surprise` the excess of right guesses over those that the point allows, in
     deviations; `evidence` the exponent of Chernoff's bound for so many right of so few guesses (0 for a rule that is
     not rare).
