@@ -41,7 +41,7 @@ class UnknownName(GaugedpError, LookupError):
 
 
 class UnreadableTable(GaugedpError):
-    """Table that does not match its domain."""
+    """File, frame or relation that does not match its domain."""
 
 
 class LedgerRefused(GaugedpError):
