@@ -279,9 +279,9 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
     ("asked", "words"),
     [
         ({}, "No guarantee is given"),
-        ({"delta": 1e-6}, "delta alone is no guarantee"),
+        ({"delta": 1e-6}, "delta needs epsilon"),
         ({"epsilon": 1, "rho": 1}, "Two guarantees are given: epsilon and rho"),
-        ({"mu": 1, "delta": 1e-6}, "delta is given beside mu"),
+        ({"mu": 1, "delta": 1e-6}, "delta is given together with mu"),
         ({"error": 3, "epsilon": 1}, "Both an error and a guarantee"),
         ({"error": 3, "mu": 1}, "Both an error and a guarantee"),
         ({"error": 0}, "error is 0"),

@@ -1,4 +1,4 @@
-"""Randomness of draws that describe noise: numpy's generator with a public seed, and never that of a release."""
+"""Random numbers with a public seed for simulations of noise, never for a release."""
 
 import numpy as np
 

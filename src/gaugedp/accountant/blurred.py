@@ -1,4 +1,4 @@
-"""The exact profile of a few releases of faint noise on samples, also beside finitely many other losses."""
+"""Exact profile of a few releases of small noise on samples."""
 
 import math
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
-_MOST = 2**16  # losses written out
+_MOST = 2**16  # losses listed explicitly
 _LONGEST = 200  # releases of one kind
 _FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
 
 
 @dataclass(frozen=True)
 class Blurred:
-    """A mixture of normal losses with `means`, `variances` and `log_weights`.
+    """Mixture of normal losses with `means`, `variances` and `log_weights`.
 
     Each variance is 0 or at least 400; `lost` bounds the rounding in units.
     """
@@ -30,7 +30,7 @@ class Blurred:
     lost: float
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return log δ at `epsilon`: roundings of means move it, others change it by a share."""
+        """Return log δ at `epsilon`, with rounding."""
         size = abs(epsilon) + float(np.abs(self.means).max())
         shift = UNIT * self.lost * size
         if epsilon - shift > self.largest:
@@ -40,7 +40,7 @@ class Blurred:
 
     @property
     def largest(self) -> float:
-        """Return what no loss exceeds with a probability that is a float."""
+        """A loss that is exceeded with negligible probability."""
         return float((self.means + _FAR * np.sqrt(self.variances)).max())
 
     def _value(self, epsilon: float) -> float:
@@ -59,7 +59,7 @@ class Blurred:
 
 
 def blurred(total: Total) -> Blurred | None:
-    """Return all losses of the total; None without faint noise, with other kinds, or with too many."""
+    """Return all losses; None without small noise, or with other kinds or too many."""
     rows = [row for family in total.families for row in family.sampled_normals()]
     if not rows or any(n > _LONGEST for *_, n in rows):
         return None

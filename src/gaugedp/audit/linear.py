@@ -1,4 +1,4 @@
-"""White-box tests of noise that is a linear map of independent noise: on cells, or on the answers of a strategy."""
+"""White-box tests of linear maps of independent noise."""
 
 import math
 from fractions import Fraction
@@ -14,15 +14,15 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 
-_MOST_CELLS = 64  # for which the cells' noise is solved for
-_MOST_ENTRIES = 4 * 10**6  # of a strategy that is written out
+_MOST_CELLS = 64  # up to which the noise of the cells is recovered
+_MOST_ENTRIES = 4 * 10**6  # of an explicit strategy matrix
 _N_PROJECTIONS = 8
 _MOST_ROWS = 12
 _NARROW = 1.0  # deviation in steps below which rounding has no simple variance
 
 
 def common(draws: np.ndarray, chance: float) -> Found:
-    """Return the tests that any symmetric noise passes; `chance` bounds the probability that two draws are equal."""
+    """Return the tests for any symmetric noise; `chance` bounds P(two draws are equal)."""
     return {
         "signs": goodness_of_fit.union_bound(
             goodness_of_fit.sign(draws[:, place]) for place in goodness_of_fit.some(draws.shape[1])
@@ -33,16 +33,17 @@ def common(draws: np.ndarray, chance: float) -> Found:
 
 
 def chance_by_width(deviations: np.ndarray) -> float:
-    """Return 1/(σ − 1/2), σ the largest deviation (d,) in steps of rounded noise with a log-concave density.
+    """Bound P(two rounded draws are equal) by 1/(σ − 1/2).
 
-    Such a density is at most 1/(its deviation) everywhere (Bobkov and Ledoux 2019, appendix B), rounding moves the
-    deviation by 1/2 at most, and two draws are equal no more often than the likeliest point is drawn.
+    σ is the largest deviation (d,) in steps of noise with a log-concave density. Such a density is at most 1/(its
+    deviation) everywhere (Bobkov and Ledoux 2019, appendix B), rounding moves the deviation by 1/2 at most, and two
+    draws are equal at most as often as the most probable point is drawn.
     """
     return float(min(1.0, 1 / max(float(deviations.max()) - 0.5, 1e-9)))
 
 
 def directions(d: int, rng: Entropy) -> np.ndarray:
-    """Return random directions (k, d), unit vectors."""
+    """Return random unit vectors (k, d)."""
     draws = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
 
@@ -51,10 +52,11 @@ def directions(d: int, rng: Entropy) -> np.ndarray:
 
 
 def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
-    """Return the tests of the cells' noise where F has full column rank; else of rows of F and of projections.
+    """Return the tests of noise on cells.
 
-    Two draws are equal with probability at most P(η = 0)^r, r the rank: given the noise on the other cells, r cells
-    under independent columns must have the one value that fits.
+    They test the noise of the cells if F has full column rank; else rows of F and projections. Two draws are equal with
+    probability at most P(η = 0)^r, r the rank: given the noise on the other cells, r cells under independent columns
+    must have one particular value.
     """
     n_cells = mechanism.body.generators.n_generators
     p_values = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
@@ -78,7 +80,7 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
 
 
 def _rows(mechanism: Identity, draws: np.ndarray) -> float:
-    """Return the p-value of rows with entries 0 and 1, each a sum of so many cells."""
+    """Return the p-value of rows that are sums of cells."""
     counts = mechanism.body.generators.row_squares()
     adds = np.flatnonzero(counts == mechanism.body.generators.apply(np.ones(mechanism.body.generators.n_generators)))
     adds = adds[counts[adds] > 0]
@@ -93,7 +95,7 @@ def _rows(mechanism: Identity, draws: np.ndarray) -> float:
 
 
 def expected_scale(mechanism: Matrix) -> tuple[float, bool]:
-    """Return the scale in steps that the guarantee asks for, not the mechanism's own, and whether noise is normal."""
+    """Return the required scale in steps, and True for normal noise."""
     radius = mechanism.strategy.radius / float(mechanism.step)
     if not is_integer(mechanism.body):
         radius += mechanism.strategy.cube_radius()
@@ -106,7 +108,7 @@ def expected_scale(mechanism: Matrix) -> tuple[float, bool]:
 
 
 def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
-    """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
+    """Return the tests of coordinates (normal noise) and projections."""
     scale, is_normal = expected_scale(mechanism)
     deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
     p_values = common(draws, chance_by_width(deviations))
