@@ -56,6 +56,15 @@ class Chains:
         """Take `steps` steps in each walk, if possible compiled."""
         self.take(*self.draws(steps, rng))
 
+    def step_or_stay(self, rng: Entropy) -> None:
+        """Take one more step in about half of the walks.
+
+        If no step is ever rejected, walks alternate between two classes of facets; afterwards both are equally likely.
+        """
+        ridges, coins = self.draws(1, rng)
+        coins[:, uniforms(self.count, rng) < 0.5] = np.inf  # rejected
+        self.take(ridges, coins)
+
     def draws(self, steps: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return ridges and coins in [0, 1), both (steps, c)."""
         size = steps * self.count

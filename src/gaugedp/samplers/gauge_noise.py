@@ -295,6 +295,7 @@ class ByWalk(GaugeNoise):
         for start in range(0, steps, block):
             chains.walk(min(block, steps - start), rng)
             progress(min(1.0, (start + block) / steps))
+        chains.step_or_stay(rng)
         return self._noise(chains, rng, exponential_weights)
 
     @cached_property
