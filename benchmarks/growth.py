@@ -43,7 +43,7 @@ else:
     query = gd.marginals(domain, *itertools.combinations(domain.attributes, 2))
 made = gd.plan(query, unit, epsilon=1.0, delta=facts.get("delta"))
 laplace = next(one.error for one in made.candidates if one.mechanism.name == "Laplace")
-done(chosen=made.mechanism.name, error=made.error, laplace=laplace, answers=query.n_released)
+done(chosen=made.mechanism.name, error=made.error, laplace=laplace, answers=len(query.steps))
 """
 NOISE = """
 d, n = facts["shape"]

@@ -33,6 +33,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import as_workload
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.answer import RAW, Release
 from gaugedp.releases.planning import plan
@@ -153,7 +154,7 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
     for line in (*answer.facts["rules"], *([undone] if undone else [])):
         click.echo(line)
-    is_raw = not answer.processing and question.linear is not None
+    is_raw = not answer.processing and as_workload(question) is not None
     show_payment("answer", answer.facts["account"], stored, _RAW_AGAIN * is_raw)
 
 

@@ -16,8 +16,7 @@ from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Listed, Numbered, Spans, Words
 from gaugedp.queries.outline import CELLS, PREFIX, RANGES, ROWS
-
-StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how many numbers in a row
+from gaugedp.queries.steps import StepRuns
 
 _COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one of Python's that may be longer
 _MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry

@@ -7,7 +7,7 @@ import numpy as np
 from gaugedp.domain.attributes import OTHER, Attribute, BoundedColumn, Categories
 from gaugedp.queries import Workload
 from gaugedp.queries.base import Query
-from gaugedp.queries.linear import Term
+from gaugedp.queries.linear import Term, as_workload
 from gaugedp.queries.maps import Identity, MatrixMap
 from gaugedp.queries.outline import SHARES, Outline
 
@@ -32,8 +32,9 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
     sides = iter(np.split(at_once, ends, axis=1))
     for each in question.parts:
         of_terms = [next(sides) for _ in each.estimates]
-        if each.linear is not None:
-            yield from _about_counts(each.linear, of_terms)
+        workload = as_workload(each)
+        if workload is not None:
+            yield from _about_counts(workload, of_terms)
 
 
 def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:

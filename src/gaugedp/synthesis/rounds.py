@@ -19,7 +19,7 @@ from gaugedp.mechanisms.exponential import Exponential
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
-from gaugedp.queries.linear import Workload
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.releases.releasing import Guess, Held
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope
@@ -88,7 +88,8 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
 def _wanted(query: Query) -> list[tuple[str, ...]]:
     """Return the attributes of each table that is asked for."""
-    if query.linear is not None and query.linear.importance:
+    workload = as_workload(query)
+    if workload is not None and workload.importance:
         raise InvalidRequest("The terms of the question have an importance.", "Leave it out: tables are chosen.")
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:

@@ -51,7 +51,7 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
     stated = None if accounting is None else mechanism.guarantee.cost(accounting)
     if law.unknown or stated is None or law.accounting != accounting:
         return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is of another kind than its noise")
-    rows, is_everything = _contributions(query, unit, law.width(query.n_released))
+    rows, is_everything = _contributions(query, unit, law.width(len(query.steps)))
     coordinates = law.coordinates(rows)
     costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     if costs is None:
