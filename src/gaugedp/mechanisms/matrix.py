@@ -115,7 +115,7 @@ class Matrix(AdditiveNoise):
         return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
-    def exactness(self) -> str:  # type: ignore[override]
+    def exactness(self) -> str:
         """ "exact" where the strategy is proved to the last bit, for real answers its cube too; else "idealized"."""
         return "exact" if self.strategy.law is not None and self._is_rounding_proved else "idealized"
 

@@ -69,7 +69,7 @@ class NormNoise(AdditiveNoise, ABC):
             )
 
     @property
-    def exactness(self) -> str:  # type: ignore[override]
+    def exactness(self) -> str:
         """ "mixing" for a walk; "exact" where draws are rounded exactly and the scale is proved; else "idealized"."""
         if self.noise.walks:
             return "mixing"

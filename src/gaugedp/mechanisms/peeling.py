@@ -75,7 +75,7 @@ class Peeling(Selection):
         return Peeling.calibrate(self.body, guarantee, self.k, self.noise, self.share)
 
     @property
-    def form(self) -> str:  # type: ignore[override]
+    def form(self) -> str:
         """ "picks": the law of the first is known, but for Laplace noise."""
         return "picks" if self.noise == "gumbel" else ""
 

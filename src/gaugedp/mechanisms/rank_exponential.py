@@ -89,7 +89,7 @@ class RankExponential(Mechanism):
         return RankExponential.calibrate(self.body, guarantee, self.quantiles, self.level, self.first)
 
     @property
-    def form(self) -> str:  # type: ignore[override]
+    def form(self) -> str:
         """ "value": the law of the answer is computed for one cell and one quantile."""
         return "value" if self.n_answers == 1 else ""
 

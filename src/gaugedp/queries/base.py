@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,8 +81,15 @@ class Query(ABC):
     Released are noisy integers; `estimates` turn them into the answers that were asked for.
     """
 
-    domain: Domain
-    text: str
+    if TYPE_CHECKING:  # read-only: a field of some queries, computed by others
+
+        @property
+        def domain(self) -> Domain:
+            """The domain of the table."""
+
+        @property
+        def text(self) -> str:
+            """The query as `gd.query` reads it."""
 
     @property
     def parts(self) -> "tuple[Query, ...]":

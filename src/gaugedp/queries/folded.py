@@ -34,7 +34,7 @@ class Folded(CellMap):
     injective = False
 
     @property
-    def n_cells(self) -> int:  # type: ignore[override]
+    def n_cells(self) -> int:
         """The number of fine cells."""
         return math.prod(self.sizes)
 

@@ -64,7 +64,7 @@ class Workload(Query):
         check_size(f"The question has {n_released:,} answers", in_counts, n_released - in_counts)
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         """The terms, joined by semicolons."""
         return "; ".join(term.text for term in self.terms)
 

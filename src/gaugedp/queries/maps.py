@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -41,10 +41,19 @@ def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
 class CellMap(ABC):
     """An integer matrix of shape (n_released, n_cells), each row times its step. `injective` maps lose nothing."""
 
-    n_cells: int
-    injective = True
+    if TYPE_CHECKING:  # read-only: a field of some maps, computed by others
+
+        @property
+        def n_cells(self) -> int:
+            """The number of cells."""
+
     form: ClassVar[str] = CELLS  # how answers are made of cells
     factors: "tuple[CellMap, ...]" = ()  # of a product
+
+    @property
+    def injective(self) -> bool:
+        """Whether the map loses nothing."""
+        return True
 
     @property
     def step_runs(self) -> StepRuns:
@@ -208,7 +217,6 @@ class MatrixMap(CellMap):
         self._steps = _steps(columns)
         steps = np.round(columns / np.array([float(step) for step in self._steps])[:, None])
         self.matrix = steps.astype(np.int64)
-        self.n_cells = columns.shape[1]
         # below 2^20 a sum over 2^43 people fits 64 bits; above, Python's integers take over
         self._small = float(np.abs(steps).max()) <= 2**20
         self._norms = MatrixGenerators(steps)
@@ -220,6 +228,11 @@ class MatrixMap(CellMap):
 
     def __hash__(self) -> int:
         return hash((*self._steps, self.matrix.shape, self.matrix.tobytes()))
+
+    @property
+    def n_cells(self) -> int:
+        """The number of columns."""
+        return int(self.matrix.shape[1])
 
     @property
     def step_runs(self) -> StepRuns:

@@ -68,7 +68,7 @@ class Quantiles(Query):
         return replace(self, share=share)
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         """The question as `gd.query` reads it."""
         shares = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]

@@ -46,12 +46,12 @@ class Stacked(Query):
         return self.questions
 
     @property
-    def domain(self) -> Domain:  # type: ignore[override]
+    def domain(self) -> Domain:
         """Return the domain of all parts."""
         return self.parts[0].domain
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         """The parts, joined by semicolons."""
         return "; ".join(part.text for part in self.parts)
 

@@ -1,6 +1,7 @@
 """The interface of a factorisation for the matrix mechanism."""
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +19,23 @@ class Strategy(ABC):
     `least` is a lower bound on Δ·‖W⁻¹L‖_F over all such pairs, W the weights; 0 where none is known.
     """
 
-    radius: float
-    least: float = 0.0
+    if TYPE_CHECKING:  # read-only: a field of some strategies, computed by others
+
+        @property
+        def radius(self) -> float:
+            """The radius Δ."""
+
+        @property
+        def least(self) -> float:
+            """The lower bound."""
+
+        @property
+        def is_cube_proved(self) -> bool:
+            """Whether `cube_radius` is proved, too."""
+    else:
+        least, is_cube_proved = 0.0, False
+
     law: RealFunction | None = None  # of L·g, where it is proved that L and the radius are as stated
-    is_cube_proved: bool = False  # whether `cube_radius` is proved, too
 
     @property
     @abstractmethod

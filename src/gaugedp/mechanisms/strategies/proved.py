@@ -31,7 +31,7 @@ class Proved(Strategy):
     cube: float | None = None
 
     @property
-    def least(self) -> float:  # type: ignore[override]
+    def least(self) -> float:
         """Return the lower bound of the strategy."""
         return self.inner.least
 
@@ -41,7 +41,7 @@ class Proved(Strategy):
         return self.inner.n_noise
 
     @property
-    def is_cube_proved(self) -> bool:  # type: ignore[override]
+    def is_cube_proved(self) -> bool:
         """Return whether the cube is proved: where L fills the space."""
         return self.cube is not None
 

@@ -20,7 +20,7 @@ class RangeStrategy(Strategy):
     least: float = 0.0
 
     @property
-    def radius(self) -> float:  # type: ignore[override]
+    def radius(self) -> float:
         """Return the radius of the prefix sums: the same u serves."""
         return self.inner.radius
 
