@@ -12,8 +12,6 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
-_MOST = 2**16  # losses written out
-_LONGEST = 200  # releases of one kind
 _FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
 
 
@@ -61,10 +59,10 @@ class Blurred:
 def blurred(total: Total) -> Blurred | None:
     """Return all losses of the total; None without faint noise, with other kinds, or with too many."""
     rows = [row for family in total.families for row in family.sampled_normals()]
-    if not rows or any(n > _LONGEST for *_, n in rows):
+    if not rows or any(n > 200 for *_, n in rows):  # releases of one kind
         return None
     finite = explicit_distribution(total.of([family for family in total.families if not family.sampled_normals()]))
-    if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > _MOST:
+    if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > 2**16:  # losses written out
         return None
     means, log_weights = finite.losses, np.log(np.maximum(finite.weights, 1e-320))
     variances = np.zeros(len(means))

@@ -20,16 +20,13 @@ from gaugedp.accountant.rounding import LEAST_SURE, up
 
 _DIGITS = 1e-9  # of δ and ε
 _ROUNDS, _NEAR_END = 16, 1e-3  # of finer points; gaps, from which on rounding can stop the search
-_HALVINGS = 6  # of a step beyond the least ε
 _NEW, _MANY = 40, 1000  # points of each round, and of all
 _FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
 _MOST = 700.0  # of ε: e^ε is a float
 _LARGEST = 690.0  # of |log r|, for log ratios r
 _STEPS, _STILL = 100, 1e-14  # of a search on a line
-_CLOSE = 0.1  # to a bound, in its log: Newton steps need no halving
 _SAME = 1e-13  # of a bound that follows from others
 _ULPS = 8 * UNIT  # by what rounding moves a number, relative to the numbers it is made of
-_NEAR = 0.3  # of 0: where a series replaces differences
 _SERIES = 1 / np.cumprod(np.arange(2.0, 15.0))[::-1]  # 1/14!, …, 1/2!
 
 
@@ -109,7 +106,8 @@ class Region:
             worst = excess.max(axis=1)
             is_in = worst < 0
             low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
-            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < _CLOSE))
+            # 0.1: close to a bound, in its log: Newton steps need no halving
+            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < 0.1))
             before, middle = middle, np.where(is_usable, after, (low + high) / 2)
             if np.all(np.abs(middle - before) < _STILL * (1 + np.abs(middle))):
                 break
@@ -228,7 +226,7 @@ class _Edge:
             under, over, step = over, over + step, 2 * step
         if over >= min(most, _MOST):
             return most
-        for _ in range(_HALVINGS):
+        for _ in range(6):  # halvings of a step beyond the least ε
             middle = (under + over) / 2
             under, over = (middle, over) if self.ceilings(middle).max() > delta else (under, middle)
         return over
@@ -264,4 +262,5 @@ def _log_phi(u: Array) -> Array:
     """Return log((e^u − 1 − u)/u²)."""
     far = np.abs(u)
     direct = np.where(u > 0, u + np.log1p(-(1 + u) * np.exp(-far)), np.log(np.expm1(-far) + far)) - 2 * np.log(far)
-    return np.asarray(np.where(far < _NEAR, np.log(np.polyval(_SERIES, u)), direct))
+    # 0.3: so near to 0 a series replaces differences
+    return np.asarray(np.where(far < 0.3, np.log(np.polyval(_SERIES, u)), direct))

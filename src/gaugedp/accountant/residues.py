@@ -19,7 +19,6 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.total import Total
 
 _MOST = 45_000  # terms times the order of the pole
-_SPARE = 22  # digits that the answer keeps
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Residues:
                 total, sizes = self._sum(Decimal(epsilon), self.digits)
                 if sizes == 0:
                     return -math.inf
-                if total > sizes.scaleb(_SPARE - self.digits):
+                if total > sizes.scaleb(22 - self.digits):  # digits that the answer keeps
                     return float(total.ln())
             if self.digits > 4000:
                 return float(sizes.ln()) if uncertain is None else uncertain

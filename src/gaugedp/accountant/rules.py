@@ -23,8 +23,6 @@ METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
 _AROUND = 20  # places on both sides of the best order at which a curve is read
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
-_NARROW = 1e-3  # relative width of a tight answer that leaves nothing to the others
-_FEW = 32  # different guarantees, up to which each may be asked by itself
 
 
 def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound:
@@ -65,12 +63,14 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
     exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may say less
-    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - _NARROW):
+    # 1e-3: relative width of a tight answer that leaves nothing to the others
+    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-3):
         return tight
     others = [] if tight.method == "rdp" else [rule("rdp")]
     parts = tuple(guarantee.components())
     is_alone = len(parts) == 1 and parts[0][1] == 1 and not guarantee.is_chain  # basic composition of one is "tight"
-    if guarantee.cost("approx") is not None or (len(parts) <= _FEW and not is_alone):
+    # 32: different guarantees, up to which each may be asked by itself
+    if guarantee.cost("approx") is not None or (len(parts) <= 32 and not is_alone):
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
 

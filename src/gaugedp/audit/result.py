@@ -29,7 +29,6 @@ _RARE = (
     "rarer ones may be missed."
 )
 _FEW = "So few runs can hardly contradict the claim, whatever the outputs: about {:.1g} are needed."
-_FOR_GIVING_AWAY = 12.0  # runs for each right guess that is needed: a quarter of them counts, and luck has its room
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,8 @@ class Audit:
 
         k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k where the claim is true.
         """
-        n_guesses = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
+        # 12.0: runs for each right guess that is needed: a quarter of them counts, and luck has its room
+        n_guesses = 12.0 * math.log(2 / (1 - self.confidence))
         return n_guesses / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property

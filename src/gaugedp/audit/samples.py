@@ -15,7 +15,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, is_integer
 from gaugedp.mechanisms.selection import Selection
 
-_MOST_NUMBERS = 5 * 10**7
 _LARGEST = 2.0**62
 _SLACK = 1e-6  # relative, of a gauge by a linear program
 _FAILURES = (
@@ -121,7 +120,7 @@ def _with_noise(
     mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
 ) -> ObservedRuns:
     low, high = in_steps(mechanism, answers)
-    if len(is_a) * len(low) > _MOST_NUMBERS:
+    if len(is_a) * len(low) > 5 * 10**7:  # numbers at most
         raise InvalidRequest(
             f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller question."
         )

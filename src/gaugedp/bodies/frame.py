@@ -10,11 +10,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 
 _UNIT = 2.0**-53
-_OFF_SPAN = 1e-10  # relative distance from the span at which a point counts as off it
-_WORTH_REFINING = 1e6  # the condition number from which residuals are taken in extended precision
-_WORST_CONDITION = 1e13  # from here on coordinates would have no correct digits
 STEPS = 15  # then sums are within some thousandths of the least
-_SHRINKAGE = 0.5  # of the smoothing, from step to step
 _ROUNDING = 2.0**-40  # of a sum: far more than its additions lose
 
 
@@ -62,10 +58,12 @@ class Frame:
         """Return x with B·x = point for each row of `points`, shape (k, r), and whether each point is on the span."""
         targets = points.T * self._rows[:, None]
         picked, square, condition = self._square
-        answers = _solved(square, targets[picked], condition > _WORTH_REFINING)
+        # 1e6: the condition number from which residuals are taken in extended precision
+        answers = _solved(square, targets[picked], condition > 1e6)
         apart = np.abs(targets - self._scaled @ answers).max(axis=0)
         rounding = 2**5 * _UNIT * (np.abs(self._scaled) @ np.abs(answers)).max(axis=0)
-        inside = apart <= _OFF_SPAN * np.abs(targets).max(axis=0) + rounding
+        # 1e-10: relative distance from the span at which a point counts as off it
+        inside = apart <= 1e-10 * np.abs(targets).max(axis=0) + rounding
         return (answers * self._columns[:, None]).T, inside
 
     @cached_property
@@ -74,7 +72,7 @@ class Frame:
         picked = np.arange(self.rank) if self.rank == self.ambient_dim else independent(self._scaled.T)[: self.rank]
         square = self._scaled[picked]
         condition = float(np.linalg.cond(square)) if len(picked) == self.rank else math.inf
-        if not condition < _WORST_CONDITION:
+        if not condition < 1e13:  # from here on coordinates would have no correct digits
             raise InvalidRequest(
                 f"The generators are nearly parallel: their condition number is {condition:.1e}, the most is 1e13.",
                 "Leave out directions that differ from others by rounding only.",
@@ -148,7 +146,7 @@ def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
     for step in range(STEPS + 1):
         remainder = np.linalg.norm(points - coefficients @ columns.T, axis=1)
         sums = np.minimum(sums, np.abs(coefficients).sum(axis=1) + worst * remainder)
-        weights = np.hypot(coefficients, _SHRINKAGE**step * scale)
+        weights = np.hypot(coefficients, 0.5**step * scale)  # shrinkage of the smoothing, from step to step
         grams = (columns * weights[:, None, :]) @ columns.T
         coefficients = weights * (np.linalg.solve(grams, points[..., None])[..., 0] @ columns)
     return sums * (1 + _ROUNDING)

@@ -3,7 +3,6 @@
 import numpy as np
 
 _WHOLE = 2.0**52
-_NOTHING = 1e-12  # of the longest row: what is taken for dependent is checked in whole numbers
 
 
 def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -12,7 +11,8 @@ def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
     triangle, order = scipy.linalg.qr(columns.T, mode="r", pivoting=True)
     sizes = np.abs(np.diag(triangle))
-    rank = int((sizes > _NOTHING * sizes[0]).sum())
+    # 1e-12: of the longest row: what is taken for dependent is checked in whole numbers
+    rank = int((sizes > 1e-12 * sizes[0]).sum())
     if rank == len(columns):
         return np.eye(rank), np.arange(rank)
     if not (columns == np.rint(columns)).all():

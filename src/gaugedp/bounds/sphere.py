@@ -15,7 +15,6 @@ from gaugedp.samplers.continuous import normals
 
 MISS = 1e-9  # the chance, over the public key, that a volume is above the truth
 _KEY = 24  # public and fixed, so that a plan says the same each time
-_PILOT = 96  # draws by which power and stake are chosen, and which are not used again
 _FEWEST, _MOST = 48, 2048  # draws
 _WORK = 7.5e8  # multiplications: a third of a second
 _BLOCK = 2**23  # numbers that a block of draws holds
@@ -51,7 +50,8 @@ def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: i
     columns = np.frombuffer(numbers).reshape(shape)
     root = _root(columns[:-1] if balanced else columns, balanced)
     rank, rng = len(root), research_rng(_KEY)
-    pilot = -np.log(_sums(columns, root, _PILOT, rng))
+    # 96: draws by which power and stake are chosen, and which are not used again
+    pilot = -np.log(_sums(columns, root, 96, rng))
     power, stake = max(
         ((power * rank, stake) for power in _POWERS for stake in _STAKES),
         key=lambda bet: _log_mean(bet[0] * pilot, bet[1], count) / bet[0],

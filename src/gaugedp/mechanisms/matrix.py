@@ -41,8 +41,6 @@ from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
 from gaugedp.samplers.reals import rounded_draws
 
-_ERROR_NUMBERS = 4 * 10**6  # numbers drawn to estimate an expected error
-_WIDTH_NUMBERS = 10**7  # and the widths of the chosen mechanism
 _MOST_TRIALS = 20_000
 _FEW, _ALIKE = 3, 0.003  # trials, and their distance from their mean, relative to it
 _LAPLACE_SPREAD = 5  # Var ‖L·g‖²/(E‖L·g‖²)² is at most 5·tr(M²)/(tr M)², M = LLᵀ: E g² = 2, E g⁴ = 24
@@ -258,7 +256,8 @@ class Matrix(AdditiveNoise):
     def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
         """Return the trials' mean norm, corrected by the ratio of the true mean square to theirs."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
-        size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
+        # 4 * 10**6: numbers drawn to estimate an expected error
+        size = min(_MOST_TRIALS, max(12, (4 * 10**6) // (self.strategy.n_noise + self.body.ambient_dim)))
         squares, norms = [np.zeros(0)], [np.zeros(0)]
         for part in public_draws(self.strategy, size, self._is_normal):
             rows = part * self.scale
@@ -286,7 +285,8 @@ class Matrix(AdditiveNoise):
 
     @property
     def _n_trials(self) -> int:
-        return min(_MOST_TRIALS, _WIDTH_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim))
+        # 10**7: numbers drawn for the widths of the chosen mechanism
+        return min(_MOST_TRIALS, 10**7 // (self.strategy.n_noise + self.body.ambient_dim))
 
     @cached_property
     def _trials(self) -> tuple[np.ndarray, np.ndarray]:

@@ -33,8 +33,6 @@ from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
 _LARGEST = 2.0**61
-_SEEN = 0.01  # of the trial draws that are not 0, at least, where they tell an error
-_WHOLE = 2.0**52  # differences of whole numbers below this are exact
 _LARGEST_WALKED_EPSILON = 100.0
 _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
@@ -188,7 +186,8 @@ class NormNoise(AdditiveNoise, ABC):
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
-        least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - _SEEN)
+        # 0.01: of the trial draws that are not 0, at least, where they tell an error
+        least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - 0.01)
         if self._scale >= least:
             return np.linalg.norm(self._trials / scales, norm, axis=2)
         seen = np.linalg.norm(np.rint(self.noise.trials * least) / scales, norm, axis=2)
@@ -301,7 +300,8 @@ def _on_lattice(body: Body, step: Fraction) -> bool:
     if not isinstance(body, Polytope):
         return False
     scaled = body.columns() / float(step * Fraction(body.factor).denominator)
-    return bool((scaled == np.rint(scaled)).all() and np.abs(scaled).max() < _WHOLE)
+    # 2.0**52: differences of whole numbers below this are exact
+    return bool((scaled == np.rint(scaled)).all() and np.abs(scaled).max() < 2.0**52)
 
 
 def _safe_quantile(sizes: np.ndarray, level: float) -> np.ndarray:

@@ -20,7 +20,6 @@ Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _PUBLIC_SEED = 20240229
 _PAIRS, _PLACES = 48, 32  # of answers, and points of Y for each, on which a score is checked
 _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-_ROUNDING = 2.0**-40  # of the largest bound: what floating point may add to a difference of scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,8 @@ class Quality:
     @property
     def slack(self) -> float:
         """Return the excess of a difference over 1 by rounding: the mechanism accounts for it."""
-        return 1e-9 + _ROUNDING * max(abs(self.bounds[0]), abs(self.bounds[1]))
+        # 2.0**-40: of the largest bound: what floating point may add to a difference of scores
+        return 1e-9 + 2.0**-40 * max(abs(self.bounds[0]), abs(self.bounds[1]))
 
     def values(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return u at the points (k, m), shape (k,). No value that a score returns is an error.

@@ -25,8 +25,6 @@ from gaugedp.samplers.discrete import geometric
 _LARGEST_DENOMINATOR = 10**6
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; the ranks of 4·10^12 rows fit beside it
 _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
-_BEYOND = 60  # e^-60 is the chance, at most, that a draw reaches the limit of its distances
-_UP = 1 + 1e-12  # for logarithms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,11 +239,12 @@ class RankExponential(Mechanism):
 
     def _limit(self, speed: Fraction) -> int:
         """Return a public limit of distances, in parts, that a draw passes with a chance of at most e^-60."""
-        return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + _BEYOND) / self._part_rate(speed))
+        # 60: e^-60 is the chance, at most, that a draw reaches the limit of its distances
+        return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + 60) / self._part_rate(speed))
 
     def _reach(self, times: float) -> float:
         """Return log(m^k·times), rounded up: a draw is further off than this over its rate with chance 1/times."""
-        return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * _UP
+        return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * (1 + 1e-12)  # for logarithms
 
 
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:

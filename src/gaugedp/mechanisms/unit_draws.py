@@ -14,7 +14,6 @@ from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 
 _PUBLIC_SEED = 20240229
-_BATCH = 2**22  # numbers in memory at a time
 _DRAWN = 2**20  # variables drawn at a time
 _KEPT = 4 * 10**6  # numbers that wait for a plan for another guarantee
 
@@ -36,7 +35,7 @@ def units(count: int, is_normal: bool, rng: Entropy) -> np.ndarray:
 
 def batches(strategy: Strategy, size: int) -> list[int]:
     """Return how many of `size` draws to make at a time."""
-    most = max(1, _BATCH // _numbers(strategy))
+    most = max(1, 2**22 // _numbers(strategy))  # numbers in memory at a time
     return [min(most, size - start) for start in range(0, size, most)]
 
 

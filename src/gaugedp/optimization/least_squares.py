@@ -18,7 +18,6 @@ from gaugedp.optimization.symmetric import released_square
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by which estimates are judged
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
-_FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # of 1 − the mean square of clipped residuals, which tells how large they are
 _CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
@@ -83,7 +82,8 @@ class LeastSquares:
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
         if radius is None:
-            radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
+            # 8.0: times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
+            radius = math.sqrt(d) * (8.0 if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
             step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE) / _STEPS)

@@ -22,9 +22,6 @@ _COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one o
 _MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry
 _COUNTED = 10**18  # bytes; nobody asks how many more
 _MATRIX_BITS = 30
-_MOST_PARTS = 10_000  # of denominators that are looked for
-_ALIKE = 16  # sizes of rows for which one power of two will do
-_UNLIKE = 2**20  # sizes of rows that hold whatever noise there is
 _FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, and 2^54 at most
 
 
@@ -280,7 +277,7 @@ def _steps(matrix: np.ndarray) -> list[Fraction]:
     largest = float(tops.max())
     tops = np.where(tops > 0, tops, largest)
     common = _exact_step(matrix, tops)
-    if common is None and tops.min() >= largest / _ALIKE:
+    if common is None and tops.min() >= largest / 16:  # sizes of rows for which one power of two will do
         common = _fine_step(largest)
     if common is not None:
         return [common] * len(matrix)
@@ -290,7 +287,7 @@ def _steps(matrix: np.ndarray) -> list[Fraction]:
 def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
     """Return the step of a row beside others of another size; refuse one that noise would have too many of."""
     step = _exact_step(row, top)
-    if step is None and float(top[0]) >= largest / _UNLIKE:
+    if step is None and float(top[0]) >= largest / 2**20:  # sizes of rows that hold whatever noise there is
         step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / _FINEST)
     if step is None or largest / float(step) > _FINEST:
         raise InvalidRequest(
@@ -313,7 +310,7 @@ def _exact_step(matrix: np.ndarray, tops: np.ndarray) -> Fraction | None:
         if not off.any():
             return Fraction(1, denominator)
         entries, allowed = entries[off], allowed[off]
-        nearest = Fraction(float(entries[0])).limit_denominator(_MOST_PARTS)
+        nearest = Fraction(float(entries[0])).limit_denominator(10_000)  # the largest denominators that are looked for
         finer = math.lcm(denominator, nearest.denominator)
         if abs(float(nearest) - entries[0]) > allowed[0] or finer == denominator:
             break

@@ -25,7 +25,6 @@ LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.99
 LATE = ("lower_bound", "candidates", "widths")
 RECIPE = "recipe"
 _LEAST_WIDTH = 1e-200  # of an interval; a stored release holds none below 1e-250
-_SAME = 1e-9  # deviations that are so near, relative to each other, belong to one noise
 Described = Mapping[str, Any]
 
 
@@ -141,7 +140,8 @@ def _described_again(known: Mapping[str, Any], again: Plan) -> Described:
     """Return what describes the noise of a plan that was made again, or longer widths where it is another noise."""
     about = about_noise(again)
     deviations, others = (unfold(facts["deviations"]) for facts in (known, about))
-    if known["mechanism"] == about["mechanism"] and np.allclose(deviations, others, rtol=_SAME, atol=0):
+    # 1e-9: deviations that are so near, relative to each other, belong to one noise
+    if known["mechanism"] == about["mechanism"] and np.allclose(deviations, others, rtol=1e-9, atol=0):
         return described(again)
     return {"lower_bound": None, "candidates": [], "widths": _by_deviations(deviations)}
 

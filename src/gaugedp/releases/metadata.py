@@ -20,7 +20,6 @@ from gaugedp.releases.described import Facts, described_facts
 from gaugedp.releases.planning import Plan
 from gaugedp.tables.aggregate import Rows
 
-_ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
 _COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
 
 
@@ -30,7 +29,8 @@ def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     public = json.dumps(
         [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
     )
-    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
+    # 10_000: bytes of a stored answer that tell of its payment, at most
+    longest = len(public) + 10_000 + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
             f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",

@@ -12,7 +12,6 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
-_LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
 _MOST = 2.0**500
 
 
@@ -89,7 +88,7 @@ class Combined(RealFunction):
     @cached_property
     def _row_sizes(self) -> np.ndarray:
         """Return bounds on max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
-        sizes = np.maximum(self._sizes.max(axis=1), _LEAST)
+        sizes = np.maximum(self._sizes.max(axis=1), 2.0**-500)  # of a row's size, so that a row of zeros has one
         return joined(sizes)
 
     @cached_property

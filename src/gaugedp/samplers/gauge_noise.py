@@ -39,7 +39,6 @@ _MOST_TRIALS = 4 * 10**6  # numbers kept
 _MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
 _PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
-_PRECISE = 0.005  # relative standard error of the mean length that trials are drawn for
 _SAFETY = 1.5  # on an autocorrelation time that was measured
 _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
@@ -311,9 +310,8 @@ class ByWalk(GaugeNoise):
         visits: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
         self._measured, spread = math.inf, math.inf
-        while len(visits) * every < min(4 * self._measured, limit) or (
-            spread > _PRECISE and len(visits) * every < limit
-        ):
+        # 0.005: relative standard error of the mean length that trials are drawn for
+        while len(visits) * every < min(4 * self._measured, limit) or (spread > 0.005 and len(visits) * every < limit):
             for _ in range(100):
                 chains.walk(every, rng)
                 visits.append((chains.basis.copy(), chains.signs.copy()))

@@ -7,7 +7,6 @@ import numba
 import numpy as np
 
 _FLOOR = 16.0  # deviations of an entry: what is added to singular values that may be near 0; any is exact
-_PIECE = 4  # proposals of a chain by itself at a time
 _compiled = numba.njit(cache=True, error_model="numpy")
 
 
@@ -23,7 +22,7 @@ def proposals(
     deviation, is_alone = 1 / math.sqrt(half.precision), bool(rows[0] == rows[-1])
     laws = (half.mean_values, half.bases[1] + _FLOOR * deviation / 2, half.heights, law.values)
     numbers = (deviation, ball.radius, law.oracle.weight, law.oracle.exponent, 1 / (2 * law.step))
-    piece = _PIECE if is_alone else len(rows)
+    piece = 4 if is_alone else len(rows)  # proposals of a chain by itself at a time
     for start in range(0, len(rows), piece):
         part = slice(start, start + piece)
         first, second = (rng.words(3 * len(rows[part]) * n).reshape(-1, 3, n) for n in _pairs(size))

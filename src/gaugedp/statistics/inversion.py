@@ -10,7 +10,6 @@ import numpy as np
 
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimate to the end of the range
 _HALVINGS = 9
-_PLACES = 33  # of values that are tried, where the estimate itself may not be in the set
 
 
 def quotients_within(
@@ -62,7 +61,8 @@ def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
 
 def _outermost(is_within: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """Return the outermost of some values at equal distances that are in the set; both ends where none is."""
-    places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, _PLACES)]
+    # 33: of values that are tried, where the estimate itself may not be in the set
+    places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, 33)]
     some = [place for place in places if is_within(place)] or [low, high]
     return some[0], some[-1]
 

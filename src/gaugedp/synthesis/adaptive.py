@@ -32,7 +32,6 @@ from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candid
 from gaugedp.tables.aggregate import Rows
 
 NAME = "AdaptiveGaussian"
-_WIDTHS = 1000  # bytes of a table's, at all levels, at most
 
 
 def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
@@ -129,7 +128,7 @@ class AdaptivePlan:
 
     def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
         """Return facts as long as those of a release in which all candidates are measured."""
-        widths = " " * (_WIDTHS * len(self.candidates))
+        widths = " " * (1000 * len(self.candidates))  # bytes of a table's widths, at all levels, at most
         return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
 
     def answer(

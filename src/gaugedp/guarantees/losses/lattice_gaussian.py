@@ -9,7 +9,6 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
-_FAINT = 0.1  # below this deviation only the next points count, and sums of large terms would overflow
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
 _FAR, _MOST = 37.5, 2**18  # deviations beyond which next to nothing is, and places that are summed
 
@@ -70,7 +69,7 @@ def _log_moment(orders: Array, std: float, shift: int) -> Array:
 def _log_theta_ratio(u: Array, std: float) -> Array:
     """Return log θ(u)/θ(0) for real u."""
     u = u - np.round(u)
-    if std < _FAINT:
+    if std < 0.1:  # below this deviation only the next points count, and sums of large terms would overflow
         return -(u**2) / (2 * std**2) + _log_others(u, std) - _log_others(np.zeros(1), std)
     if std < _DIRECT:
         k = np.arange(-12, 13)

@@ -11,8 +11,6 @@ from gaugedp.mechanisms.strategies.dense import Dense
 from gaugedp.mechanisms.strategies.toeplitz import square_root, toeplitz
 from gaugedp.mechanisms.strategies.trees import shapes, weighted_levels
 
-_NOTHING = 1e-12  # share of the question below which a level counts as if it had that much
-
 
 def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
     """Return L = F·P⁻¹·T for normal noise, P = T·T the prefix sums, T their Toeplitz root: F·e_j = L·(T·e_j)."""
@@ -51,7 +49,8 @@ def _noise(columns: np.ndarray, sizes: list[int], weights: np.ndarray | None) ->
     """Return (radius·‖W⁻¹L‖_F)² for units added or removed, and the t_l² that make it least: (share_l/demand_l)^½."""
     demand = _demand(_scaled(columns, weights), sizes)
     shares = np.diff(1 / np.array(sizes, dtype=float), prepend=0.0)
-    positive = np.maximum(demand, _NOTHING * demand.sum())
+    # 1e-12: share of the question below which a level counts as if it had that much
+    positive = np.maximum(demand, 1e-12 * demand.sum())
     return float(np.sqrt(positive * shares).sum()) ** 2, np.sqrt(shares / positive)
 
 

@@ -14,7 +14,6 @@ from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 
 MOST_CELLS = 10**6  # of the joint table, where the least squares are solved by iteration
-_MOST_STEPS = 5000
 _TOLERANCE = 1e-12  # of the residual, relative to the operator and the answers
 Names = tuple[str, ...]
 
@@ -69,7 +68,8 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
         rmatvec=lambda y: columns.adjoint(scales * y.ravel()),
         dtype=float,
     )
-    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
+    # 5000: steps at most
+    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=5000)
     return np.asarray(steps * columns.apply(solution[0]))
 
 

@@ -19,7 +19,6 @@ from gaugedp.releases.processing.consistency import above_zero, answerable, cons
 MOST_CELLS = 10**5  # of the joint table: some tens of seconds
 _FLOORS = (0.3, 0.03, 0.003)  # of deviations, relative to the largest: what is held is held ever more firmly
 _MOST_STEPS = 3000
-_TOLERANCE = 1e-10  # of the sum of squares in one step, relative to itself
 _SWEEPS, _DIGITS = 10, 10  # of polishing; after the point, so that whole numbers look whole
 _NO_MOVE = 1e-3  # of a deviation: answers that would be moved by no more are left as they are
 WORDS = {
@@ -114,7 +113,8 @@ def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
 def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray, start: np.ndarray) -> np.ndarray:
     from scipy.optimize import minimize
 
-    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": _TOLERANCE, "gtol": 0}
+    # 1e-10: of the sum of squares in one step, relative to itself
+    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": 1e-10, "gtol": 0}
     facts, bounds = (operator, weights, aims), [(0, None)] * len(start)
     done = minimize(_half_squares, start, facts, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
     return np.asarray(done.x)
