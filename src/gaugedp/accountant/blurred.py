@@ -12,7 +12,7 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
-_FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
+_DEVIATIONS, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Blurred:
     @property
     def largest(self) -> float:
         """Return what no loss exceeds with a probability that is a float."""
-        return float((self.means + _FAR * np.sqrt(self.variances)).max())
+        return float((self.means + _DEVIATIONS * np.sqrt(self.variances)).max())
 
     def _value(self, epsilon: float) -> float:
         """Return log of Σ w·(Φ(−y) − e^{ε−m+v/2}·Φ(−y − √v)), y = (ε − m)/√v; for v = 0, of Σ w·(1 − e^{ε−m})₊."""

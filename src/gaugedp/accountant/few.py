@@ -23,7 +23,7 @@ from gaugedp.accountant.total import Total
 Cells = Callable[[Array], tuple[Array, Array]]
 
 _KINDS, _RELEASES = 64, 2**20  # different ones, and all
-_PLACES, _MOST = 5000.0, 2**17  # of a sum: times √n, n releases, and at most
+_PLACES, _MOST_PLACES = 5000.0, 2**17  # of a sum: times √n, n releases, and at most
 _LOOKS, _TRIES = 512, 6  # cells of a first look, and how often it is narrowed
 _FOLDED = 45.0  # e^−45 of the tilted sum is outside of its places
 _SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last of the cells are looked for
@@ -229,7 +229,7 @@ class _Window(NamedTuple):
         above = (_FOLDED + np.sum([n * look.moved(steps, look.edges[1:]) for look, n in looks], axis=0)) / steps
         low, high = int(below.argmax()), int(above.argmin())
         n_releases = sum(n for _, n in looks)
-        size = min(_MOST, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
+        size = min(_MOST_PLACES, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
         span = float(above[high] - below[low]) / (size - 8)
         return cls(size, float(below[low]) - 3 * span, span, (-float(steps[low]), float(steps[high])))
 

@@ -22,7 +22,7 @@ _DIGITS = 1e-9  # of δ and ε
 _ROUNDS, _NEAR_END = 16, 1e-3  # of finer points; gaps, from which on rounding can stop the search
 _NEW, _MANY = 40, 1000  # points of each round, and of all
 _FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
-_MOST = 700.0  # of ε: e^ε is a float
+_LARGEST_EPSILON = 700.0  # of ε: e^ε is a float
 _LARGEST = 690.0  # of |log r|, for log ratios r
 _STEPS, _STILL = 100, 1e-14  # of a search on a line
 _SAME = 1e-13  # of a bound that follows from others
@@ -47,7 +47,7 @@ class Region:
             return 0.0
         if most < LEAST_SURE or not len(self.orders):
             return most
-        near = min(epsilon, _MOST)  # δ falls in ε
+        near = min(epsilon, _LARGEST_EPSILON)  # δ falls in ε
         return min(most, max(float(self._fine_edge(lambda _: near).ceilings(near).max()), LEAST_SURE))
 
     def epsilon(self, delta: float, most: float) -> float:
@@ -57,7 +57,7 @@ class Region:
             return most
 
         def least(edge: "_Edge") -> float:
-            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _MOST)
+            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _LARGEST_EPSILON)
 
         edge = self._fine_edge(least)
         return edge.sure_epsilon(delta, least(edge), most)
@@ -118,7 +118,7 @@ class Region:
     def _caps(self, p: Array, rest: Array) -> tuple[Array, Array]:
         """Return log(p/q), rounded down and up, at which it or log((1 − q)/(1 − p)) is `largest`."""
         with np.errstate(all="ignore"):
-            share = rest * math.expm1(min(self.largest, _MOST)) / p
+            share = rest * math.expm1(min(self.largest, _LARGEST_EPSILON)) / p
             least, most = (np.where(x < 1, -np.log1p(-x), math.inf) for x in (share * (1 - _ULPS), share * (1 + _ULPS)))
         return np.minimum(least * (1 - _ULPS), self.largest), np.minimum(most * (1 + _ULPS), self.largest)
 
@@ -222,9 +222,9 @@ class _Edge:
         """Return an ε from `low` on at which no δ(p) exceeds `delta`; `most` where none is met before."""
         under = over = low
         step = max(low * _DIGITS, float(self.ceilings(low).max()) - delta)  # no δ(p) falls faster than ε grows
-        while over < min(most, _MOST) and self.ceilings(over).max() > delta:
+        while over < min(most, _LARGEST_EPSILON) and self.ceilings(over).max() > delta:
             under, over, step = over, over + step, 2 * step
-        if over >= min(most, _MOST):
+        if over >= min(most, _LARGEST_EPSILON):
             return most
         for _ in range(6):  # halvings of a step beyond the least ε
             middle = (under + over) / 2

@@ -20,7 +20,7 @@ _NEAR = (
     "The two answers are {:.3g} as far apart as neighbours' can be, and an audit sees that much less: "
     "give two that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds."
 )
-_FAR, _FAR_MORE = 0.5, 2.0  # a reach that goes without a word; times the logarithm of a p-value
+_LARGE_REACH, _MUCH_LESS_LIKELY = 0.5, 2.0  # a reach that goes without a word; times the logarithm of a p-value
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
@@ -108,7 +108,7 @@ class Audit:
         """Return remarks on the result: sentences, mostly none."""
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
-        near = (_NEAR.format(self.reach),) if self.reach < _FAR else ()
+        near = (_NEAR.format(self.reach),) if self.reach < _LARGE_REACH else ()
         if not all(test.kind == "black-box" for test in self.tests):
             return near
         if self.delta == 0:
@@ -136,7 +136,7 @@ class Audit:
         if decided.kind != "black-box" or not digits or min(digits) > decided.p_value:
             return False
         least = min((test.p_value for test in ordinary), default=1.0)
-        return bool(least > 0 and min(digits) <= least**_FAR_MORE)
+        return bool(least > 0 and min(digits) <= least**_MUCH_LESS_LIKELY)
 
     @property
     def verdict(self) -> str:

@@ -11,7 +11,7 @@ from gaugedp.errors import InvalidRequest
 
 _UNIT = 2.0**-53
 STEPS = 15  # then sums are within some thousandths of the least
-_ROUNDING = 2.0**-40  # of a sum: far more than its additions lose
+_LOST = 2.0**-40  # of a sum: far more than its additions lose
 
 
 def powers_of_two(sizes: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
     for by the least squares solution: Σ|λ| ≤ √n·‖columns⁺‖·‖what is left‖₂.
     """
     inverse = np.linalg.pinv(columns)
-    worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + _ROUNDING)
+    worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + _LOST)
     coefficients = points @ inverse.T
     scale = np.abs(coefficients).mean(axis=1, keepdims=True)
     sums = np.full(len(points), np.inf)
@@ -149,4 +149,4 @@ def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
         weights = np.hypot(coefficients, 0.5**step * scale)  # shrinkage of the smoothing, from step to step
         grams = (columns * weights[:, None, :]) @ columns.T
         coefficients = weights * (np.linalg.solve(grams, points[..., None])[..., 0] @ columns)
-    return sums * (1 + _ROUNDING)
+    return sums * (1 + _LOST)

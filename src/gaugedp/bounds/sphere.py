@@ -15,7 +15,7 @@ from gaugedp.samplers.continuous import normals
 
 MISS = 1e-9  # the chance, over the public key, that a volume is above the truth
 _KEY = 24  # public and fixed, so that a plan says the same each time
-_FEWEST, _MOST = 48, 2048  # draws
+_FEWEST_DRAWS, _MOST_DRAWS = 48, 2048  # draws
 _WORK = 7.5e8  # multiplications: a third of a second
 _BLOCK = 2**23  # numbers that a block of draws holds
 _POWERS = (1.0, 0.5, 0.25, 0.1)  # of the rank
@@ -35,9 +35,9 @@ def certified_volume(body: Body) -> Volume | None:
     if not isinstance(body, Polytope):
         return None
     columns = body.representation
-    count = min(_MOST, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
+    count = min(_MOST_DRAWS, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
     log, error = body.prepared.frame.log_volume
-    if count < _FEWEST or math.isinf(error):
+    if count < _FEWEST_DRAWS or math.isinf(error):
         return None
     unit = _log_volume(columns.tobytes(), columns.shape, body.differences, count)
     scale = body.prepared.rank * math.log(body.coefficient_radius)

@@ -19,7 +19,7 @@ from gaugedp.optimization.losses import Huber
 
 _SMOOTH = 0.25  # the smoothness for which the steps of descent are planned
 _NARROWEST = 0.05  # slopes are whole multiples of 2^−12 of what rows may add: narrower ones would be few
-_MOST = 30.0  # of a log-mean: e^30 is beyond all counts
+_LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
 
 @dataclass(eq=False, repr=False)
@@ -114,7 +114,7 @@ class PoissonRegressor(DescentRegressor):
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         super()._check(size, range_, guarantee)
         low, high = (float(end) for end in range_)
-        if low != 0 or not 0 < math.log1p(high) < _MOST:
+        if low != 0 or not 0 < math.log1p(high) < _LARGEST_LOG_MEAN:
             raise InvalidRequest(f"target_bounds is {(low, high)}.", "Give (0, high) for counts up to high.")
 
     @property
@@ -141,4 +141,4 @@ class PoissonRegressor(DescentRegressor):
 
 def means(log_means: np.ndarray) -> np.ndarray:
     """Return predicted counts: exp, of numbers cut at a public one, each by itself."""
-    return np.exp(np.minimum(log_means, _MOST))
+    return np.exp(np.minimum(log_means, _LARGEST_LOG_MEAN))

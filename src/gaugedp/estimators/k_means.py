@@ -19,7 +19,10 @@ from gaugedp.optimization.trace_designs import cut
 
 _CENTRE_BITS, _MOST_COLUMNS = 18, 2**15  # with rows of 12 bits, distances are exact in floats
 _TRIALS = 64  # points that a start chooses from
-_THIN, _FAINT = 0.02, 2.0  # a cluster is thin below this share of the average, or so many deviations of its noise
+_THIN, _FAINT_CLUSTER = (
+    0.02,
+    2.0,
+)  # a cluster is thin below this share of the average, or so many deviations of its noise
 _WORD = 2.0**-64
 
 
@@ -85,7 +88,7 @@ def _lloyd(data: tuple[np.ndarray, np.ndarray], sums: GroupSums, rounds: int, rn
     rows, weights = data
     centres = _start(sums.n_groups, rows.shape[1], rng)
     vectors = np.hstack([np.ones((len(rows), 1)), rows]) * weights[:, None]
-    faint = _FAINT * math.sqrt(float(sums.noise.variances.max()))
+    faint = _FAINT_CLUSTER * math.sqrt(float(sums.noise.variances.max()))
     for left in reversed(range(rounds)):
         noisy = sums.release(vectors, _nearest(rows, centres), rng)
         counts, thin = noisy[:, 0], max(faint, _THIN * float(noisy[:, 0].mean()))

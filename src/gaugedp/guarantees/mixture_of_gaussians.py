@@ -22,7 +22,7 @@ from gaugedp.guarantees.losses.subsampled import inverse
 from gaugedp.guarantees.profile_points import FIRST, START, pair_of, points_at, reversed_points
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
-_FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which a threshold is looked for
+_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which a threshold is looked for
 _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
 
 
@@ -138,7 +138,7 @@ def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tupl
     def losses(x: Array) -> Array:
         return np.asarray(np.logaddexp.reduce(np.multiply.outer(moves, x) + constants[:, None], axis=0))
 
-    looked = np.linspace(-_FAR, _FAR + moves[-1], _PLACES)
+    looked = np.linspace(-_DEVIATIONS, _DEVIATIONS + moves[-1], _PLACES)
     sign = 1 if removed else -1
     x = sign * inverse(losses, looked, epsilons if removed else -epsilons[::-1])[::sign]
     tails = [scipy.special.ndtr(sign * moves - x[:, None]) @ chances, scipy.special.ndtr(-x)]

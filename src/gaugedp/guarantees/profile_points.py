@@ -25,7 +25,7 @@ Points = tuple[tuple[Fraction, Fraction], ...]  # (γ, upper bound on the profil
 FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
 START = (Fraction(0), Fraction(1))
 _CLOSED, _BY_LINES, _BY_CURVE = 512, 128, 40  # cells between points: a profile takes 1 µs, 10 ms or 0.1 s a point
-_FAR, _FARTHEST = 60.0, 600.0  # the largest ε looked at, where that δ is never met, and of all
+_LARGEST_EPSILON, _FARTHEST = 60.0, 600.0  # the largest ε looked at, where that δ is never met, and of all
 NO_LOSS = Atoms((0.0,), (1.0,))
 _RAISED = 1 + 2.0**-44  # what sums of a thousand weights may lose
 
@@ -60,7 +60,7 @@ def _grid(guarantee: Guarantee, *, unseen: float = 1e-30) -> list[float]:  # δ 
     cost = guarantee.cost("approx")
     largest = [] if cost is None else [above(min(cost[0], Fraction(_FARTHEST)))]
     least = min(float(guarantee.epsilon(unseen)), *largest, _FARTHEST + 1)
-    end = least if least <= _FARTHEST else _FAR
+    end = least if least <= _FARTHEST else _LARGEST_EPSILON
     n_cells = _n_cells(guarantee)
     # 1.5: of the places of the points: they are nearer to each other at small losses
     return [end * (k / n_cells) ** 1.5 for k in range(n_cells + 1)]

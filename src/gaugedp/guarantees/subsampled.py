@@ -25,7 +25,7 @@ from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
 _MOST_UNITS = 16  # of a group, up to which it has a pair of mixtures; larger ones go along a chain
-_FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
+_LEAST_STD = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -58,7 +58,7 @@ class SubsampledGaussian(Guarantee):
         if self._n_moved > 1 and (self._n_moved > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
-                f"Above {_MOST_UNITS} units, or below the noise {_FAINT}, take .group(size) of what one unit has.",
+                f"Above {_MOST_UNITS} units, or below the noise {_LEAST_STD}, take .group(size) of what one unit has.",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
@@ -89,7 +89,7 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _is_faint(self) -> bool:
-        return self.noise_multiplier < _FAINT and self.rate < 1
+        return self.noise_multiplier < _LEAST_STD and self.rate < 1
 
     @property
     def _whole(self) -> GaussianDP:

@@ -34,7 +34,7 @@ from gaugedp.samplers.reals import rounded_draws
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
 _LARGEST = 2.0**61
 _LARGEST_WALKED_EPSILON = 100.0
-_ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
+_UP = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,12 +236,12 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     if not radius > 0:
         raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
     if is_integer(body):
-        return Fraction(1), inside * _ROUNDING
+        return Fraction(1), inside * _UP
     coarsest = radius / (body.ambient_dim * FINE_STEPS)
     if shape.rank == body.ambient_dim:
         cube = _gauge_of_cube(shape)
         step = _power_below(max(min(coarsest, inside / (1024 * cube)), radius * 2.0**-40))
-        size = (inside + float(step) * cube) * _ROUNDING
+        size = (inside + float(step) * cube) * _UP
         return step, size if gauge is None else max(size, above(Fraction(inside) + (step + _slip(body)) * gauge))
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
@@ -249,7 +249,7 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
             "The body is flat and its generators lie on no lattice, so that no rounded answer stays in its span.",
             "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
         )
-    return step, inside * _ROUNDING
+    return step, inside * _UP
 
 
 def is_own_scale_proved(body: Body, noise: GaugeNoise) -> bool:

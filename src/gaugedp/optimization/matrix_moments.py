@@ -18,7 +18,11 @@ from gaugedp.optimization.symmetric import coordinates, repulsion, square_of
 from gaugedp.optimization.trace_designs import Designs, TraceProblem, cut
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
-_LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; where p·edge/n is 5, it is one edge
+_LEAST_FLOOR, _MOST_FLOOR, _LOUDNESS_OF_ONE_EDGE = (
+    0.3,
+    2.0,
+    5.0,
+)  # floors in units of the edge; where p·edge/n is 5, it is one edge
 _PRIOR = 0.2  # times p: the precision of a coordinate of X around the region's middle, before anything is seen
 _RESIDUAL = 1 / 8  # of the target's range: how far targets are from predictions, a guess
 _CENTRES = tuple(c / 64 for c in range(33))
@@ -205,7 +209,7 @@ class MatrixMoments:
 
     def _floor(self, n_rows: float) -> float:
         """Return what eigenvalues of H are raised to: the more, the louder noise is."""
-        loudness = self.loudness(n_rows) / _FAINT
+        loudness = self.loudness(n_rows) / _LOUDNESS_OF_ONE_EDGE
         return self.edge * min(_MOST_FLOOR, max(_LEAST_FLOOR, min(loudness, math.sqrt(loudness))))
 
     def denoised(self, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

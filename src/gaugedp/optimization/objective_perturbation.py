@@ -31,7 +31,10 @@ _FARTHEST = 64.0  # coefficients are clipped to this many radii
 _LONGEST = 40.0  # usual lengths that b never passes
 _UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with less, rows that are all alike have no minimum in floats
 _FINEST = 2.0**-30  # of the radius: no minimum is looked for more finely
-_FINE, _FAR = 2.0**-20, 32.0  # of the radius: how finely a minimum can always be found, and within which it lies
+_FINE, _FARTHEST_MINIMUM = (
+    2.0**-20,
+    32.0,
+)  # of the radius: how finely a minimum can always be found, and within which it lies
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Problem:
             case _:
                 at_zero = 0.0
         sums = n_rows * _UNIT * self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
-        return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FAR * self.radius) ** 2)
+        return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FARTHEST_MINIMUM * self.radius) ** 2)
 
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return by how much the gradient may be off in floats near the minimum, ‖b‖ at most `linear`.

@@ -12,7 +12,7 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
-_MOST = 2.0**500
+_LARGEST_BOUND = 2.0**500
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,9 @@ class Combined(RealFunction):
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds from those of the variables one by one."""
         values, errors = self.variables.apart(reals.words, n_bits)
-        errors = np.minimum(errors, _MOST)  # a variable that a row has not may have no bound: ∞·0 would be no number
+        errors = np.minimum(
+            errors, _LARGEST_BOUND
+        )  # a variable that a row has not may have no bound: ∞·0 would be no number
         errors = (errors + (sum(self.right.shape) + 8) * UNIT * np.abs(values)) * (1 + 2.0**-30)
         return (self.matrix @ values.T).T, (self._sizes @ errors.T).T
 

@@ -27,7 +27,7 @@ from gaugedp.synthesis.most_entropy import refitted, total
 from gaugedp.synthesis.released import ModelVariables, counts_cells
 
 _SIXTEENTHS = 16
-_MOST = 2.0**40  # of a count that is guessed: noise may be louder
+_LARGEST_COUNT = 2.0**40  # of a count that is guessed: noise may be louder
 MOST_CELLS = 1_000_000  # of a model when all is spent: some seconds a round
 _ROUNDS = 3  # an attribute, at the first price
 _CHOICE = Fraction(1, 10)  # of a round's price
@@ -60,8 +60,10 @@ class CandidateMarginal:
 
     def guess(self, counts: np.ndarray, rho: float) -> Guess:
         """Return what the look compares with: expected counts, and what noise for ρ would put them off by."""
-        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_MOST, _MOST)).astype(np.int64)
-        return Guess(self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _MOST)), self.weight)
+        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_LARGEST_COUNT, _LARGEST_COUNT)).astype(np.int64)
+        return Guess(
+            self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _LARGEST_COUNT)), self.weight
+        )
 
 
 def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[CandidateMarginal, ...]]:

@@ -10,7 +10,7 @@ from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cell
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
-_FAR, _MOST = 37.5, 2**18  # deviations beyond which next to nothing is, and places that are summed
+_DEVIATIONS, _MOST_PLACES = 37.5, 2**18  # deviations beyond which next to nothing is, and places that are summed
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):
@@ -44,7 +44,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return the losses of all places, the last cell having more than the rarest; None where they are too many."""
-        if any(_FAR * std > _MOST for std, _ in self.rows):
+        if any(_DEVIATIONS * std > _MOST_PLACES for std, _ in self.rows):
             return None
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
 
@@ -55,7 +55,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
 
 
 def _cells(edges: Array, std: float, shift: int) -> tuple[Array, Array]:
-    k = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1)
+    k = np.arange(-math.ceil(_DEVIATIONS * std), math.ceil(_DEVIATIONS * std) + 1)
     weights = np.exp(-((k / std) ** 2) / 2)
     p, q = atom_cells((shift**2 / 2 + k * shift) / std**2, weights / weights.sum(), edges)
     p[-1] += math.exp(-700)

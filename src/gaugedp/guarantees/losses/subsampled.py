@@ -16,7 +16,7 @@ from gaugedp.guarantees.losses.power_means import log_means
 
 Row = tuple[float, float, int, int]
 _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
-_FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
+_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
 _TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative: what tails lose, and of their difference may be lost
 _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
@@ -171,7 +171,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
         at = np.array([x])
         return float((_log_mixture(at, rate, std, removed) - _log_mixture(-at, rate, std, added))[0]) - epsilon
 
-    low, high = -_FAR * std - added, _FAR * std + removed
+    low, high = -_DEVIATIONS * std - added, _DEVIATIONS * std + removed
     if not excess(low) < 0 < excess(high):
         return None
     place = np.array([root_of(excess, low, high, 1e-14 * std) / std, math.inf])
@@ -192,7 +192,7 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
     if removed + added == 1:
         places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
     else:
-        looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
+        looked = np.linspace(-_DEVIATIONS * std - added, _DEVIATIONS * std + removed, _PLACES)
         places = inverse(losses, looked, edges)
     ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)

@@ -18,7 +18,7 @@ from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 
 SUM_BITS = 22
-_LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
+_LEAST_EXPONENT, _LARGEST_EXPONENT = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
 _MEAN_ERROR = 0.03  # what the noise of the mean should not pass
 _RATINGS_GUESS = 10  # of a user, to plan totals by
 _FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and what these decide about
@@ -71,7 +71,7 @@ class Terms:
             4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
         )
         exponent = math.ceil(math.log2(once / (count * _MEAN_ERROR)))
-        return 2.0 ** min(max(exponent, _LEAST), _MOST)
+        return 2.0 ** min(max(exponent, _LEAST_EXPONENT), _LARGEST_EXPONENT)
 
     @property
     def spread_noise(self) -> AdditiveNoise:

@@ -40,7 +40,7 @@ _OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the an
 _MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
 _REASON = "computed from the released answers to {!r}"
-_ROUNDING = 1e-6  # of a step
+_STEP_TOLERANCE = 1e-6  # of a step
 _NO_END = 2**53  # steps, which stand for an interval that has no end
 
 
@@ -220,7 +220,10 @@ def _with_released_ends(release: Release, source: Source, term: FormTerm, misses
     ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
     answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
     middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
-    rounded = [np.floor(low + _ROUNDING) for low in sides[::2]], [np.ceil(high - _ROUNDING) for high in sides[1::2]]
+    rounded = (
+        [np.floor(low + _STEP_TOLERANCE) for low in sides[::2]],
+        [np.ceil(high - _STEP_TOLERANCE) for high in sides[1::2]],
+    )
     columns = [np.rint(middle), *(side for both in zip(*rounded, strict=True) for side in both)]
     return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
 
