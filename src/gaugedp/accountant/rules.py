@@ -20,7 +20,6 @@ from gaugedp.accountant.total import Total, directions
 Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
-_MOST_RELEASES = 10**150
 _AROUND = 20  # places on both sides of the best order at which a curve is read
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
 
@@ -56,7 +55,7 @@ def _answer(
 
 def _uncountable(guarantee: Part) -> bool:
     """Return whether there are more releases than floats can count: the plain sum is all there is."""
-    return any(count > _MOST_RELEASES for _, count in guarantee.components())
+    return any(count > 10**150 for _, count in guarantee.components())  # releases at most
 
 
 def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:

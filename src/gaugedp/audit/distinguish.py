@@ -21,7 +21,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Calibrated
 
-_LEAST_RUNS = 100
 _RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without
 _LARGEST = 1e300  # of a score
 _FOR_RARE = 0.5  # of the miss, for the rare rule where there is one
@@ -54,7 +53,7 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     is above the true ε at `delta` with no larger probability (docs/theory/audit.md).
     """
     start = time.perf_counter()
-    whole(minimum=_LEAST_RUNS, runs=runs)
+    whole(minimum=100, runs=runs)  # runs at least
     between(0, 1, confidence=confidence)
     claim = _claim(mechanism, guarantee)
     curve = points(claim)

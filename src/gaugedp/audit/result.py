@@ -12,7 +12,6 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin
-_SHOWN = 8
 _LEGEND = "Below, ! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others."
 _GUESSES = "In brackets: which answer, a or b, is guessed from the score of an output, and how many guesses are right."
 _DIGITS_TELL = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
@@ -155,7 +154,7 @@ class Audit:
         if isinstance(self.guarantee, GaussianDP):
             lines.append(f"μ ≥ {digits_down(self.mu_lower or 0.0)}, where {digits_up(self.guarantee.mu)} is claimed.")
         lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND, _GUESSES]
-        shown = self.table()[:_SHOWN]
+        shown = self.table()[:8]  # rows at most
         lines += [_line(row) for row in shown]
         if len(self.tests) > len(shown):
             lines.append(f"  and {len(self.tests) - len(shown)} more: see .table()")

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 
-_UNIT = 2.0**-53
 STEPS = 15  # then sums are within some thousandths of the least
 _LOST = 2.0**-40  # of a sum: far more than its additions lose
 
@@ -35,7 +35,7 @@ def independent(matrix: np.ndarray) -> np.ndarray:
     scaled = equilibrated(matrix)[0]
     triangle, order = scipy.linalg.qr(scaled, mode="r", pivoting=True, overwrite_a=True)
     steps = np.abs(np.diag(triangle))
-    rank = int((steps > 8 * (len(matrix) + 8) * _UNIT * steps[0]).sum()) if steps[0] > 0 else 0
+    rank = int((steps > 8 * (len(matrix) + 8) * UNIT * steps[0]).sum()) if steps[0] > 0 else 0
     return order[:rank]
 
 
@@ -61,7 +61,7 @@ class Frame:
         # 1e6: the condition number from which residuals are taken in extended precision
         answers = _solved(square, targets[picked], condition > 1e6)
         apart = np.abs(targets - self._scaled @ answers).max(axis=0)
-        rounding = 2**5 * _UNIT * (np.abs(self._scaled) @ np.abs(answers)).max(axis=0)
+        rounding = 2**5 * UNIT * (np.abs(self._scaled) @ np.abs(answers)).max(axis=0)
         # 1e-10: relative distance from the span at which a point counts as off it
         inside = apart <= 1e-10 * np.abs(targets).max(axis=0) + rounding
         return (answers * self._columns[:, None]).T, inside
@@ -94,9 +94,9 @@ class Frame:
         lengths = np.linalg.norm(matrix, axis=0)
         logs = np.log(np.abs(np.diag(np.linalg.qr(matrix / lengths, mode="r")))) + np.log(lengths)
         least = np.linalg.svd(matrix / lengths, compute_uv=False)[-1]
-        relative = 10 * self.ambient_dim * self.rank**1.5 * _UNIT / least if least > 0 else math.inf
+        relative = 10 * self.ambient_dim * self.rank**1.5 * UNIT / least if least > 0 else math.inf
         terms = np.abs(logs).sum() + abs(shift)
-        error = -self.rank * math.log1p(-relative) + 16 * self.rank * _UNIT * terms if relative < 0.5 else math.inf
+        error = -self.rank * math.log1p(-relative) + 16 * self.rank * UNIT * terms if relative < 0.5 else math.inf
         return float(logs.sum() + shift), float(error)
 
 

@@ -18,8 +18,6 @@ from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
-_ORTHONORMAL = 1e-9
-
 
 def scaled(body: Body, factor: float) -> Body:
     """Return {factor·z : z ∈ body}, a body of the same kind: gauges are divided by the factor, supports multiplied."""
@@ -97,7 +95,8 @@ def project(body: Body, basis: np.ndarray) -> Body:
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
         raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, a vector to a column.")
-    if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > _ORTHONORMAL:
+    # 1e-9: columns that are orthonormal but for rounding
+    if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > 1e-9:
         raise InvalidRequest(
             "The basis is not orthonormal.", "Give orthonormal columns, as numpy.linalg.qr makes them."
         )

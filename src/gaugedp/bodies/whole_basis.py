@@ -2,8 +2,6 @@
 
 import numpy as np
 
-_WHOLE = 2.0**52
-
 
 def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return whole numbers M (d, r) and r rows of F = `columns` (d, n) with F = M·F[rows]; None where none are met."""
@@ -19,5 +17,6 @@ def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     rows = order[:rank]
     left = np.rint(columns @ np.linalg.pinv(columns[rows]))
-    is_exact = (np.abs(left) @ np.abs(columns[rows])).max() < _WHOLE and np.array_equal(left @ columns[rows], columns)
+    # 2.0**52: whole numbers below this are exact in floats
+    is_exact = (np.abs(left) @ np.abs(columns[rows])).max() < 2.0**52 and np.array_equal(left @ columns[rows], columns)
     return (left, rows) if is_exact else None

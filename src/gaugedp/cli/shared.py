@@ -27,6 +27,7 @@ from gaugedp.queries.base import Query
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FOLDED = ("query", "cell", "guarantee", "by", "purpose", "examples", "words", "seen")  # a narrow screen breaks them
+SHOWN = 60  # lines of a table on the screen; all are in the file that is written
 _LINES = 25  # of a screen: with them, rich takes the width that it is given on every terminal
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
 

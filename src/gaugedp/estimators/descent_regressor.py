@@ -17,7 +17,6 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.losses import Huber
 
-_SMOOTH = 0.25  # the smoothness for which the steps of descent are planned
 _NARROWEST = 0.05  # slopes are whole multiples of 2^−12 of what rows may add: narrower ones would be few
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
@@ -38,7 +37,8 @@ class DescentRegressor(CubeRegressor):
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         radius = self._expected * math.sqrt(problem.size) if self.radius is None else float(self.radius)
-        scale, cap = Scale(radius, problem.n_rows, problem.replaced), _SMOOTH / self._smoothness
+        # 0.25: the smoothness for which the steps of descent are planned
+        scale, cap = Scale(radius, problem.n_rows, problem.replaced), 0.25 / self._smoothness
         descent = NoisyDescent.calibrate(guarantee, (1, problem.size), cap, scale)
 
         def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -18,7 +18,6 @@ from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.optimization.trace_designs import cut
 
 _CENTRE_BITS, _MOST_COLUMNS = 18, 2**15  # with rows of 12 bits, distances are exact in floats
-_TRIALS = 64  # points that a start chooses from
 _THIN, _FAINT_CLUSTER = (
     0.02,
     2.0,
@@ -111,7 +110,7 @@ def _start(n_clusters: int, n_columns: int, rng: Entropy) -> np.ndarray:
     """Return points at random in the cube: each is, of some, the one farthest from those before it."""
     centres = _uniform((1, n_columns), rng)
     while len(centres) < n_clusters:
-        trials = _uniform((_TRIALS, n_columns), rng)
+        trials = _uniform((64, n_columns), rng)  # points that a start chooses from
         gaps = np.min([((trials - centre) ** 2).sum(axis=1) for centre in centres], axis=0)
         centres = np.vstack([centres, trials[gaps.argmax()]])
     return _on_lattice(centres)

@@ -42,7 +42,6 @@ from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, P
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
 _ROUGH = 0.05  # noise, over that of the rows' sum, from which on several classes have a rough centre
-_COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
 _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
 _WIDEST = 10.0  # times the radius: what coefficients may have where noise is faint
 _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
@@ -304,7 +303,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         """
         if solver in _COMPOSED and isinstance(guarantee, ApproxDP):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
-        return NoisyRowCount(guarantee, self.neighbours, _COUNT)
+        # 0.05: ε for the number of rows, at most: to plan by, some 20 of them do not matter
+        return NoisyRowCount(guarantee, self.neighbours, 0.05)
 
     def _centre(
         self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str

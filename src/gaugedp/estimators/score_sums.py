@@ -16,7 +16,6 @@ from gaugedp.samplers.continuous import normals
 
 _DRAWS = 1000  # of the noise, for an interval; each is taken with both signs, as its law has
 _NUMBERS, _FEWEST = 2**21, 100  # of all draws together, at most, where that leaves as many as this
-_SPENT = 0.7  # of 1 − level: the rest is for what draws, and a normal law in the place of the exact one, leave out
 
 Statistic = Callable[[np.ndarray], np.ndarray]  # of sums (…, m): numbers (…, k), of which the largest is the score
 
@@ -33,7 +32,8 @@ class NoisySums:
 
         Of k numbers the lower end takes a k-th of the failures each: whichever is the largest, it is above all of them.
         """
-        failures = _SPENT * (1 - level) / 2
+        # 0.7: of 1 − level: the rest is for what draws, and a normal law in the place of the exact one, leave out
+        failures = 0.7 * (1 - level) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             value, possible = of(self.numbers), of(self.possible)
         low = np.quantile(np.nan_to_num(possible, nan=ends[0]), failures / len(value), axis=0).max()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp._internal.trial_stream import trial_stream
+from gaugedp._internal.trial_stream import PUBLIC_SEED, trial_stream
 from gaugedp._internal.validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
@@ -30,7 +30,6 @@ from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
 MOST_CELLS = 10**6
 _MOST_SIZES = 48  # sizes of sums for which a quantile is computed
-_PUBLIC_SEED = 20240229
 _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors that were found from draws
 
 
@@ -128,7 +127,7 @@ class Identity(AdditiveNoise):
             if key == [self.law, norm, scales.tobytes()] and generators == self.body.generators:
                 return error
         # 2 * 10**6: cells of noise drawn to estimate an expected error
-        trials = self.trial_noise(self._most_trials(max(40, (2 * 10**6) // self._n_cells)), _PUBLIC_SEED)
+        trials = self.trial_noise(self._most_trials(max(40, (2 * 10**6) // self._n_cells)), PUBLIC_SEED)
         error = float(np.linalg.norm(trials / scales, norm, axis=1).mean())
         _lately.append(((self.body.generators, self.law, norm, scales.tobytes()), error))
         return error
@@ -221,7 +220,7 @@ class Identity(AdditiveNoise):
         # 2 * 10**7: cells of noise drawn for the widths of the chosen mechanism
         # 10**4: above, the draws would be too few for a quantile
         size = (2 * 10**7) // self._n_cells if self._n_cells <= 10**4 else 1
-        return np.abs(self.trial_noise(self._most_trials(size), _PUBLIC_SEED))
+        return np.abs(self.trial_noise(self._most_trials(size), PUBLIC_SEED))
 
     @cached_property
     def _sorted_sizes(self) -> np.ndarray:

@@ -36,6 +36,7 @@ from gaugedp.mechanisms.noise_widths import (
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
+from gaugedp.mechanisms.strategies.base import UP
 from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws, trial_draws
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
@@ -45,7 +46,6 @@ _MOST_TRIALS = 20_000
 _FEW, _ALIKE = 3, 0.003  # trials, and their distance from their mean, relative to it
 _LAPLACE_SPREAD = 5  # Var ‖L·g‖²/(E‖L·g‖²)² is at most 5·tr(M²)/(tr M)², M = LLᵀ: E g² = 2, E g⁴ = 24
 _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by Hölder
-_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,6 +346,6 @@ def _step(strategy: Strategy, fine: Fraction) -> Fraction:
 def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:
     """Return the radius over `rate` in steps, with what rounding adds where answers are no integers."""
     radius = strategy.radius / float(step) + (0.0 if is_integer(body) else strategy.cube_radius())
-    scale = radius / rate * _UP
+    scale = radius / rate * UP
     check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))
     return scale

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp._internal.validate import finite, positive
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy, research_rng
@@ -17,7 +18,6 @@ from gaugedp.samplers.uniform import uniform
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-_PUBLIC_SEED = 20240229
 _PAIRS, _PLACES = 48, 32  # of answers, and points of Y for each, on which a score is checked
 _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -77,7 +77,7 @@ class Quality:
 
         Without data, by a public seed: the answers are within 2·(high − low) + 1 units of 0, or of points of `over`.
         """
-        rng = research_rng(_PUBLIC_SEED)
+        rng = research_rng(PUBLIC_SEED)
         self._check_bounds(uniform(over, 8 * _PLACES, rng))
         for answer, change in zip(self._answers(over, rng), _mixtures(self.body, _PAIRS, rng), strict=True):
             points = uniform(over, _PLACES, rng)

@@ -22,7 +22,6 @@ from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
-_LARGEST_DENOMINATOR = 10**6
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; the ranks of 4·10^12 rows fit beside it
 _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
 
@@ -68,7 +67,7 @@ class RankExponential(Mechanism):
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest("Quantiles need a histogram and different numbers.", "Give the body and each once.")
         _shape(body)
-        if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in shares):
+        if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
         budget = RankBudget(len(shares))
         epsilon = budget.epsilon(guarantee)

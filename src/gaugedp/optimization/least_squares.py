@@ -20,7 +20,6 @@ _RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by wh
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # of 1 − the mean square of clipped residuals, which tells how large they are
-_CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
 _EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of features and target in whole steps to whole numbers
@@ -63,7 +62,8 @@ class LeastSquares:
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
             return method
         pure = cls._calibrate(shape, PureDP(guarantee.epsilon_value), radius, neighbours, solver)
-        return pure if pure._loudness < _CLEARLY * method._loudness else method
+        # 0.9: pure noise is drawn in floats, Gaussian noise exactly
+        return pure if pure._loudness < 0.9 * method._loudness else method
 
     @property
     def _loudness(self) -> float:

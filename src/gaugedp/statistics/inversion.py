@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimate to the end of the range
-_HALVINGS = 9
 
 
 def quotients_within(
@@ -53,7 +52,7 @@ def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
         return end
     last = bisect(range(1, len(rungs)), False, key=lambda i: not is_within(rungs[i]))
     near, far = rungs[last], rungs[last + 1]
-    for _ in range(_HALVINGS):
+    for _ in range(9):  # halvings
         middle = (near + far) / 2
         near, far = (middle, far) if is_within(middle) else (near, middle)
     return far

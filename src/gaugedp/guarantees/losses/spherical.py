@@ -12,7 +12,6 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, l
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.spherical_curve import excess, log_error, panel_rule, spherical_delta, spherical_epsilon
 
-_PANELS = 2**14
 _LARGEST_ORDER = 1e5
 _GONE, _FARTHEST = -4.0, 1e5
 
@@ -122,7 +121,8 @@ def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array
         logs = log_weights + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
         places = np.cos(angles)
         lost = log_error(last, panels, rate, shift, dimension, turn) - log_sum(logs + rate * (places - 1))
-        if lost < -50.0 or panels >= _PANELS:  # logarithm of the error of a quadrature, relative
+        # 2**14: panels at most
+        if lost < -50.0 or panels >= 2**14:  # logarithm of the error of a quadrature, relative
             return places, logs
         panels *= 2
 

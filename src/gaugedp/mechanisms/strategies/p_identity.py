@@ -3,6 +3,7 @@
 import numpy as np
 
 from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import distinct
 from gaugedp.entropy import research_rng
@@ -15,7 +16,6 @@ from gaugedp.samplers.near_inverse import Inverse
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
-_PUBLIC_SEED = 20240229
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
@@ -68,7 +68,7 @@ def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
     def cost(flat: np.ndarray) -> tuple[float, np.ndarray]:
         return _cost(gram, flat.reshape(p, n))
 
-    start = uniforms(p * n, research_rng(_PUBLIC_SEED))
+    start = uniforms(p * n, research_rng(PUBLIC_SEED))
     bounds = scipy.optimize.Bounds(0.0, 1e3)  # the largest sum of the weights Θ, so that A keeps its digits
     minimum = scipy.optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "maxfun": 600}

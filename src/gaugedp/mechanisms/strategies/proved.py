@@ -13,7 +13,6 @@ from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.variables import LaplaceVariables, Normal
 
-_ENTRIES = 2**21
 _LOOSE = 1 + 1e-7  # of the radius that floats give
 
 
@@ -99,7 +98,8 @@ def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
 
 def _is_small(body: Polytope, strategy: Strategy) -> bool:
     n, d, k = body.generators.n_generators, body.ambient_dim, strategy.n_noise
-    return max(n, d, k) <= 2**10 and d * max(n, k) <= _ENTRIES  # generators, answers and variables
+    # 2**21: entries at most
+    return max(n, d, k) <= 2**10 and d * max(n, k) <= 2**21  # generators, answers and variables
 
 
 def _points(body: Polytope) -> np.ndarray:

@@ -20,7 +20,6 @@ from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 SUM_BITS = 22
 _LEAST_EXPONENT, _LARGEST_EXPONENT = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
 _MEAN_ERROR = 0.03  # what the noise of the mean should not pass
-_RATINGS_GUESS = 10  # of a user, to plan totals by
 _FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and what these decide about
 _USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, _REST)
 _FEASIBLE = 25.0  # of N·μ over n·√(rank·steps): what factors need to stand out
@@ -66,7 +65,7 @@ class Terms:
 
     def totals_factor(self, n_users: int, share: float) -> float:
         """Return the power of two that totals are multiplied by, so that the mean's noise is small: public numbers."""
-        count = n_users * (1 if self.unit == "user" else _RATINGS_GUESS)
+        count = n_users * (1 if self.unit == "user" else 10)  # ratings of a user, to plan totals by
         once = (
             4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
         )
