@@ -72,8 +72,8 @@ def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     true, many = one.answers(exact), replace(one, n_answers=TIMES * one.n_answers)
-    wide = (noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True)) * query.step_sizes
-    rows = np.array([exact + row * query.step_sizes for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
+    wide = (noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True)) * query.steps.sizes
+    rows = np.array([exact + row * query.steps.sizes for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
     n_blocks = len(one.moments) or one.parts  # type: ignore[attr-defined]
     values, widths = (stacked(each, n_blocks) for each in (rows, np.tile(wide, (TIMES, 1))))
     (curves,) = curves_of(query.estimates, plan.curves(LEVEL))
@@ -100,7 +100,7 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     known, drawn = (
-        np.array([row * query.step_sizes for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
+        np.array([row * query.steps.sizes for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
         for size, seed in ((DRAWS, 1912), (TIMES, 2026))
     )
     holds = []

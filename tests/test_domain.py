@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.domain.attributes import MAX_STEPS, OTHER, BoundedColumn, EdgeBins
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
+from gaugedp.queries.rules import query_rules
 from gaugedp.tables.aggregate import Aggregate
 
 NAN, INFINITY = math.nan, math.inf
@@ -272,7 +273,7 @@ def test_codes_for_unknown_numbers_tell_questions_apart() -> None:
     assert repr(plain) == f"BoundedColumn(low=Fraction(0, 1), high=Fraction(98, 1), step={step}"
     questions = [gd.query(gd.Domain.of(HOURS=one), "mean(HOURS)") for one in (plain, coded)]
     assert questions[0].digest() != questions[1].digest()
-    assert "HOURS = 99 counts as missing." in questions[1].rules[0]
+    assert "HOURS = 99 counts as missing." in query_rules(questions[1])[0]
 
 
 def test_codes_of_many_digits_are_exact() -> None:

@@ -17,7 +17,6 @@ _NUMBERS = Real | Decimal | str | bytes | np.bool_
 _WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them next to a text
 _NUMBER = re.compile(r"(?i)u?int\d+|float\d*|halffloat|double|bool(ean)?")  # names of types
 _TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary<values=(large_)?str.*")
-_DEPTH = 2  # a list of matrices has cells so far below its entries
 
 
 def number(cell: Any) -> float:
@@ -178,7 +177,8 @@ def shape_of_most(entries: Sequence[Any] | np.ndarray) -> tuple[int, ...]:
     three, or all but one, have one shape, no single entry decides it. If two shapes are about equally frequent, one
     entry does, as in every rule of a majority: build an array, which has a shape. A single entry is a row.
     """
-    depth = min(len(entries), _DEPTH)  # in one row, or one of two, a cell that is a list would make it a matrix
+    # 2: a list of matrices has cells so far below its entries
+    depth = min(len(entries), 2)  # in one row, or one of two, a cell that is a list would make it a matrix
     counts = Counter(_shape(entry, depth) for entry in entries)
     return max(counts, key=lambda shape: (counts[shape], -len(shape), shape), default=())
 

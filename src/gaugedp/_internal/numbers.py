@@ -8,11 +8,7 @@ import numpy as np
 
 Column = Sequence[float] | np.ndarray
 
-_AS_WRITTEN = 6  # significant digits up to which a number is shown in full
 _READ = 4  # significant digits of any other
-_WORTH = 3  # significant digits of the half width of an interval; the answer has the same decimals
-_NARROWEST = 1e-4  # of a query's widest interval: narrower ones do not lengthen all its numbers
-_MOST_DECIMALS = 9
 _EXACT = Context(prec=700)  # digits enough for every float
 
 
@@ -53,8 +49,10 @@ def decimals(estimate: Column, lower: Column, upper: Column) -> int:
     numbers = np.array([estimate, lower, upper], dtype=float)
     half = (numbers[2] - numbers[1]) / 2
     half = half[(half > 0) & np.isfinite(half)]
-    finest = max(half.min(), _NARROWEST * half.max()) if half.size else 10.0**-_READ
-    worth = min(_MOST_DECIMALS, _WORTH - 1 - math.floor(math.log10(finest)))
+    # 1e-4: of a question's widest interval: narrower ones do not lengthen all its numbers
+    finest = max(half.min(), 1e-4 * half.max()) if half.size else 10.0**-_READ
+    # 3: significant digits of the half width of an interval; the answer is shown to the same place
+    worth = min(9, 3 - 1 - math.floor(math.log10(finest)))  # decimals at most
     return next((some for some in range(worth) if (np.round(numbers, some) == numbers).all()), worth)
 
 
@@ -77,7 +75,8 @@ def answers(estimate: Column, lower: Column, upper: Column, *others: Column) -> 
 
 def _rounded(value: float | str, direction: str) -> str:
     number = Decimal(value if isinstance(value, str) else exact(value))
-    if number.is_finite() and len(number.normalize().as_tuple().digits) > _AS_WRITTEN:
+    # 6: significant digits up to which a number is shown in full: people write no longer ones
+    if number.is_finite() and len(number.normalize().as_tuple().digits) > 6:
         number = Context(prec=_READ, rounding=direction).plus(number)
     return exact(float(number))
 

@@ -9,7 +9,6 @@ import numpy as np
 _WRITTEN_OUT = 100_000  # numbers up to which JSON lists each
 _WHOLE = ("<i1", "<i2", "<i4", "<i8")
 _TYPES = (*_WHOLE, "<f8")
-_SELDOM = 4  # times as many numbers as runs
 
 Folded = Any  # [[how many, value], …], or a long array that `packed` wrote
 
@@ -18,7 +17,7 @@ def fold(values: np.ndarray | Sequence[Any], counts: Sequence[int] | None = None
     """Write equal neighbours as [count, value]; `counts` are their multiplicities, by default 1."""
     array = np.asarray(values)
     starts = np.flatnonzero(np.concatenate([[True], array[1:] != array[:-1]])[: len(array)])
-    if counts is None and len(starts) > max(_WRITTEN_OUT, len(array) // _SELDOM):
+    if counts is None and len(starts) > max(_WRITTEN_OUT, len(array) // 4):  # times as many numbers as runs
         return packed(array)
     ends = np.append(starts, len(array)) if counts is None else np.cumsum([0, *counts])[np.append(starts, len(array))]
     return [list(run) for run in zip(np.diff(ends).tolist(), array[starts].tolist(), strict=True)]

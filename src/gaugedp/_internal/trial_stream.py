@@ -3,6 +3,7 @@
 import numpy as np
 
 TrialStream = np.random.Generator
+PUBLIC_SEED = 20240229  # of trial draws that describe noise: the same ones each time
 
 
 def trial_stream(seed: int) -> TrialStream:

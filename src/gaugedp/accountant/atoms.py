@@ -12,7 +12,7 @@ from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 
-_MOST = 2**20  # losses listed explicitly
+_MOST_LOSSES = 2**20  # losses listed explicitly
 LONGEST = 200  # releases of one kind: more lose too many digits
 
 
@@ -49,7 +49,7 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     if rows is None or any(count > LONGEST for _, _, count in rows):
         return None
     sizes = [n_sums(*row) for row in rows]
-    if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
+    if math.prod(sizes) > _MOST_LOSSES or max(sizes, default=1) > _MOST_LOSSES // 32:
         return None
     losses, weights = np.zeros(1), np.ones(1)
     for values, probabilities, count in rows:

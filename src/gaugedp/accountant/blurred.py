@@ -12,9 +12,7 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
-_MOST = 2**16  # losses listed explicitly
-_LONGEST = 200  # releases of one kind
-_FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
+_DEVIATIONS, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Blurred:
     @property
     def largest(self) -> float:
         """A loss that is exceeded with negligible probability."""
-        return float((self.means + _FAR * np.sqrt(self.variances)).max())
+        return float((self.means + _DEVIATIONS * np.sqrt(self.variances)).max())
 
     def _value(self, epsilon: float) -> float:
         """Return log of Σ w·(Φ(−y) − e^{ε−m+v/2}·Φ(−y − √v)), y = (ε − m)/√v; for v = 0, of Σ w·(1 − e^{ε−m})₊."""
@@ -61,10 +59,10 @@ class Blurred:
 def blurred(total: Total) -> Blurred | None:
     """Return all losses; None without small noise, or with other kinds or too many."""
     rows = [row for family in total.families for row in family.sampled_normals()]
-    if not rows or any(n > _LONGEST for *_, n in rows):
+    if not rows or any(n > 200 for *_, n in rows):  # releases of one kind
         return None
     finite = explicit_distribution(total.of([family for family in total.families if not family.sampled_normals()]))
-    if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > _MOST:
+    if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > 2**16:  # losses listed explicitly
         return None
     means, log_weights = finite.losses, np.log(np.maximum(finite.weights, 1e-320))
     variances = np.zeros(len(means))

@@ -23,20 +23,15 @@ from gaugedp.accountant.total import Total
 Cells = Callable[[Array], tuple[Array, Array]]
 
 _KINDS, _RELEASES = 64, 2**20  # kinds, and releases of all kinds
-_PLACES, _MOST = 5000.0, 2**17  # places of a sum: times √n for n releases, and at most
-_LONGEST = 2**20  # cells of one loss
-_WRITTEN = 2**11  # number of sums of a kind with few losses up to which all are listed
+_PLACES, _MOST_PLACES = 5000.0, 2**17  # places of a sum: times √n for n releases, and at most
 _LOOKS, _TRIES = 512, 6  # cells of a preliminary evaluation, and how often it is narrowed
 _FOLDED = 45.0  # the log share of the tilted sum outside of its places is −45
-_BEYOND = 25.0  # losses above all cells have e^−25 of the δ that is sought
-_BELOW = 1e-12  # share of tilted losses below all cells, which are raised or left out
 _SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last cells are sought
 _STEPS = np.geomspace(0.03, 30, 12)  # of the order, for Chernoff bounds
 _SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than their rounding
 _FALLEN = 690.0  # log of the decrease of a kernel beyond which the rest is bounded
 _LOST = 2.0**-36  # relative, of a probability
 _HALF = math.sqrt(math.log(4) / 2)  # bound on a sum of splits with probability ½, in spans times √n
-_SPLIT = 20.0  # bound that it exceeds with a probability below the least float
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,8 @@ class LatticeSum:
         width = span * math.sqrt(n_splits)
         slack = _HALF * width + width**2 + 2 * n_splits * span * _raised(self.places, span)
         gaps = self.places - epsilon
-        near = np.abs(gaps) < slack + _SPLIT * width
+        # 20.0: what a sum of splits exceeds with less than the least float, in spans times √n
+        near = np.abs(gaps) < slack + 20.0 * width
         bound = scipy.special.erfc(np.maximum(np.abs(gaps[near]) - slack, 0.0) * math.sqrt(2) / width)
         kernel = bound * np.exp(np.minimum(-self.order * gaps[near], _FALLEN))
         excess = float(kernel @ (np.abs(self.chances[near]) + self.lost)) + self.folded * float(kernel.max(initial=0.0))
@@ -117,11 +113,12 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
     if kinds is None or log_delta < math.log(LEAST_SURE):
         return None
     n_releases = sum(count for _, count in kinds)
-    looks = [(_Look.of(cells, order, log_delta - _BEYOND - math.log(n_releases)), count) for cells, count in kinds]
+    # 25.0: losses above all cells have e^−25 of the δ that is looked for
+    looks = [(_Look.of(cells, order, log_delta - 25.0 - math.log(n_releases)), count) for cells, count in kinds]
     if not all(look.first < look.last for look, _ in looks):
         return None
     window = _Window.of(looks, order)
-    if max(look.last - look.first for look, _ in looks) > _LONGEST * window.span:
+    if max(look.last - look.first for look, _ in looks) > 2**20 * window.span:  # cells of one loss
         return None
     above, below, beyond = _Summed(order, window), _Summed(order, window), 0.0
     for (cells, count), (look, _) in zip(kinds, looks, strict=True):
@@ -151,7 +148,8 @@ def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
     kinds: list[tuple[Cells, int]] = []
     for family in total.single_rows():
         atoms = family.atoms()
-        if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= _WRITTEN:
+        # 2**11: sums of a kind with few losses, up to which all are written out
+        if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= 2**11:
             kinds.append((partial(atom_cells, *repeated(*atoms[0])), 1))
         elif family.cells(np.zeros(1)) is None:
             return None
@@ -185,7 +183,8 @@ class _Look(NamedTuple):
             with np.errstate(divide="ignore"):
                 below = np.log(np.cumsum(p[:-1])) + order * edges
                 below -= np.logaddexp.reduce(np.log(p[1:-1]) + order * edges[:-1])
-            first = max(int(np.searchsorted(below, math.log(_BELOW), side="right")) - 1, 0)
+            # 1e-12: of the tilted losses are below all cells, which are raised or left out
+            first = max(int(np.searchsorted(below, math.log(1e-12), side="right")) - 1, 0)
             is_found = len(edges) == _LOOKS + 1 and last - first > _LOOKS // 2
             if is_found or not first < last:
                 break
@@ -230,7 +229,7 @@ class _Window(NamedTuple):
         above = (_FOLDED + np.sum([n * look.moved(steps, look.edges[1:]) for look, n in looks], axis=0)) / steps
         low, high = int(below.argmax()), int(above.argmin())
         n_releases = sum(n for _, n in looks)
-        size = min(_MOST, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
+        size = min(_MOST_PLACES, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
         span = float(above[high] - below[low]) / (size - 8)
         return cls(size, float(below[low]) - 3 * span, span, (-float(steps[low]), float(steps[high])))
 

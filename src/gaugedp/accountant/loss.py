@@ -17,7 +17,6 @@ from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]
 LARGEST_LOSS = 1e6  # guarantees beyond use only the plain rules
-_CHUNK = 2**19  # numbers held at a time
 
 
 class Pair(NamedTuple):
@@ -206,7 +205,7 @@ def growing_cells(width: float, edges: Array) -> tuple[Array, Array]:
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Yield slices of rows for blocks of limited size."""
-    size = max(1, _CHUNK // max(1, width))
+    size = max(1, 2**19 // max(1, width))  # numbers held at a time
     for start in range(0, n_rows, size):
         yield slice(start, start + size)
 

@@ -21,16 +21,13 @@ from gaugedp.accountant.rounding import LEAST_SURE, up
 
 _DIGITS = 1e-9  # of δ and ε
 _ROUNDS, _NEAR_END = 16, 1e-3  # rounds of refinement; relative gap below which rounding can stop the search
-_HALVINGS = 6  # of a step beyond the least ε
 _NEW, _MANY = 40, 1000  # points of each round, and of all
 _FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
-_MOST = 700.0  # of ε: e^ε is a float
+_LARGEST_EPSILON = 700.0  # of ε: e^ε is a float
 _LARGEST = 690.0  # of |log r|, for log ratios r
 _STEPS, _STILL = 100, 1e-14  # of a search on a line
-_CLOSE = 0.1  # to a bound, in its log: Newton steps need no halving
 _SAME = 1e-13  # relative tolerance for a bound that follows from others
 _ULPS = 8 * UNIT  # rounding error relative to the terms of a number
-_NEAR = 0.3  # distance from 0 within which a series replaces differences
 _SERIES = 1 / np.cumprod(np.arange(2.0, 15.0))[::-1]  # 1/14!, …, 1/2!
 
 
@@ -52,7 +49,7 @@ class Region:
             return 0.0
         if most < LEAST_SURE or not len(self.orders):
             return most
-        near = min(epsilon, _MOST)  # δ falls in ε
+        near = min(epsilon, _LARGEST_EPSILON)  # δ falls in ε
         return min(most, max(float(self._fine_edge(lambda _: near).ceilings(near).max()), LEAST_SURE))
 
     def epsilon(self, delta: float, most: float) -> float:
@@ -62,7 +59,7 @@ class Region:
             return most
 
         def least(edge: "_Edge") -> float:
-            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _MOST)
+            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _LARGEST_EPSILON)
 
         edge = self._fine_edge(least)
         return edge.sure_epsilon(delta, least(edge), most)
@@ -111,7 +108,8 @@ class Region:
             worst = excess.max(axis=1)
             is_in = worst < 0
             low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
-            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < _CLOSE))
+            # 0.1: close to a bound, in its log: Newton steps need no halving
+            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < 0.1))
             before, middle = middle, np.where(is_usable, after, (low + high) / 2)
             if np.all(np.abs(middle - before) < _STILL * (1 + np.abs(middle))):
                 break
@@ -122,7 +120,7 @@ class Region:
     def _caps(self, p: Array, rest: Array) -> tuple[Array, Array]:
         """Return log(p/q), rounded down and up, limited by `largest`."""
         with np.errstate(all="ignore"):
-            share = rest * math.expm1(min(self.largest, _MOST)) / p
+            share = rest * math.expm1(min(self.largest, _LARGEST_EPSILON)) / p
             least, most = (np.where(x < 1, -np.log1p(-x), math.inf) for x in (share * (1 - _ULPS), share * (1 + _ULPS)))
         return np.minimum(least * (1 - _ULPS), self.largest), np.minimum(most * (1 + _ULPS), self.largest)
 
@@ -228,11 +226,11 @@ class _Edge:
         """Return an ε ≥ `low` with no δ(p) above `delta`, at most `most`."""
         under = over = low
         step = max(low * _DIGITS, float(self.ceilings(low).max()) - delta)  # no δ(p) falls faster than ε grows
-        while over < min(most, _MOST) and self.ceilings(over).max() > delta:
+        while over < min(most, _LARGEST_EPSILON) and self.ceilings(over).max() > delta:
             under, over, step = over, over + step, 2 * step
-        if over >= min(most, _MOST):
+        if over >= min(most, _LARGEST_EPSILON):
             return most
-        for _ in range(_HALVINGS):
+        for _ in range(6):  # halvings of a step beyond the least ε
             middle = (under + over) / 2
             under, over = (middle, over) if self.ceilings(middle).max() > delta else (under, middle)
         return over
@@ -268,4 +266,5 @@ def _log_phi(u: Array) -> Array:
     """Return log((e^u − 1 − u)/u²)."""
     far = np.abs(u)
     direct = np.where(u > 0, u + np.log1p(-(1 + u) * np.exp(-far)), np.log(np.expm1(-far) + far)) - 2 * np.log(far)
-    return np.asarray(np.where(far < _NEAR, np.log(np.polyval(_SERIES, u)), direct))
+    # 0.3: so near to 0 a series replaces differences
+    return np.asarray(np.where(far < 0.3, np.log(np.polyval(_SERIES, u)), direct))

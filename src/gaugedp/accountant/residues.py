@@ -18,8 +18,7 @@ from gaugedp.accountant.atoms import ExplicitDistribution, explicit_distribution
 from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.total import Total
 
-_MOST = 45_000  # terms times the order of the pole
-_SPARE = 22  # significant digits of the result
+_MOST_TERMS = 45_000  # terms times the order of the pole
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Residues:
                 total, sizes = self._sum(Decimal(epsilon), self.digits)
                 if sizes == 0:
                     return -math.inf
-                if total > sizes.scaleb(_SPARE - self.digits):
+                if total > sizes.scaleb(22 - self.digits):  # significant digits of the result
                     return float(total.ln())
             if self.digits > 4000:
                 return float(sizes.ln()) if uncertain is None else uncertain
@@ -153,9 +152,9 @@ def residues(total: Total) -> Residues | None:
     shifts = [shift for family in total.families for shift in family.shifts()]
     kinds = [count for _, count in shifts]
     n_laplace = sum(kinds)
-    if not shifts or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
+    if not shifts or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST_TERMS:
         return None
     finite = explicit_distribution(total.of([family for family in total.families if not family.shifts()]))
-    if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST:
+    if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST_TERMS:
         return None
     return Residues(shifts, finite)

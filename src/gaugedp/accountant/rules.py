@@ -20,11 +20,8 @@ from gaugedp.accountant.total import Total, directions
 Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
-_MOST = 10**150
 _AROUND = 20  # number of orders on both sides of the best at which a curve is evaluated
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
-_NARROW = 1e-3  # relative width of a tight bound that no other rule can improve
-_FEW = 32  # different guarantees up to which each may be evaluated separately
 
 
 def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound:
@@ -58,19 +55,21 @@ def _answer(
 
 def _uncountable(guarantee: Part) -> bool:
     """Return True if only the plain sum can count the releases."""
-    return any(count > _MOST for _, count in guarantee.components())
+    return any(count > 10**150 for _, count in guarantee.components())  # releases at most
 
 
 def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
     """Return the tight bound if it is narrow, else the least of all."""
     tight = rule("tight")
     exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may be lower
-    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - _NARROW):
+    # 1e-3: relative width of a tight answer that leaves nothing to the others
+    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-3):
         return tight
     others = [] if tight.method == "rdp" else [rule("rdp")]
     parts = tuple(guarantee.components())
     is_alone = len(parts) == 1 and parts[0][1] == 1 and not guarantee.is_chain  # basic composition of one is "tight"
-    if guarantee.cost("approx") is not None or (len(parts) <= _FEW and not is_alone):
+    # 32: different guarantees, up to which each may be asked by itself
+    if guarantee.cost("approx") is not None or (len(parts) <= 32 and not is_alone):
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
 

@@ -19,7 +19,7 @@ from gaugedp.accountant.rules import curve_region, least_delta
 from gaugedp.accountant.total import directions
 
 _ORDERS = np.geomspace(1e-3, 1e4, 57)  # orders minus 1 at which a curve is evaluated
-_FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the coarse search; steps of the fine one
+_LARGEST_EPSILON, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the coarse search; steps of the fine one
 
 
 def highest_probability(guarantee: Part, q: float) -> float:
@@ -32,7 +32,7 @@ def highest_probability(guarantee: Part, q: float) -> float:
     if q == 1:
         return 1.0
     if q == 0:
-        return min(1.0, _delta(guarantee, _FAR))
+        return min(1.0, _delta(guarantee, _LARGEST_EPSILON))
     totals = directions(guarantee.components())
     if any(total.others for total in totals) and not any(total.impossible for total in totals):
         return max(region.highest(q) for region in curve_region(guarantee, _ORDERS))
@@ -58,7 +58,7 @@ def _delta(guarantee: Part, epsilon: float) -> float:
 
 def _least(function: Callable[[float], float]) -> float:
     """Return the least value, sought coarsely and then finely."""
-    places = [0.0, *np.geomspace(1e-3, _FAR, _FIRST).tolist()]
+    places = [0.0, *np.geomspace(1e-3, _LARGEST_EPSILON, _FIRST).tolist()]
     values = [function(place) for place in places]
     best = min(values)
     at = values.index(best)

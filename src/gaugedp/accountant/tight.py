@@ -30,10 +30,8 @@ from gaugedp.accountant.total import Total
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES, _NODES_OF_A_PERIOD = 2**17, 2**19
-_NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
 _SHORT, _SHORTER = 2**15, 2**9  # nodes of a line beyond which the losses of a few releases are summed instead
 _ROUNDED = 1e12  # ε from which a closed profile is accurate to less than a millionth of δ
-_HANDFUL = 16  # releases up to which sums are faster if no lower bound is needed
 _STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
 _AROUND = np.linspace(-1, 1, 49)  # strides
 _UNKNOWN = Bracket(-math.inf, math.inf)
@@ -141,7 +139,8 @@ def tight_delta(
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
     if at_order < max(-700.0, log_of(least)):  # no float is below e^−700
         return _exponentials(Bracket(-math.inf, at_order))
-    few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER, with_low)
+    # 12.0: logarithm of how far below the Rényi bound δ may be
+    few = _few(total, order, epsilon, min(at_order, 0.0) - 12.0, with_low)
     first = few.log_delta(epsilon) if few else _UNKNOWN
     if few and (first.high - first.low < 1 - _NARROW or not with_low):
         return _exponentials(first)
@@ -169,7 +168,8 @@ def _exponentials(bracket: Bracket) -> Certified:
 
 def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
     """Return the sums of few losses if a line is slow or padded."""
-    is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
+    # 16: releases, up to which the sums are the quicker where no lower bound is asked for
+    is_quick = not with_low and sum(sum(family.times) for family in total.families) <= 16
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
     if (
         too_many(total)

@@ -18,7 +18,6 @@ from gaugedp.accountant.rounding import up_decimal
 
 T = TypeVar("T")
 _FINEST = Fraction(1, 10**12)  # span of a lattice
-_MOST_BITS = 2**12  # of a probability that is stored exactly
 
 
 class Total:
@@ -192,7 +191,8 @@ def _any_of(chances: list[tuple[Fraction, int]]) -> Fraction:
     """Return 1 − Π (1 − p)^n, exact if short, else rounded up."""
     if any(chance == 1 for chance, _ in chances):
         return Fraction(1)
-    if sum(count * chance.denominator.bit_length() for chance, count in chances) <= _MOST_BITS:
+    # 2**12: bits of a probability that is kept exactly
+    if sum(count * chance.denominator.bit_length() for chance, count in chances) <= 2**12:
         return 1 - math.prod(((1 - chance) ** count for chance, count in chances), start=Fraction(1))
     log_possible = math.fsum(count * math.log1p(-float(chance)) for chance, count in chances)
     return Fraction(min(1.0, -math.expm1(log_possible) * (1 + 2.0**-48)))

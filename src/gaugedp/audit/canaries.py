@@ -16,8 +16,6 @@ from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import check_delta
 
-_LARGEST = 100.0
-
 
 def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0) -> float:
     """Return a lower bound on ε from one release.
@@ -50,7 +48,7 @@ def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.9
     def is_refuted(epsilon: float) -> bool:
         return one_run_p_value(epsilon, *counts, delta) <= 1 - confidence
 
-    return bisected(0.0, _LARGEST, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9)
+    return bisected(0.0, 100.0, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9)  # the largest ε
 
 
 def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int, delta: float = 0.0) -> float:

@@ -10,7 +10,6 @@ import scipy
 from gaugedp._internal.bisection import bisected
 
 _SHARE = 0.1  # of the miss, for the rate of guessing, where it has to be bounded too
-_DOWN = 1 - 1e-9  # covers the rounding of the inverse of the incomplete beta function
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ def lower_share(right: int, n: int, miss: float) -> float:
     """Return the Clopper–Pearson lower bound with error probability `miss`."""
     if right == 0:
         return 0.0
-    return _DOWN * float(scipy.special.betaincinv(right, n - right + 1, miss))
+    # 1 - 1e-9: covers the rounding of the inverse of the incomplete beta function
+    return (1 - 1e-9) * float(scipy.special.betaincinv(right, n - right + 1, miss))
 
 
 def tail(right: int, n: int, share: float) -> float:

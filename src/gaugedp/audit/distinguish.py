@@ -21,10 +21,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Calibrated
 
-_LEAST_RUNS = 100
 _RUNS, _RUNS_ALONE = 0.5, 0.9  # share of the time, with white-box tests and without
 _LARGEST = 1e300  # of a score
-_CAUTION = 3.0  # deviations that allow for the selection of the best of many rules
 _FOR_RARE = 0.5  # of the miss, for the rare rule where there is one
 
 
@@ -56,7 +54,7 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
     exceeds the true ε at `delta` with no larger probability (docs/theory/audit.md).
     """
     start = time.perf_counter()
-    whole(minimum=_LEAST_RUNS, runs=runs)
+    whole(minimum=100, runs=runs)  # runs at least
     between(0, 1, confidence=confidence)
     claim = _claim(mechanism, guarantee)
     curve = points(claim)
@@ -122,7 +120,8 @@ def black_box(runs: ObservedRuns, answers: tuple[Any, Any], points: Sequence[Pro
     """
     quarter, half = runs.outputs.size // 4, runs.outputs.size // 2
     by_name = _scores(runs, answers, quarter)
-    deviations = _CAUTION - float(scipy.special.ndtri(min(miss, 0.4)))
+    # 3.0: deviations by which the best of many rules may be lucky on the runs that it is chosen on
+    deviations = 3.0 - float(scipy.special.ndtri(min(miss, 0.4)))
     rules = {
         name: best_rules(score[quarter:half], runs.is_a[quarter:half], points, deviations)
         for name, score in by_name.items()

@@ -14,8 +14,6 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
-_MOST_GAPS = 4  # between values, with thresholds on both sides
-_RARE = 1 / 4  # of the runs: a rule that guesses on at most this share is rare
 _DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)
 
 
@@ -131,7 +129,8 @@ class _Tails:
         enough = guessed >= min(40, 0.02 * self.n)
         surprise = np.where(enough & np.isfinite(extra), surprise, -np.inf)
         exponents = evidence(right, guessed, _allowed(point, self._extra(point, 1.0, guessed, *kind)))
-        return bound, surprise, np.where(guessed <= _RARE * self.n, exponents, 0.0)
+        # 1 / 4: of the runs: a rule that guesses on no more of them is a rare one
+        return bound, surprise, np.where(guessed <= (1 / 4) * self.n, exponents, 0.0)
 
     def _extra(self, point: ProfilePoint, deviations: float, guessed: np.ndarray, *kind: np.ndarray) -> np.ndarray:
         """Return δ·sides/(2g), g the rate of guessing by Wilson's bound; infinity without guesses."""
@@ -174,7 +173,8 @@ def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds for each 
 
 def _gaps(distinct: np.ndarray) -> np.ndarray:
     """Return the places next to the widest gaps."""
-    below = np.argsort(-np.diff(distinct), kind="stable")[:_MOST_GAPS]
+    # 4: between values, on both sides of which a threshold is tried
+    below = np.argsort(-np.diff(distinct), kind="stable")[:4]
     return np.concatenate([below, below + 1])
 
 

@@ -18,9 +18,7 @@ Found = dict[str, float]  # p-values by the names of tests
 _IN_A_BIN = 50  # draws expected
 _MOST_PLACES = 2**11  # on one side of 0, at which a distribution is evaluated: bins are far wider
 _LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square
-_RARE = 500.0  # coincidences of rare values below which they are counted, not correlated
 _LAGS = (1, 2, 7)
-_MOST_COLUMNS = 24
 
 
 def union_bound(p_values: Iterable[float]) -> float:
@@ -34,7 +32,7 @@ def two_sided(z: float) -> float:
     return 1.0 if math.isnan(z) else float(2 * scipy.special.ndtr(-abs(z)))
 
 
-def some(n: int, limit: int = _MOST_COLUMNS) -> np.ndarray:
+def some(n: int, limit: int = 24) -> np.ndarray:  # columns at most
     """Return at most `limit` evenly spread places among n."""
     return np.unique(np.linspace(0, n - 1, min(n, limit)).astype(int))
 
@@ -174,7 +172,8 @@ def correlation(first: np.ndarray, second: np.ndarray, odd: tuple[np.ndarray, np
         return 1.0
     rare = (first != np.median(first), second != np.median(second)) if odd is None else odd
     counts = [float(values.sum()) for values in rare]
-    if max(counts) < len(first) / 2 and counts[0] * counts[1] / len(first) < _RARE:
+    # 500.0: coincidences of rare values, below which they are counted and not correlated
+    if max(counts) < len(first) / 2 and counts[0] * counts[1] / len(first) < 500.0:
         return _coincidences(*rare)
     if min(counts) < _IN_A_BIN < len(first) / 2:
         return 1.0

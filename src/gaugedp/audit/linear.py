@@ -14,11 +14,8 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 
-_MOST_CELLS = 64  # up to which the noise of the cells is recovered
-_MOST_ENTRIES = 4 * 10**6  # of an explicit strategy matrix
 _N_PROJECTIONS = 8
 _MOST_ROWS = 12
-_NARROW = 1.0  # deviation in steps below which rounding has no simple variance
 
 
 def common(draws: np.ndarray, chance: float) -> Found:
@@ -60,7 +57,7 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
     """
     n_cells = mechanism.body.generators.n_generators
     p_values = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
-    if n_cells <= _MOST_CELLS and mechanism.body.rank == n_cells:
+    if n_cells <= 64 and mechanism.body.rank == n_cells:  # cells whose noise is solved for
         matrix = mechanism.body.generators.apply(np.eye(n_cells)).T
         cells = np.rint(np.linalg.lstsq(matrix, draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
         return p_values | {
@@ -112,14 +109,15 @@ def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object)
     scale, is_normal = expected_scale(mechanism)
     deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
     p_values = common(draws, chance_by_width(deviations))
-    wide = np.flatnonzero(deviations >= _NARROW)
+    wide = np.flatnonzero(deviations >= 1.0)  # deviation in steps below which rounding has no simple variance
     if is_normal:
         p_values["law"] = goodness_of_fit.union_bound(
             goodness_of_fit.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
             for place in np.flatnonzero(deviations > 0)[goodness_of_fit.some(int((deviations > 0).sum()), _MOST_ROWS)]
         )
     p_values["size"] = goodness_of_fit.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
-    if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= _MOST_ENTRIES:
+    # 4 * 10**6: entries of a strategy that is written out
+    if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= 4 * 10**6:
         weights = directions(draws.shape[1], rng)
         parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
         variances = scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12

@@ -27,12 +27,8 @@ from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.uniform import uniform
 
-_MOST_PROGRAMS = 1500  # gauges by linear programs: a millisecond each
-_FINE = 0.01  # of the gauge's deviation: a negligible shift by rounding
 _MOST_AXES = 8
-_MOST_LAWS = 24
 _LEAST_DRAWS = 50
-_MOST_POINTS = 400_000  # uniform points that are weighted by the density
 
 
 def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress: Progress) -> Found:
@@ -88,7 +84,7 @@ def _nested(noise: NestedNoise, size: int, rng: Entropy, steps: int) -> np.ndarr
 def _radial(mechanism: NormNoise, unit: np.ndarray, rng: Entropy) -> Found:
     """Return the tests of gauges."""
     noise, body = mechanism.noise, mechanism.shape
-    n_draws = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
+    n_draws = 1500 if _needs_programs(body) else len(unit)  # gauges by linear programs: a millisecond each
     n_draws = min(n_draws, len(unit))
     rows = unit[:n_draws] if _is_fine(mechanism) else _unrounded(mechanism, n_draws, rng)
     radii = body.gauge(rows)
@@ -118,7 +114,8 @@ def _is_fine(mechanism: NormNoise) -> bool:
     if body.rank < body.ambient_dim:
         return False
     shift = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
-    return shift <= _FINE * math.sqrt(body.rank)
+    # 0.01: of the gauge's deviation, that rounding may shift it by and be forgotten
+    return shift <= 0.01 * math.sqrt(body.rank)
 
 
 def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
@@ -182,7 +179,7 @@ def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object
     stops = np.cumsum([count for count, _ in mechanism.runs])
     blocks = np.split(draws, stops[:-1], axis=1)
     parts = [(block.ravel(), law) for block, (_, law) in zip(blocks, mechanism.runs, strict=True)]
-    parts = [parts[place] for place in goodness_of_fit.some(len(parts), _MOST_LAWS)]
+    parts = [parts[place] for place in goodness_of_fit.some(len(parts), 24)]  # laws at most
     chance = float(np.prod([goodness_of_fit.chance_of_equals(law) ** count for count, law in mechanism.runs]))
     return {
         "law": goodness_of_fit.union_bound(goodness_of_fit.fit(*part) for part in parts),
@@ -236,7 +233,8 @@ def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
 
 def _of_points(model: Any, rows: np.ndarray, answer: Any, *, public_seed: int = 20240229) -> Found:
     """Test mean scores and coordinates against weighted uniform points."""
-    points = uniform(model.over, min(_MOST_POINTS, 20 * len(rows)), research_rng(public_seed))
+    # 400_000: uniform points that are weighted by the density
+    points = uniform(model.over, min(400_000, 20 * len(rows)), research_rng(public_seed))
     row = np.asarray(answer, dtype=float)
     weights = np.exp(model.log_weights(row, points))
     pairs = [(model.quality.values(row, rows), model.quality.values(row, points))]

@@ -12,7 +12,6 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin
-_SHOWN = 8
 _LEGEND = "Below, ! marks a test that alarms, * one that may alarm and does not; the others do not affect the verdict."
 _GUESSES = "In brackets: the answer, a or b, that the score of an output suggests, and the number of right guesses."
 _DIGITS_TELL = "The low digits of the outputs reveal the answer: round the outputs to audit only the calibration."
@@ -20,7 +19,7 @@ _NEAR = (
     "The two answers are {:.3g} as far apart as neighbours' can be, which weakens the audit: "
     "give two that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds."
 )
-_FAR, _FAR_MORE = 0.5, 2.0  # a reach without a remark; times the logarithm of a p-value
+_LARGE_REACH, _MUCH_LESS_LIKELY = 0.5, 2.0  # a reach without a remark; times the logarithm of a p-value
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
@@ -29,7 +28,6 @@ _RARE = (
     "rarer ones may be missed."
 )
 _FEW = "So few runs can hardly contradict the claim, whatever the outputs: about {:.1g} are needed."
-_FOR_GIVING_AWAY = 12.0  # runs per necessary right guess: a quarter of them counts, with a margin
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class Audit:
         """Remarks on the result, as sentences."""
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
-        near = (_NEAR.format(self.reach),) if self.reach < _FAR else ()
+        near = (_NEAR.format(self.reach),) if self.reach < _LARGE_REACH else ()
         if not all(test.kind == "black-box" for test in self.tests):
             return near
         if self.delta == 0:
@@ -124,7 +122,8 @@ class Audit:
 
         k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k if the claim is true.
         """
-        n_guesses = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
+        # 12.0: runs for each right guess that is needed: a quarter of them counts, and luck has its room
+        n_guesses = 12.0 * math.log(2 / (1 - self.confidence))
         return n_guesses / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property
@@ -136,7 +135,7 @@ class Audit:
         if decided.kind != "black-box" or not digits or min(digits) > decided.p_value:
             return False
         least = min((test.p_value for test in ordinary), default=1.0)
-        return bool(least > 0 and min(digits) <= least**_FAR_MORE)
+        return bool(least > 0 and min(digits) <= least**_MUCH_LESS_LIKELY)
 
     @property
     def verdict(self) -> str:
@@ -155,7 +154,7 @@ class Audit:
         if isinstance(self.guarantee, GaussianDP):
             lines.append(f"μ ≥ {digits_down(self.mu_lower or 0.0)}, where {digits_up(self.guarantee.mu)} is claimed.")
         lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND, _GUESSES]
-        shown = self.table()[:_SHOWN]
+        shown = self.table()[:8]  # rows at most
         lines += [_line(row) for row in shown]
         if len(self.tests) > len(shown):
             lines.append(f"  and {len(self.tests) - len(shown)} more: see .table()")

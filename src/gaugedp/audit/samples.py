@@ -15,8 +15,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, is_integer
 from gaugedp.mechanisms.selection import Selection
 
-_MOST_NUMBERS = 5 * 10**7
-_LARGEST = 2.0**62
 _SLACK = 1e-6  # relative, of a gauge by a linear program
 _FAILURES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, OSError, RuntimeError,
@@ -84,7 +82,7 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
             f"Give {mechanism.body.ambient_dim} numbers each.",
         )
     steps = [np.rint(row / float(mechanism.lattice_step)) for row in rows]
-    if not max(np.abs(row).max() for row in steps) < _LARGEST:
+    if not max(np.abs(row).max() for row in steps) < 2.0**62:  # the largest entry
         raise InvalidRequest(
             "The answers are too large: beyond 2^62 lattice steps.",
             "Give answers nearer to 0: only their difference matters.",
@@ -121,7 +119,7 @@ def _with_noise(
     mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
 ) -> ObservedRuns:
     low, high = in_steps(mechanism, answers)
-    if len(is_a) * len(low) > _MOST_NUMBERS:
+    if len(is_a) * len(low) > 5 * 10**7:  # numbers at most
         raise InvalidRequest(
             f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller query."
         )

@@ -10,8 +10,6 @@ from gaugedp.audit.outputs import Outputs, numbers_of
 Scores = dict[str, np.ndarray]
 
 _MOST_COORDINATES = 24
-_MOST_CROSSED = 14  # coordinates whose squares and products are learned from
-_MOST_LEARNED = 400  # coordinates that a linear score is learned from
 _NORMS = (1.0, 2.0, math.inf)
 _FINE = 2.0**53
 _SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
@@ -33,7 +31,8 @@ def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple
 
 
 def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.ndarray) -> Scores:
-    few, many = values[:, order[:_MOST_CROSSED]], values[:, order[:_MOST_LEARNED]]
+    # 14: coordinates whose squares and products are learned from
+    few, many = values[:, order[:14]], values[:, order[:400]]  # coordinates that a linear score is learned from
     return {
         "logistic regression on coordinates": logistic(many, is_a, learn),
         "logistic regression on coordinates, squares and products": logistic(_crossed(few, learn), is_a, learn),

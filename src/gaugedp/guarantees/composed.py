@@ -17,7 +17,6 @@ from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
 
 Parts = tuple[tuple[Guarantee, int], ...]
-_MANY = 64  # number of parts from which their curves are evaluated together
 
 
 @dataclass(frozen=True, eq=True)
@@ -38,7 +37,8 @@ class Composed(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the sum of the parts' curves."""
         check_order(order)
-        if order == 1 or math.isinf(order) or len(self.parts) < _MANY:
+        # 64: parts, from which on their curves are taken together
+        if order == 1 or math.isinf(order) or len(self.parts) < 64:
             return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
         shift = np.array([order - 1.0])
         totals = directions(self.parts, curves=True)

@@ -19,7 +19,10 @@ from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
-_WIDE, _FAR = 1e4, 39.0  # the largest deviation for which all noise values are summed, and the deviations they span
+_WIDE, _DEVIATIONS = (
+    1e4,
+    39.0,
+)  # the largest deviation for which all noise values are summed, and the deviations they span
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -139,9 +142,9 @@ class DiscreteGaussianLoss(Guarantee):
             return None
         std, size = self.noise_std, self.sensitivity
         first = math.floor(std**2 * epsilon / size - size / 2)
-        y = np.arange(first, max(first, 0) + math.ceil(_FAR * std) + 2, dtype=float)
+        y = np.arange(first, max(first, 0) + math.ceil(_DEVIATIONS * std) + 2, dtype=float)
         over = (size**2 + 2 * size * y) / (2 * std**2) - epsilon
-        noise = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1, dtype=float)
+        noise = np.arange(-math.ceil(_DEVIATIONS * std), math.ceil(_DEVIATIONS * std) + 1, dtype=float)
         weights = np.exp(-(y**2) / (2 * std**2)) / float(np.exp(-(noise**2) / (2 * std**2)).sum())
         rounding = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
         delta = float(weights @ -np.expm1(-np.maximum(over, 0.0)))

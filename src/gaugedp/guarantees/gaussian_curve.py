@@ -10,7 +10,6 @@ from gaugedp._internal.bisection import bisected
 from gaugedp._internal.validate import between, non_negative
 from gaugedp.accountant.rounding import up
 
-_NARROW = 0.5  # below this width the difference of Mills' ratio is an integral
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -35,7 +34,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def _mills_drop(x: float, width: float) -> float:
     """Return m(x) − m(x + width), rounded up, for small widths as an integral."""
-    if width >= _NARROW:
+    if width >= 0.5:  # below this width the difference of Mills' ratio is an integral
         near, far = _mills(x), _mills(x + width)
         return near - far + 2.0**-51 * near
     t = x + width * (_NODES + 1) / 2

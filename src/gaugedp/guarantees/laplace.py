@@ -15,7 +15,6 @@ from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
 from gaugedp.guarantees.pure import pure_cost
 
 _ENDLESS = 1e300  # from here on the value at infinity is returned: it is never less
-_SMALL = 1e-300  # the inverse of what is larger is a float
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -31,7 +30,7 @@ class LaplaceLoss(Guarantee):
     def __post_init__(self) -> None:
         positive(scale=self.scale)
         object.__setattr__(self, "scale", float(self.scale))
-        if self.scale < _SMALL and 1 / decimal(self.scale) > LARGEST:
+        if self.scale < 1e-300 and 1 / decimal(self.scale) > LARGEST:  # the inverse of what is larger is a float
             raise InvalidRequest(f"scale is {self.scale!r}.", "Give a scale whose inverse is a finite number.")
 
     @property

@@ -21,8 +21,6 @@ from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.profile_points import FIRST, NO_LOSS, curve_of
 from gaugedp.guarantees.pure import PureDP
 
-_MISSING = 1e-6  # missing probability up to this size counts as an infinite loss
-
 
 class Losses(NamedTuple):
     """P(loss = k·span) for k = `first`, `first` + 1, …, and P(loss = ∞)."""
@@ -39,7 +37,7 @@ class Losses(NamedTuple):
             raise InvalidRequest("These are not privacy losses.", "Give probabilities at multiples of the span.")
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])
-        if not abs(missing) <= _MISSING:
+        if not abs(missing) <= 1e-6:  # missing probability up to this size counts as an infinite loss
             raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Give all losses.")
         places = np.flatnonzero(chances)
         start, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)

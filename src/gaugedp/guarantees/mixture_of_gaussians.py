@@ -22,13 +22,7 @@ from gaugedp.guarantees.losses.subsampled import inverse
 from gaugedp.guarantees.profile_points import FIRST, START, pair_of, points_at, reversed_points
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
-_CELLS = 1024  # between points of the profile, for compositions
-_BEND = 1.5  # they are nearer to each other at small losses
-_FAR, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for a threshold
-_FINE = 1e-6  # precision of the search for one threshold, as a loss
-_TAILS = 2.0**-40  # relative error of normal tails
-_LARGEST = 1e100  # an order beyond which only the largest shift counts
-_CANCELLED = 1e-8  # relative, of a difference of tails
+_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for a threshold
 _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
 
 
@@ -74,7 +68,8 @@ class MixtureOfGaussians(Guarantee):
         """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, FIRST)
-        if order > _LARGEST or math.isinf(largest) or not self.shifts[-1]:
+        # 1e100: an order beyond which the largest shift alone counts
+        if order > 1e100 or math.isinf(largest) or not self.shifts[-1]:
             return largest
         chances, grown = list(map(above, self.chances)), shift * order / 2 * np.square(self._moves)
         return min(largest, up(log_mean_of_powers(chances, grown.tolist()) / shift, relative=2.0**-40))
@@ -90,13 +85,13 @@ class MixtureOfGaussians(Guarantee):
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the larger profile, or None if digits cancel."""
         value, slack = self._bound(epsilon)
-        return value if slack <= _CANCELLED * value or value < LEAST_SURE else None
+        return value if slack <= 1e-8 * value or value < LEAST_SURE else None  # relative, of a difference of tails
 
     def _bound(self, epsilon: float) -> tuple[float, float]:
         """Return a bound on the profile, and its rounding error."""
         if not self.shifts[-1]:
             return 0.0, 0.0
-        edges = np.array([epsilon, epsilon + _FINE])
+        edges = np.array([epsilon, epsilon + 1e-6])  # precision of the search for one threshold, as a loss
         sides = [_profile(self, edges, removed) for removed in (1, 0)]
         return max((float(values[0]), float(slack[0])) for values, slack in sides)
 
@@ -126,7 +121,9 @@ class MixtureOfGaussians(Guarantee):
 
 @lru_cache(maxsize=64)
 def _pair(mixture: MixtureOfGaussians, removed: int) -> Pair:
-    places = min(float(mixture._whole.epsilon(_UNSEEN)), _FARTHEST) * np.linspace(0, 1, _CELLS + 1) ** _BEND
+    # 1024: cells between points of the profile, for compositions
+    # 1.5: points are nearer to each other at small losses
+    places = min(float(mixture._whole.epsilon(_UNSEEN)), _FARTHEST) * np.linspace(0, 1, 1024 + 1) ** 1.5
     mine, other = (points_at(places, _profile(mixture, places, way)[0]) for way in (removed, 1 - removed))
     return pair_of((START, *reversed_points(other), *mine))
 
@@ -143,11 +140,11 @@ def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tupl
     def losses(x: Array) -> Array:
         return np.asarray(np.logaddexp.reduce(np.multiply.outer(moves, x) + constants[:, None], axis=0))
 
-    looked = np.linspace(-_FAR, _FAR + moves[-1], _PLACES)
+    looked = np.linspace(-_DEVIATIONS, _DEVIATIONS + moves[-1], _PLACES)
     sign = 1 if removed else -1
     x = sign * inverse(losses, looked, epsilons if removed else -epsilons[::-1])[::sign]
     tails = [scipy.special.ndtr(sign * moves - x[:, None]) @ chances, scipy.special.ndtr(-x)]
     first, second = tails if removed else tails[::-1]
     second = second * np.exp(np.minimum(epsilons, 700.0))
-    slack = _TAILS * (first + second)
+    slack = 2.0**-40 * (first + second)  # relative error of normal tails
     return np.clip(first - second + slack, math.ulp(0.0), 1.0), slack

@@ -10,8 +10,6 @@ from gaugedp.accountant.total import Total, directions, most_units
 from gaugedp.guarantees.base import Guarantee, check_delta
 from gaugedp.guarantees.composed import compose
 
-_WIDE = 1e-9  # relative width of a bracket beyond which the contour is recomputed
-
 
 class Odometer:
     """Guarantee of all releases so far.
@@ -66,7 +64,8 @@ class Odometer:
         self._contours, self._new = (delta, contours), {}
         brackets = [solved(contour, math.log(delta), 1.0) for contour in contours]
         high, low = max(bracket.high for bracket in brackets), max(bracket.low for bracket in brackets)
-        return Bound(high, "tight", low) if high - low <= _WIDE * high else None
+        # 1e-9: relative width of a bracket from which on the contour is drawn anew
+        return Bound(high, "tight", low) if high - low <= 1e-9 * high else None
 
     def _afresh(self, delta: float) -> Bound:
         """Return ε of the total, and store its contours."""

@@ -9,7 +9,6 @@ from gaugedp._internal.numbers import digits_down, digits_up
 _KINDS = r"PureDP|ApproxDP|ZCDP|GaussianDP|RenyiDP|RenyiBudget|ExponentialLoss"
 _GUARANTEE = re.compile(rf"\b(?:{_KINDS})\([^()]*\)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_NOTHING = 1e-6  # share of a budget: less than this is a rounding remainder
 
 
 def rounded_up(guarantee: object) -> str:
@@ -22,6 +21,7 @@ def rounded_left(remaining: object, budget: object) -> str:
     whole = chain(_NUMBER.findall(str(budget)), repeat("0"))
 
     def rounded(number: re.Match[str]) -> str:
-        return "0" if float(number[0]) < _NOTHING * float(next(whole)) else digits_down(number[0])
+        # 1e-6: of a budget: what is less than this is left over by rounding
+        return "0" if float(number[0]) < 1e-6 * float(next(whole)) else digits_down(number[0])
 
     return _GUARANTEE.sub(lambda match: _NUMBER.sub(rounded, match[0]), str(remaining))

@@ -26,9 +26,7 @@ Points = tuple[tuple[Fraction, Fraction], ...]  # (γ, upper bound on the profil
 FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences increase with the order
 START = (Fraction(0), Fraction(1))
 _CLOSED, _BY_LINES, _BY_CURVE = 512, 128, 40  # cells between points: a profile takes 1 µs, 10 ms or 0.1 s a point
-_BEND = 1.5  # of the points, which are closer together at small losses
-_FAR, _FARTHEST = 60.0, 600.0  # the largest ε if that δ is never reached, and the largest of all
-_FINE = 6  # binary digits of a lattice below the mean size of a loss
+_LARGEST_EPSILON, _FARTHEST = 60.0, 600.0  # the largest ε if that δ is never reached, and the largest of all
 NO_LOSS = Atoms((0.0,), (1.0,))
 _RAISED = 1 + 2.0**-44  # rounding of sums of a thousand weights
 
@@ -67,9 +65,10 @@ def _grid(guarantee: Guarantee, *, unseen: float = 1e-30) -> list[float]:  # δ 
     cost = guarantee.cost("approx")
     largest = [] if cost is None else [above(min(cost[0], Fraction(_FARTHEST)))]
     least = min(float(guarantee.epsilon(unseen)), *largest, _FARTHEST + 1)
-    end = least if least <= _FARTHEST else _FAR
+    end = least if least <= _FARTHEST else _LARGEST_EPSILON
     n_cells = _n_cells(guarantee)
-    return [end * (k / n_cells) ** _BEND for k in range(n_cells + 1)]
+    # 1.5: of the places of the points: they are nearer to each other at small losses
+    return [end * (k / n_cells) ** 1.5 for k in range(n_cells + 1)]
 
 
 def _n_cells(guarantee: Guarantee) -> int:
@@ -110,7 +109,7 @@ def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atom
         return Atoms(values, weights, (Fraction(values[0]), span))
     losses, masses = np.array(values), np.array(weights)
     size = float(np.abs(losses) @ masses)
-    span = Fraction(2) ** (math.floor(math.log2(size)) - _FINE)
+    span = Fraction(2) ** (math.floor(math.log2(size)) - 6)  # binary digits of a lattice below the mean size of a loss
     below = np.floor(losses / float(span))
     upper = np.expm1(below * float(span) - losses) / math.expm1(-float(span))
     places, at = np.unique(np.concatenate([below, below + 1]), return_inverse=True)

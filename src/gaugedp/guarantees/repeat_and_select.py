@@ -19,7 +19,6 @@ from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
 
 _SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is sought
-_MOST_RUNS = 1e12
 _OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; relative error of logarithms of the mean
 
 
@@ -44,7 +43,7 @@ class RepeatAndSelect(Guarantee):
         positive(mean=self.mean)
         if not isinstance(self.shape, int | float) or isinstance(self.shape, bool) or not self.shape > -1:
             raise InvalidRequest(f"shape is {self.shape!r}.", "Give shape as a number above -1, or math.inf.")
-        if self.mean > _MOST_RUNS or (self.mean < 1 and not self._is_poisson):
+        if self.mean > 1e12 or (self.mean < 1 and not self._is_poisson):  # runs at most
             raise InvalidRequest(f"mean is {self.mean!r}.", "Give a mean of at least 1 (less only for Poisson).")
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "shape", float(self.shape))

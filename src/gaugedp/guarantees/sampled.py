@@ -23,7 +23,6 @@ from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours of its proof
-_MOST = 256  # the largest order for which moments of all lower orders are evaluated
 _OVERFLOW = 700.0  # a power of e that is still a float
 _STEP = 32  # orders that are evaluated together
 
@@ -168,9 +167,9 @@ def _thinned(points: Points, rate: Fraction) -> Points:
 
 
 def poisson_curve(guarantee: Guarantee, rate: float, order: float) -> float:
-    """Return the bound of theorem 4, docs/theory/sampling.md; infinity beyond `_MOST`."""
+    """Return the bound of theorem 4, docs/theory/sampling.md; infinity above order 256."""
     second = guarantee.renyi(2.0)
-    if order > _MOST or second > 500:
+    if order > 256 or second > 500:  # the largest order for which moments of all lower orders are evaluated
         return math.inf
     change = max(_removal(guarantee, rate, order), _addition(rate, order) * math.expm1(second) if second else 0.0)
     return up(math.log1p(change) / (order - 1), relative=2.0**-40) if change < math.inf else math.inf

@@ -14,9 +14,6 @@ from gaugedp.guarantees.losses.spherical import SphericalPrivacyLoss
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.spherical_curve import check_noise, spherical_delta, spherical_epsilon, spherical_shift
 
-_MOST_COMPOSED = 2000  # dimensions; beyond, compositions use the Rényi curve
-_LARGEST_ORDER = 1e5  # from here on the value at infinity is returned: it is never less
-
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SphericalLaplaceLoss(Guarantee):
@@ -51,7 +48,7 @@ class SphericalLaplaceLoss(Guarantee):
     def renyi(self, order: float) -> float:
         """Return log M(order − 1)/(order − 1), M the moments of the loss; its mean at order 1, t at infinity."""
         check_order(order)
-        if order > _LARGEST_ORDER:
+        if order > 1e5:  # from here on the value at infinity is returned: it is never less
             return self.shift
         loss = SphericalPrivacyLoss([(self.shift, self.dimension)], [1])
         if order == 1:
@@ -63,7 +60,7 @@ class SphericalLaplaceLoss(Guarantee):
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the noise and the shifted noise, or None in many dimensions."""
-        if self.dimension > _MOST_COMPOSED:
+        if self.dimension > 2000:  # dimensions; beyond, compositions use the Rényi curve
             return None
         return Pair(SphericalPrivacyLoss, (self.shift, self.dimension))
 

@@ -22,9 +22,7 @@ from gaugedp.errors import InvalidRequest
 LEAST_SHIFT, MOST_SHIFT = 1e-100, 1e3  # beyond, numbers leave the floats
 MOST_DIMENSIONS = 10**4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
-_PANELS = 2**12
 _STRIPS = np.geomspace(1e-5, 1.0, 24)  # imaginary extents of the analytic continuation of the integrand
-_EXACT = -36.0  # log of the relative quadrature error at which panels are enough
 _UNSURE = 1e-3  # an error of the total integral beyond which the bound is trivial
 _NARROW = 2.0**-44  # relative width at which a search ends
 
@@ -144,7 +142,8 @@ def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: floa
         peak = float(logs.max())
         log = peak + math.log(float(np.exp(logs - peak).sum()))
         lost = log_error(last, panels, shift / 2, shift, dimension) - log
-        if lost < _EXACT or panels >= _PANELS:
+        # 2**12: panels at most
+        if lost < -36.0 or panels >= 2**12:  # log of the relative quadrature error at which panels are enough
             rounding = 2.0**-48 * (64 + 2 * shift + 2 * dimension + abs(peak))
             return Integral(log, rounding + (math.exp(lost) if lost < 600 else math.inf))
         panels *= 2

@@ -25,7 +25,7 @@ from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
 _MOST_UNITS = 16  # largest group with a pair of mixtures; larger ones use a chain of neighbours
-_FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are distinguished up to 2e−23
+_LEAST_STD = 0.05  # noise below which quadratures need too many nodes, and samples are distinguished up to 2e−23
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -60,7 +60,7 @@ class SubsampledGaussian(Guarantee):
         if self._n_moved > 1 and (self._n_moved > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
-                f"For more than {_MOST_UNITS} units, or noise below {_FAINT}, use the method group(size).",
+                f"For more than {_MOST_UNITS} units, or noise below {_LEAST_STD}, use the method group(size).",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
@@ -91,7 +91,7 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _is_faint(self) -> bool:
-        return self.noise_multiplier < _FAINT and self.rate < 1
+        return self.noise_multiplier < _LEAST_STD and self.rate < 1
 
     @property
     def _whole(self) -> GaussianDP:

@@ -18,10 +18,8 @@ from gaugedp.optimization.symmetric import released_square
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
-_FAR = 8.0  # times √d: a radius that rarely binds, as noisy moments shrink w where rows carry little information
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
-_CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
 _EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # from features and target in integer steps to integers
@@ -66,7 +64,8 @@ class LeastSquares:
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
             return method
         pure = cls._calibrate(shape, PureDP(guarantee.epsilon_value), radius, neighbours, solver)
-        return pure if pure._loudness < _CLEARLY * method._loudness else method
+        # 0.9: pure noise is drawn in floats, Gaussian noise exactly
+        return pure if pure._loudness < 0.9 * method._loudness else method
 
     @property
     def _loudness(self) -> float:
@@ -85,7 +84,8 @@ class LeastSquares:
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
         if radius is None:
-            radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
+            # 8.0: times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
+            radius = math.sqrt(d) * (8.0 if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
             step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE) / _STEPS)

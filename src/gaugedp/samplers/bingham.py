@@ -12,9 +12,6 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals
 
-_STEEPEST = 2.0**500  # of a rate: beyond it, a coordinate is 0 in floats whatever the rate
-_BATCH = 2**20  # proposed numbers per batch
-
 
 @dataclass(frozen=True, eq=False)
 class Bingham:
@@ -50,7 +47,8 @@ class Bingham:
         values, vectors = np.linalg.eigh((matrix / size + matrix.T / size) / 2)
         gaps = np.maximum(values[-1] - values, 0.0)
         with np.errstate(over="ignore"):
-            rates = np.minimum(gaps * np.float64(beta) * size, _STEEPEST)
+            # 2.0**500: of a rate: beyond it, a coordinate is 0 in floats whatever the rate
+            rates = np.minimum(gaps * np.float64(beta) * size, 2.0**500)
         return cls(vectors, rates, _envelope(rates))
 
     @property
@@ -74,7 +72,7 @@ class Bingham:
         """Return `size` independent draws, shape (size, d)."""
         whole(minimum=1, size=size)
         batches: list[np.ndarray] = []
-        missing, limit = size, max(1, _BATCH // self.ambient_dim)
+        missing, limit = size, max(1, 2**20 // self.ambient_dim)  # proposed numbers per batch
         while missing > 0:
             points = self.propose(min(limit, 2 * missing + 6), rng)
             accepted = points[exponentials(len(points), rng) >= self.gaps(points**2 @ self.rates)][:missing]

@@ -12,7 +12,6 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 
-_LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
 _MULTIPLIED = 16  # integers
 _TERMS = 11
 _ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
@@ -99,7 +98,8 @@ def logs_together(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The error is up to a factor 1 + 2^−40, and `numbers` (m, k) are rounded x. Up to eight are multiplied: 8 conversions
     and 7 products move the logarithm by less than 16 units of 2^−53. The c logarithms are added with their errors.
     """
-    parts = minus_log(_combined(numbers, np.multiply, _LEVELS))
+    # 3: up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
+    parts = minus_log(_combined(numbers, np.multiply, 3))
     radius = _total(parts)
     return radius, UNIT * (5.2 * np.abs(radius) + 20 * parts.shape[1])
 

@@ -16,9 +16,7 @@ from gaugedp.samplers.integer_exp import exp_negative
 from gaugedp.samplers.reals import WORD
 
 _UNIT = 2.0**-WORD
-_TOTAL_BITS = 61  # the weights, as integers, add up to less than 2^62
 _MARGIN = 2.0**-39  # for e^{−x} in floating point: x ≤ 745 is rounded by 2^−43, and twice in a quotient
-_WIDE_MARGIN = 2.0**-32  # where logarithms up to 10^4 are added first: each is rounded by 2^−39
 _EACH = 2.0**-59  # for each weight that is cut to an integer
 
 
@@ -29,7 +27,8 @@ def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np
     shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
     places = words * _UNIT
     indices = np.searchsorted(shares, places, side="right")
-    margin = (_MARGIN if counts is None or counts.dtype != object else _WIDE_MARGIN) + len(gaps) * _EACH
+    # 2.0**-32: where logarithms up to 10^4 are added first: each is rounded by 2^−39
+    margin = (_MARGIN if counts is None or counts.dtype != object else 2.0**-32) + len(gaps) * _EACH
     near = np.minimum(np.abs(shares[np.minimum(indices, len(shares) - 1)] - places), places - _before(shares, indices))
     for index in np.flatnonzero((near <= margin) | (indices == len(shares))):
         indices[index] = _Decision(shifted, rate, counts).settle(int(words[index]), rng)
@@ -64,7 +63,7 @@ def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
 def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndarray:
     """Return P(X ≤ i) with an error below the margin."""
     weights = _weights(-rate * gaps.astype(float), counts)
-    scale = 2.0 ** (_TOTAL_BITS - np.ceil(np.log2(weights.sum())))
+    scale = 2.0 ** (61 - np.ceil(np.log2(weights.sum())))  # the weights, as integers, add up to less than 2^62
     running = np.cumsum((weights * scale).astype(np.int64))
     return running / float(running[-1])
 

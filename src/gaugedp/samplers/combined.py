@@ -12,8 +12,7 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
-_LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
-_MOST = 2.0**500
+_LARGEST_BOUND = 2.0**500
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,9 @@ class Combined(RealFunction):
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds from those of the single variables."""
         values, errors = self.variables.apart(reals.words, n_bits)
-        errors = np.minimum(errors, _MOST)  # a variable that a row does not use may have no bound: ∞·0 would be NaN
+        errors = np.minimum(
+            errors, _LARGEST_BOUND
+        )  # a variable that a row does not use may have no bound: ∞·0 would be NaN
         errors = (errors + (sum(self.right.shape) + 8) * UNIT * np.abs(values)) * (1 + 2.0**-30)
         return (self.matrix @ values.T).T, (self._sizes @ errors.T).T
 
@@ -89,7 +90,7 @@ class Combined(RealFunction):
     @cached_property
     def _row_sizes(self) -> np.ndarray:
         """Bounds on max_k Σ_m |F_im·H_mk| per row, shape (d,), or (1,) if they are similar."""
-        sizes = np.maximum(self._sizes.max(axis=1), _LEAST)
+        sizes = np.maximum(self._sizes.max(axis=1), 2.0**-500)  # of a row's size, so that a row of zeros has one
         return joined(sizes)
 
     @cached_property

@@ -15,10 +15,8 @@ from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.swept_noise import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
-_MOST_NUMBERS = 2**24
 _MOST_WORK = 2**22  # products of integers of any size
 _MOST_PULLED = 2**24
-_FAST = 2**30  # minors below this are multiplied in 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,7 @@ def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Co
     numbers, exponent = whole_numbers(points.ravel())
     whole = np.array(numbers, dtype=object).reshape(points.shape)
     largest = max(map(abs, numbers))
-    if 2 * rank ** (rank / 2) * float(largest) ** rank < _FAST:
+    if 2 * rank ** (rank / 2) * float(largest) ** rank < 2**30:  # minors below this are multiplied in 64 bits
         whole = whole.astype(np.int64)
     elif len(ends) * rank**2 * max(rank, count) > _MOST_WORK:
         return None
@@ -199,7 +197,7 @@ class ConeNoise(RealFunction):
 def cone_noise(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> ConeNoise | None:
     """Return certified noise of conv{±points} by signed facet columns, or None."""
     rows = whole_basis(points)
-    if rows is None or len(basis) * len(points) * basis.shape[1] > _MOST_NUMBERS:
+    if rows is None or len(basis) * len(points) * basis.shape[1] > 2**24:  # numbers at most
         return None
     left, kept = rows
     if len(kept) != basis.shape[1]:

@@ -7,8 +7,6 @@ import numpy as np
 from gaugedp.entropy import Entropy
 
 _LOG_2 = math.log(2)
-_WIDE = 2.0**20  # integers; below, floats are 2^−30 apart or nearer
-_FINE = 2.0**-45  # of a deviation; floats that make up such noise are at most an eighth of that apart
 
 
 def uniforms(size: int, rng: Entropy) -> np.ndarray:
@@ -79,8 +77,9 @@ def rounded(noise: np.ndarray, deviations: np.ndarray, rng: Entropy) -> np.ndarr
     least as far apart as integers: by themselves they would favour some last digits of the sum of noise and answer, and
     so reveal those of the answer. The added noise is independent of all data.
     """
-    if float(np.max(deviations)) <= _WIDE:
+    if float(np.max(deviations)) <= 2.0**20:  # integers; below, floats are 2^−30 apart or nearer
         return np.rint(noise).astype(np.int64)
     floors = np.floor(noise)
-    fine = _FINE * deviations * normals(noise.size, rng).reshape(noise.shape)
+    # 2.0**-45: of a deviation; floats that make up such noise are at most an eighth of that apart
+    fine = 2.0**-45 * deviations * normals(noise.size, rng).reshape(noise.shape)
     return floors.astype(np.int64) + np.rint(noise - floors + fine).astype(np.int64)

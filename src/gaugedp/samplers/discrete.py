@@ -12,7 +12,6 @@ from gaugedp.samplers.half_gaussian import HalfGaussian
 from gaugedp.samplers.inverse import InverseTable, decaying_weights
 
 MAX_SCALE = 2**54  # wider noise would not fit 64-bit integers
-_LAPLACE_TABLE = 64  # scales up to this have one table; larger ones are written in digits
 _DIGIT_BITS = 8
 _LAST_WORD = np.uint64(2**64 - 1)
 
@@ -93,7 +92,8 @@ def symmetric(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
 @lru_cache(maxsize=64)
 def _geometric_digits(scale: Fraction) -> list[tuple[int, InverseTable]]:
     """Return pairs (shift, table): the magnitude is Σ digit·2^shift."""
-    shift = max(0, (scale.numerator // (scale.denominator * _LAPLACE_TABLE)).bit_length())
+    # 64: scales up to this have one table; larger ones are written in digits
+    shift = max(0, (scale.numerator // (scale.denominator * 64)).bit_length())
     digits = [(shift, InverseTable(decaying_weights(2**shift / scale)))]
     for low in range(0, shift, _DIGIT_BITS):
         base = 2 ** min(_DIGIT_BITS, shift - low)

@@ -13,7 +13,6 @@ from gaugedp.samplers.continuous import exponentials, uniforms
 
 _HALVINGS, _MOST_ROUNDS, _NODES, _DEPTH = 14, 30, 24, 12.0  # of the search for the tilt: any tilt is exact
 _TINY = 1e-250
-_CELLS = 2**16  # coordinates per batch
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
 Exponents = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -185,7 +184,7 @@ class Entropic:
         draws, missing = np.empty((len(rows), d)), np.arange(len(rows))
         widest = self.moments[1].argmax(axis=1)
         while len(missing):
-            block = max(1, min(2 * math.isqrt(d), _CELLS // (len(missing) * d)))
+            block = max(1, min(2 * math.isqrt(d), 2**16 // (len(missing) * d)))  # coordinates per batch
             here = np.repeat(rows[missing], block)
             points, accepted = self._conditioned(here, widest[here], rng)
             accepted = accepted.reshape(-1, block)

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.digest import digest
@@ -37,9 +38,7 @@ from gaugedp.samplers.variables import LaplaceVariables
 GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers stored
 _MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
-_PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
-_PRECISE = 0.005  # relative standard error of the mean length of trials
 _SAFETY = 1.5  # factor on a measured autocorrelation time
 _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
@@ -87,7 +86,7 @@ class GaugeNoise(ABC):
         if self._refusal is not None:
             raise self._refusal
         try:
-            return self._trials(research_rng(_PUBLIC_SEED))
+            return self._trials(research_rng(PUBLIC_SEED))
         except InvalidRequest as refusal:
             self._refusal = refusal
             raise
@@ -253,7 +252,7 @@ class ByWalk(GaugeNoise):
         self.rank = prepared_body.rank
         self.frame = factor * prepared_body.frame.columns
         shape = prepared_body.coordinates.shape
-        shift = uniforms(prepared_body.coordinates.size, research_rng(_PUBLIC_SEED)).reshape(shape)
+        shift = uniforms(prepared_body.coordinates.size, research_rng(PUBLIC_SEED)).reshape(shape)
         self.columns = np.ascontiguousarray(prepared_body.coordinates + _SHIFT * (2 * shift - 1))
         self.stretch = 1 + 2 * self.rank * _SHIFT  # covers the error of the coordinates too
 
@@ -314,9 +313,8 @@ class ByWalk(GaugeNoise):
         visits: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
         self._measured, spread = math.inf, math.inf
-        while len(visits) * every < min(4 * self._measured, limit) or (
-            spread > _PRECISE and len(visits) * every < limit
-        ):
+        # 0.005: relative standard error of the mean length that trials are drawn for
+        while len(visits) * every < min(4 * self._measured, limit) or (spread > 0.005 and len(visits) * every < limit):
             for _ in range(100):
                 chains.walk(every, rng)
                 visits.append((chains.basis.copy(), chains.signs.copy()))

@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-_GUARD_BITS = 24
-
 Bracket = tuple[int, int]
 
 
@@ -12,7 +10,7 @@ def exp_negative(x: Fraction, n_bits: int) -> Bracket:
     if x > n_bits:  # e^(−x) < 2^(−x) ≤ 2^(−n_bits)
         return 0, 1
     halvings = max(0, (2 * x.numerator // x.denominator).bit_length())
-    work_bits = n_bits + _GUARD_BITS + 2 * halvings
+    work_bits = n_bits + 24 + 2 * halvings  # guard bits
     bracket = _alternating_series(x / 2**halvings, work_bits)
     for _ in range(halvings):
         bracket = multiply(bracket, bracket, work_bits)

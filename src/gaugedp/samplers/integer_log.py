@@ -4,8 +4,6 @@ from functools import lru_cache
 
 from gaugedp.samplers.integer_exp import Bracket
 
-_GUARD_BITS = 32
-
 
 def log_bracket(x: int, n_bits: int) -> Bracket:
     """Bracket 2^n_bits·log x for an integer x ≥ 1.
@@ -13,7 +11,7 @@ def log_bracket(x: int, n_bits: int) -> Bracket:
     With x = 2^e·m, 3/4 ≤ m < 3/2: log x = e·log 2 + 2·artanh((m − 1)/(m + 1)), and log 2 = 2·artanh(1/3).
     """
     exponent = (2 * x // 3).bit_length()
-    work = n_bits + _GUARD_BITS + exponent.bit_length()
+    work = n_bits + 32 + exponent.bit_length()  # guard bits
     two_low, two_high = _log_of_two(work)
     low, high = _twice_artanh(abs(x - (1 << exponent)), x + (1 << exponent), work)
     if x < 1 << exponent:

@@ -15,11 +15,7 @@ from gaugedp._internal.validate import between
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
-_NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
-_VANISHED = 1e-14  # of a characteristic function: the rest of the sum is far below the subtracted 1e-9
 _TOGETHER = 128  # widths whose sums are computed together, in some 30 MB
-_TRIALS_REACH = 1 - 1e-9  # share of the magnitudes of trial draws, of which at most some 10^7 are made
-_TRIAL_WIDTHS = 10**5  # grid widths with linear interpolation between them
 _SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous distribution is exact to 1e-5
 
 
@@ -75,7 +71,9 @@ class Law(SymmetricLaw):
 
     def trial(self, size: int, rng: TrialStream) -> np.ndarray:
         """Return `size` draws for simulations, never for release."""
-        widths = np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64)
+        # 1 - 1e-9: of the magnitudes of trial draws, of which some 10^7 are made at most
+        # 10**5: widths, between which they are straight, where there are more
+        widths = np.linspace(0, self.half_width(1 - 1e-9), 10**5).astype(np.int64)
         widths = widths[np.diff(widths, prepend=-1) > 0]
         magnitudes = np.ceil(np.interp(rng.random(size), self.coverage(widths), widths))
         return magnitudes * rng.choice((-1.0, 1.0), size)
@@ -249,11 +247,13 @@ class LaplaceSum(SymmetricLaw):
         steepness = math.sinh(min(1 / (2 * float(self.scale)), 350.0))
         step = min(2 * math.pi / (80 * max(1.0, math.sqrt(self.variance))), math.pi / 64)
         n_points = math.ceil(math.pi / step)
-        theta = np.arange(min(n_points, _NODES) + 1) * (math.pi / n_points)
+        # 2**15: where the scale is wide, the characteristic function has long vanished by then
+        theta = np.arange(min(n_points, 2**15) + 1) * (math.pi / n_points)
         power = np.exp(-self.count * np.log1p((np.sin(theta / 2) / steepness) ** 2))
         power[0] /= 2
         power[n_points:] /= 2
-        last = 1 + int(np.flatnonzero(power >= _VANISHED)[-1])  # power falls as θ grows
+        # 1e-14: of a characteristic function: the rest of the sum is far below the 1e-9 that is taken off
+        last = 1 + int(np.flatnonzero(power >= 1e-14)[-1])  # power falls as θ grows
         return n_points, theta[1:last], power[1:last] / np.sin(theta[1:last] / 2), float(power[0])
 
 

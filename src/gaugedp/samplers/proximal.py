@@ -10,8 +10,6 @@ from gaugedp._internal.progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals
 
-_DESCENTS = 3  # gradient steps towards a proximal point, the same number for every potential
-
 
 class Potential(Protocol):
     """Convex f on ℝ^d for the density ∝ e^{−f}, at separate points (k, d)."""
@@ -108,7 +106,7 @@ class ProximalSampler:
         points = best = places
         slopes = least = self._slope(points, places)
         pace = 1 / (1.25 / self.step + self.convexity)
-        for _ in range(_DESCENTS):
+        for _ in range(3):  # gradient steps towards a proximal point, the same number for every potential
             points = points - pace * slopes
             slopes = self._slope(points, places)
             better = (slopes**2).sum(axis=1, keepdims=True) < (least**2).sum(axis=1, keepdims=True)

@@ -12,7 +12,6 @@ from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.entropy import Entropy
 
 WORD = 64
-_BATCH = 2**17  # numbers per batch: a megabyte, so that calls cost little in comparison
 _UNDERFLOW = 2.0**-60  # far above the effect of underflow
 
 Ends = tuple[Fraction, Fraction]
@@ -104,7 +103,7 @@ def joined(bounds: np.ndarray, *, unlike: float = 8.0) -> np.ndarray:
 def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
     """Return `size` independent draws of lattice·f, rounded as in `rounded`."""
     result = np.empty((size, law.d), dtype=np.int64)
-    batch = max(1, _BATCH // law.n_reals)
+    batch = max(1, 2**17 // law.n_reals)  # numbers per batch: a megabyte, so that calls cost little in comparison
     for start in range(0, size, batch):
         count = min(batch, size - start)
         result[start : start + count] = rounded(law, Reals((count, law.n_reals), rng), lattice)

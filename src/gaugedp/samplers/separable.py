@@ -12,7 +12,6 @@ from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, uniforms
 from gaugedp.samplers.proximal import Ball
 
-_MOST_ROUNDS = 60  # of the search for tangents: all are exact, good ones need few trials
 _BLOCK, _CELLS = 16, 4096  # proposals per batch, and coordinates
 TINY = 1e-200
 
@@ -92,7 +91,7 @@ class Tilted:
         sizes = np.minimum(np.abs(places) + math.sqrt(step), radius)
         sizes *= np.minimum(1, radius / oracle.ball.norm(sizes))[:, None]
         power, tilt = (sizes**q).sum(axis=1, keepdims=True), np.zeros((len(places), 1))
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(60):  # of the search for tangents: all are exact, good ones need few trials
             law, is_near = cls(oracle, places, step, sizes, power, oracle.growth(power)[1], tilt).moved()
             sizes, power, tilt = law.sizes, law.power, law.tilt
             if is_near.all():

@@ -16,7 +16,6 @@ from gaugedp.samplers.proximal import Ball
 from gaugedp.samplers.separable import TINY
 
 _ROUNDS = 4  # of Newton's method towards a proximal point: tangents at any point are exact
-_FAR_CUT = 5.0  # deviations
 _BLOCK, _CELLS = 16, 16384  # proposals of a chain per batch, and entries of all
 
 
@@ -133,7 +132,7 @@ class HalfSpaceNormals:
     def depths(self, rows: np.ndarray, waits: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return normal draws of at least `cuts`."""
         cuts = self.cuts[rows]
-        depths, far = -ndtri_exp(log_ndtr(-cuts) - waits), np.flatnonzero(cuts > _FAR_CUT)
+        depths, far = -ndtri_exp(log_ndtr(-cuts) - waits), np.flatnonzero(cuts > 5.0)  # deviations
         while len(far):  # Marsaglia 1964: the inverse has too few digits there
             tried = np.sqrt(cuts[far] ** 2 + 2 * exponentials(len(far), rng))
             is_taken = uniforms(len(far), rng) * tried <= cuts[far]

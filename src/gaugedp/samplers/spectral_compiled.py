@@ -7,7 +7,6 @@ import numba
 import numpy as np
 
 _FLOOR = 16.0  # deviations of an entry, added to singular values that may be near 0; any value is exact
-_PIECE = 4  # proposals per batch of a single chain
 _compiled = numba.njit(cache=True, error_model="numpy")
 
 
@@ -23,7 +22,7 @@ def proposals(
     deviation, is_alone = 1 / math.sqrt(half.precision), bool(rows[0] == rows[-1])
     laws = (half.mean_values, half.bases[1] + _FLOOR * deviation / 2, half.heights, law.values)
     numbers = (deviation, ball.radius, law.oracle.weight, law.oracle.exponent, 1 / (2 * law.step))
-    piece = _PIECE if is_alone else len(rows)
+    piece = 4 if is_alone else len(rows)  # proposals per batch of a single chain
     for start in range(0, len(rows), piece):
         part = slice(start, start + piece)
         first, second = (rng.words(3 * len(rows[part]) * n).reshape(-1, 3, n) for n in _pairs(size))

@@ -11,10 +11,6 @@ from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals
 from gaugedp.samplers.proximal import Potential, least_steps
 
-_MOST_MOVES = 40  # towards a proximal point: one, unless all rows push alike
-_STALE = 0.25  # excess of the losses over a tangent beyond which the next step needs another
-_DRIFT = 4.0  # or distance ‖x − x̂‖²/(dη) of an evaluated proposal
-
 
 class Smooth(Potential, Protocol):
     """Potential with a bound on its second derivative."""
@@ -105,7 +101,8 @@ class SplitSampler:
         """
         law = self.oracle.around(places - self.step * tangent.slopes, self.step)
         draws, missing, count, is_stale = np.empty_like(places), np.arange(len(places)), 0, False
-        far = _DRIFT * self.potential.curvature / 2 * self.step * places.shape[1]
+        # 4.0: or how far it is from a proposal that was looked at, ‖x − x̂‖²/(dη)
+        far = 4.0 * self.potential.curvature / 2 * self.step * places.shape[1]
         while len(missing):
             points = law.draw(missing, rng)
             count += len(missing)
@@ -114,7 +111,8 @@ class SplitSampler:
             is_accepted = waits >= most
             if not is_accepted.all():
                 gaps = tangent.gaps(self.potential, points, missing)
-                is_accepted, is_stale = waits >= gaps, is_stale or gaps.max() > _STALE or most.max() > far
+                # 0.25: how far losses are above a tangent where the next step looks for another
+                is_accepted, is_stale = waits >= gaps, is_stale or gaps.max() > 0.25 or most.max() > far
             draws[missing[is_accepted]] = points[is_accepted]
             missing = missing[~is_accepted]
         return draws, bool(is_stale), count / len(places)
@@ -122,7 +120,7 @@ class SplitSampler:
     def tangent(self, places: np.ndarray) -> Tangent:
         """Return tangents near the proposals."""
         centre, slopes, share = places, self.potential.gradient(places), 2 / (2 + self.boldness)
-        for _ in range(_MOST_MOVES):
+        for _ in range(40):  # towards a proximal point: one, unless all rows push alike
             aim = (1 - share) * centre + share * (places - self.step * slopes)
             moved = self.oracle.around(aim, share * self.step).centre
             steeper = self.potential.gradient(moved)

@@ -17,7 +17,6 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import first_bits, unknown
 
-_MOST_MOVING = 1024  # coordinates: shares are integers with as many factors
 _PICKS = 2  # numbers that pick a part and a turn
 
 
@@ -171,7 +170,7 @@ class SweptNoise(RealFunction):
 
 def swept_noise(body: BoxHull) -> SweptNoise | None:
     """Return the unscaled noise of the body, up to 1,024 coordinates."""
-    if body.ambient_dim > _MOST_MOVING:
+    if body.ambient_dim > 1024:  # coordinates: shares are integers with as many factors
         return None
     alpha, beta = body.shrinking
     return SweptNoise(*body.rational, (int(alpha), int(beta)))

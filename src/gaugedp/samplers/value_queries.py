@@ -13,8 +13,6 @@ from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.discrete import uniform_below
 from gaugedp.samplers.split import Oracle
 
-_BINS = 400
-
 
 @dataclass
 class Queries:
@@ -69,7 +67,7 @@ class QueryPlan:
         """Return picks that `steps` steps exceed with at most this probability."""
         law = scipy.stats.chi(self.dimension)
         longest = float(law.isf(total_variation / (2 * steps)))
-        edges = np.linspace(0, longest, _BINS + 1)[1:]
+        edges = np.linspace(0, longest, 400 + 1)[1:]  # bins
         chances = np.diff(law.cdf(edges), prepend=0.0)
         best = math.inf
         for rate in np.geomspace(1e-4, 0.3, 30):

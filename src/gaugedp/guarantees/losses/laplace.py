@@ -8,7 +8,6 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, atom_cell
 from gaugedp.guarantees.losses.response import FEW, lost_by_turning
 
 _ROWS, _SCAN = 256, 10**7  # rows that are scanned together, and their sines and cosines
-_FINE = 4.0  # grid points; between two of them a quarter of the weight is lost
 
 
 class LaplacePrivacyLoss(PrivacyLossOfNumbers):
@@ -61,7 +60,8 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         log_cosh = growth + np.log1p(np.exp(-2 * growth)) - math.log(2) - numbers / 2
         weights = counts / np.cosh(np.minimum(growth, 350.0)) ** 2
         spread = float(weights @ np.abs(numbers - float(weights @ numbers) / float(weights.sum())))
-        n_points = (until - height) * _FINE * spread / float(weights.sum())
+        # 4.0: points of the grid, in which a quarter of the weight is lost between two
+        n_points = (until - height) * 4.0 * spread / float(weights.sum())
         if float(weights.sum()) < FEW or not n_points * len(numbers) < _SCAN:
             return 0.0
         extra = 1 / (2 * math.hypot(y, height))

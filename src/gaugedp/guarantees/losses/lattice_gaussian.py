@@ -9,9 +9,11 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
-_FAINT = 0.1  # below this deviation only the nearest points count, and sums of large terms would overflow
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
-_FAR, _MOST = 37.5, 2**18  # deviations beyond which the mass is negligible, and the most terms that are summed
+_DEVIATIONS, _MOST_PLACES = (
+    37.5,
+    2**18,
+)  # deviations beyond which the mass is negligible, and the most terms that are summed
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):
@@ -45,7 +47,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return the cells of all losses, with extra mass in the last; None if they are too many."""
-        if any(_FAR * std > _MOST for std, _ in self.rows):
+        if any(_DEVIATIONS * std > _MOST_PLACES for std, _ in self.rows):
             return None
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
 
@@ -56,7 +58,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
 
 
 def _cells(edges: Array, std: float, shift: int) -> tuple[Array, Array]:
-    k = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1)
+    k = np.arange(-math.ceil(_DEVIATIONS * std), math.ceil(_DEVIATIONS * std) + 1)
     weights = np.exp(-((k / std) ** 2) / 2)
     p, q = atom_cells((shift**2 / 2 + k * shift) / std**2, weights / weights.sum(), edges)
     p[-1] += math.exp(-700)
@@ -70,7 +72,7 @@ def _log_moment(orders: Array, std: float, shift: int) -> Array:
 def _log_theta_ratio(u: Array, std: float) -> Array:
     """Return log θ(u)/θ(0) for real u."""
     u = u - np.round(u)
-    if std < _FAINT:
+    if std < 0.1:  # below this deviation only the nearest points count, and sums of large terms would overflow
         return -(u**2) / (2 * std**2) + _log_others(u, std) - _log_others(np.zeros(1), std)
     if std < _DIRECT:
         k = np.arange(-12, 13)

@@ -8,7 +8,6 @@ from gaugedp._internal.rounding import UNIT
 from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLossOfNumbers, blocks
 
-_SCAN = 10**6  # sines and cosines in a scan of the modulus
 FEW = 200  # number of releases below which a scan bounds too little
 
 
@@ -64,7 +63,8 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
         weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
         if math.isinf(until) or float(weights.sum()) < FEW:
             return 0.0
-        return -lost_by_turning(weights, self.numbers, (height, until), max(16, min(4096, _SCAN // len(weights)))) / 4
+        # 10**6: sines and cosines in a scan of the modulus
+        return -lost_by_turning(weights, self.numbers, (height, until), max(16, min(4096, 10**6 // len(weights)))) / 4
 
 
 def lost_by_turning(weights: Array, numbers: Array, heights: tuple[float, float], n_points: int) -> float:

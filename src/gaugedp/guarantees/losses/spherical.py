@@ -12,11 +12,7 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, l
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.spherical_curve import excess, log_error, panel_rule, spherical_delta, spherical_epsilon
 
-_DIGITS = -50.0  # logarithm of the error of a quadrature, relative
-_PANELS = 2**14
 _LARGEST_ORDER = 1e5
-_FAR = 300.0  # turns t·Im z from which Bessel functions replace the quadrature
-_GRID = 1000  # points at which the modulus is evaluated, up to where it is below e^_GONE
 _GONE, _FARTHEST = -4.0, 1e5
 
 
@@ -126,7 +122,8 @@ def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array
         logs = log_weights + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
         places = np.cos(angles)
         lost = log_error(last, panels, rate, shift, dimension, turn) - log_sum(logs + rate * (places - 1))
-        if lost < _DIGITS or panels >= _PANELS:
+        # 2**14: panels at most
+        if lost < -50.0 or panels >= 2**14:  # logarithm of the error of a quadrature, relative
             return places, logs
         panels *= 2
 
@@ -140,7 +137,7 @@ def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
 
 def _turns(dimension: int) -> float:
     """Return the turn beyond which Bessel functions are accurate."""
-    return max(_FAR, 4.0 * dimension)
+    return max(300.0, 4.0 * dimension)  # turns t·Im z from which Bessel functions replace the quadrature
 
 
 def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Line:
@@ -214,7 +211,8 @@ def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, 
     values, tilted = _tilted(order, 0.0, shift, dimension)
     mean = float(tilted @ values)
     variance = float(tilted @ (values - mean) ** 2) / shift**2
-    turns = np.linspace(math.pi / 2, last, _GRID)
+    # 1000: points at which the modulus is looked at, up to where it is below e^_GONE
+    turns = np.linspace(math.pi / 2, last, 1000)
     sizes = np.exp(np.minimum(_line(order, turns / shift, shift, dimension).real, 0.0))
     slack = (turns[1] - turns[0]) * math.sqrt(variance) + 1e-9
     after = math.exp(min(0.0, _log_contour(order, last, shift, dimension)))

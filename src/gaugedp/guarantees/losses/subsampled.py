@@ -15,11 +15,8 @@ from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.losses.power_means import log_means
 
 Row = tuple[float, float, int, int]
-_DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
 _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
-_WIDE = 20.0  # orders up to this many deviations share their nodes, then those up to four times as large, and so on
-_FLAT = 24.0  # above this height, over the turn, the contour of x is moved
-_FAR, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for the x of a loss
+_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for the x of a loss
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
 _TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative errors: of the tails, and the largest of their difference
 _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
@@ -103,7 +100,8 @@ class SubsampledPrivacyLoss(PrivacyLoss):
 
 def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
     _, std, removed, added = row
-    high = heights > _FLAT / _turn(std, max(removed, added))
+    # 24.0: above this height, over the turn, the contour of x is moved
+    high = heights > 24.0 / _turn(std, max(removed, added))
     flat = heights[~high]
     loss, tilted = _tilted(order, float(flat.max(initial=0.0)), *row)
     near = tilted_line(loss, tilted, flat, 1e3)
@@ -115,7 +113,8 @@ def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
 
 def _log_moments(orders: Array, rate: float, std: float, removed: int, added: int) -> Array:
     """Return log M at the `orders`; similar orders share nodes."""
-    logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (_WIDE * std)) // 2
+    # 20.0: orders up to so many deviations share their nodes, then those up to four times as large, and so on
+    logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (20.0 * std)) // 2
     beyond = orders > _largest_order(std)
     logs[beyond] = [_log_bound(order, rate, std, removed, added) for order in orders[beyond].tolist()]
     for size in set(sizes[~beyond].tolist()):
@@ -174,7 +173,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
         at = np.array([x])
         return float((_log_mixture(at, rate, std, removed) - _log_mixture(-at, rate, std, added))[0]) - epsilon
 
-    low, high = -_FAR * std - added, _FAR * std + removed
+    low, high = -_DEVIATIONS * std - added, _DEVIATIONS * std + removed
     if not excess(low) < 0 < excess(high):
         return None
     place = np.array([root_of(excess, low, high, 1e-14 * std) / std, math.inf])
@@ -195,7 +194,7 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
     if removed + added == 1:
         places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
     else:
-        looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
+        looked = np.linspace(-_DEVIATIONS * std - added, _DEVIATIONS * std + removed, _PLACES)
         places = inverse(losses, looked, edges)
     ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
@@ -289,7 +288,7 @@ def _span(order: float, rate: float, std: float, removed: int, added: int) -> tu
 
 
 def _digits(rate: float) -> float:
-    return _DIGITS - 2 * math.log(rate)
+    return 46.0 - 2 * math.log(rate)  # quadrature errors are below e^−46·q², the size of log M
 
 
 def _tilted(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
