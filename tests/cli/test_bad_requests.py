@@ -91,7 +91,7 @@ def test_a_decimal_comma_is_told(desk: Desk) -> None:
 @pytest.mark.parametrize("text", ["eps=1", "1;1e-5", "2,", "best=2", "2,5,6", "1_0"])
 def test_the_forms_of_a_budget_are_told(desk: Desk, text: str) -> None:
     done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
-    check_sentence(done, 2, f"The budget is {text!r}.", "EPSILON,DELTA", "2,1e-6", "best=2,1e-6", "rho=0.5", "mu=1")
+    check_sentence(done, 2, f"{text!r} is not a budget.", "EPSILON,DELTA", "2,1e-6", "best=2,1e-6", "rho=0.5", "mu=1")
 
 
 @pytest.mark.parametrize("text", ["2,0", "2,00", "2, 0.0", "2"])
@@ -148,7 +148,7 @@ def test_a_missing_domain(desk: Desk) -> None:
 @pytest.mark.parametrize("name", ["out", "save", "report"])
 @pytest.mark.parametrize("path", ["absent/answers.csv", "", "."])
 def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> None:
-    check_refused(desk, "cannot be written", "Give a file in a folder", **{name: path})
+    check_refused(desk, "cannot be written", "Give a file in an existing folder", **{name: path})
 
 
 @pytest.mark.parametrize("name", ["out", "report", "save"])
@@ -355,7 +355,7 @@ def test_a_command_that_stands_elsewhere(desk: Desk, words: list[str], hint: str
 @pytest.mark.parametrize("word", ["people.csv", "by"])
 def test_a_plan_reads_no_table(desk: Desk, word: str) -> None:
     done = desk.gaugedp("plan", word, "--domain", "domain.toml", "--query", "SEX", "--epsilon", "1")
-    check_sentence(done, 2, "plan reads no table", repr(word), "Leave it out", "in quotes")
+    check_sentence(done, 2, "plan reads no table", repr(word), "Omit it", "in quotes")
 
 
 # -- a file in two roles ---------------------------------------------------------------------------

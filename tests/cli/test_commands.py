@@ -120,7 +120,7 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
     assert lines[-1].startswith(
-        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 paid, and a later entry stores it. "
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 records the charge, and a later entry the result. "
         "Tip after entry 5: "
     )
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
@@ -175,14 +175,14 @@ def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
-AGAIN = "It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
+AGAIN = "It is unprocessed: to process it at no cost, add --consistent, --non-negative or --round again."
 
 
 def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> None:
     first = desk.release(key="my-key", epsilon="0.25")
     assert desk.release(epsilon="1").code == 0
     again = desk.release(key="my-key", epsilon="0.25")
-    said = "This is the stored answer of entry 5, paid for before; nothing was read and nothing was spent now."
+    said = "This is the stored answer of entry 5, charged earlier; nothing was read and nothing was spent now."
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
     assert answers == first.out.splitlines()[:-2]
@@ -265,7 +265,7 @@ def test_a_budget_that_protects_hardly_anybody_is_remarked_on(desk: Desk, text: 
 
 
 def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
-    why = "with that chance the guarantee need not hold for a person; choose it below 1 over the number of people."
+    why = "with that probability the guarantee may fail for a person; choose it below 1 / (number of people)."
     said = f"Remark: delta is 0.01: {why}"
     assert desk.gaugedp("ledger", "open", "new.ledger", "--budget", "1,0.01").err == f"{said}\n"
     assert desk.gaugedp("ledger", "open", "best.ledger", "--budget", "best=1,0.01").err == f"{said}\n"
@@ -337,7 +337,7 @@ def test_a_file_that_is_written_over_is_named(desk: Desk) -> None:
     (desk.folder / "answers.csv").unlink()
     first, second = desk.release(out="answers.csv"), desk.release(out="answers.csv")
     assert "written over" not in first.err
-    assert "answers.csv was there before, and was written over.\n" in second.err
+    assert "answers.csv existed already and was overwritten.\n" in second.err
 
 
 def test_open_show_verify(desk: Desk) -> None:
@@ -352,17 +352,17 @@ def test_open_show_verify(desk: Desk) -> None:
         assert word in shown.out
     verified = desk.gaugedp("ledger", "verify", "new.ledger")
     tip = desk.ledger("new.ledger").tip
-    assert (verified.code, verified.out) == (0, f"4 entries, all in order. Tip: {tip}\n")
+    assert (verified.code, verified.out) == (0, f"4 entries, all valid. Tip: {tip}\n")
     assert shown.out.endswith(f"Tip after entry 4: {tip}\n")
     paid = desk.ledger("new.ledger").entries()[2].tip
     verified = desk.gaugedp("ledger", "verify", "new.ledger", "--tip", paid)
-    assert verified.out == f"4 entries, all in order. Your tip is entry 3 of 4. Tip: {tip}\n"
+    assert verified.out == f"4 entries, all valid. Your tip is entry 3 of 4. Tip: {tip}\n"
     assert "the total is" not in shown.out, "one release: nothing is tighter"
     for _ in range(3):
         assert desk.release(ledger="new.ledger").code == 0
     shown = desk.gaugedp("ledger", "show", "new.ledger", "--delta", "1e-6")
-    assert "If all guarantees were fixed in advance, the total is: epsilon" in shown.out
-    assert "The budget is charged the other number: what was spent." in shown.out
+    assert "If all guarantees were fixed in advance, the total is epsilon" in shown.out
+    assert "The budget is charged what was spent, as shown above." in shown.out
 
 
 def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -> None:
@@ -452,10 +452,10 @@ def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> N
         (True, True),
         (False, True),
     ]
-    assert "Never answered: the run was killed, or is still going. What it cost stays spent." in shown.out
+    assert "Never answered: the run was killed or is still running. Its cost stays spent." in shown.out
     assert "the total is" not in shown.out
     requested = desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "3e-6")
-    assert "the total is: epsilon 3 at delta 3e-06." in requested.out
+    assert "the total is epsilon 3 at delta 3e-06." in requested.out
     assert "epsilon inf at delta 1e-06" in desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "1e-6").out
     facts = json.loads(desk.gaugedp("ledger", "show", "fits.ledger", "--json").out)
     states = [line["state"] for line in facts["entries"] if line["kind"] == "reserve"]
@@ -534,7 +534,7 @@ def test_options_are_those_of_the_readme(desk: Desk) -> None:
 def test_the_help_shows_how_means_and_medians_are_asked_for(desk: Desk, command: str) -> None:
     shown = " ".join(desk.gaugedp(command, "--help").out.split())
     assert '"sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX"' in shown
-    assert command == "plan" or '"3,1e-5" is epsilon, delta' in shown
+    assert command == "plan" or '"3,1e-5" (epsilon, delta)' in shown
 
 
 @pytest.mark.slow

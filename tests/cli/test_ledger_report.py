@@ -15,7 +15,7 @@ def test_the_page_is_written_and_the_ledger_is_verified(desk: Desk) -> None:
     assert desk.release("people.csv", "--by", "Anna", "--purpose", "Yearbook").code == 0
     done = desk.gaugedp("ledger", "report", "people.ledger", "--out", "year.html")
     assert (done.code, done.err) == (0, "")
-    assert "entries, all in order." in done.out
+    assert "entries, all valid." in done.out
     page = (desk.folder / "year.html").read_text("utf-8")
     assert "Yearbook" in page
     assert "Anna" in page

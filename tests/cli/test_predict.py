@@ -224,7 +224,7 @@ def test_features_of_one_name_are_refused() -> None:
 def test_what_is_missing_is_told(table: Desk) -> None:
     model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
     assert predict(table).err.splitlines()[1:] == [
-        "1 of 5 lines have no prediction: outside the cells of KIND.",
+        "1 of 5 lines have no prediction: out of domain in KIND.",
         "WORTH: 1 of 5 lines have no number and count as 4.",
     ]
     model(table, "svc", "SEX", "PAY")

@@ -65,7 +65,7 @@ def test_a_period_again(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (without("--delta", "--budget"), "A stream needs a δ, ρ or μ."),
         ([*without("--query"), "--query", "mean(PAY)"], "A stream answers counts and sums alone."),
-        ([*without("--periods"), "--periods", "2.5"], "Give periods as a whole number."),
+        ([*without("--periods"), "--periods", "2.5"], "Give periods as an integer."),
         ([*OPEN, "--periods-per-person", "4"], "A person is in 4 of 3 periods."),
         (["stream", "next", "none.stream", "month.csv"], "There is no stream"),
     ],

@@ -141,7 +141,7 @@ def test_a_publication_is_written_whole_and_the_second_costs_nothing(
     assert '<th scope="row">women</th>' in page
     assert published(desk) == 0
     assert published(desk, "again") == 0
-    assert "the same to the last byte" in capsys.readouterr().out
+    assert "existed already and is identical" in capsys.readouterr().out
     assert contents(desk / "out") == contents(desk / "again") == before
     assert gd.Ledger.open(desk / "l").spent == spent
     assert not list(desk.glob(".gaugedp-*"))
