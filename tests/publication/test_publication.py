@@ -151,7 +151,7 @@ def test_a_folder_of_something_else_stays(desk: Path, capsys: pytest.CaptureFixt
     (desk / "out").mkdir()
     (desk / "out" / "thesis.txt").write_text("mine", "utf-8")
     assert published(desk) == 2
-    assert "holds something else" in capsys.readouterr().err
+    assert "has other content" in capsys.readouterr().err
     assert not (desk / "l").exists()
     assert [path.name for path in (desk / "out").iterdir()] == ["thesis.txt"]
     assert not list(desk.glob(".gaugedp-*"))
@@ -221,7 +221,7 @@ def test_a_changed_file_is_found(desk: Path) -> None:
     (desk / "out" / "index.html").unlink()
     (desk / "out" / "new.txt").write_text("", "utf-8")
     assert check_folder(desk / "out") == [
-        "index.html is missing.", "tables/02-by-age.csv was changed.", "new.txt is not of this publication.",
+        "index.html is missing.", "tables/02-by-age.csv was changed.", "new.txt does not belong to this publication.",
     ]  # fmt: skip
     assert run(["publish", str(desk / "out"), "--check"]) == 2
 

@@ -153,7 +153,7 @@ def test_no_key_is_said_plainly_and_makes_no_domain() -> None:
     strict = gd.ApproxDP(0.01, 1e-9)
     actual = gd.release_keys(table(), "CITY", strict, ledger=ledger(), rng=gd.research_rng(1))
     assert actual.keys == ()
-    assert "No key of CITY is shown: none that occurs passed the cut, and nothing else can be told of them." in (
+    assert "No key of CITY is shown: none passed the threshold, and nothing else can be stated about them." in (
         actual.remarks()
     )
     with pytest.raises(InvalidRequest, match="stays spent"):

@@ -402,7 +402,7 @@ def test_consistency_needs_the_question_of_the_release(ledger: Ledger) -> None:
     raw = released(ledger, "A; B")
     with pytest.raises(InvalidRequest, match="is not given"):
         raw.processed("consistent")
-    with pytest.raises(InvalidRequest, match="is another one"):
+    with pytest.raises(InvalidRequest, match="differs"):
         raw.processed("consistent", query=gd.query(DOMAIN, "B; A"))
 
 

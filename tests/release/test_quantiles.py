@@ -181,7 +181,7 @@ def test_only_its_own_mechanism_answers_a_question(table: Table, ledger: Ledger)
     ]
     chosen = gd.plan(QUERY, UNITS[0], epsilon=1).mechanism
     for query, mechanism in [*((QUERY, other) for other in others), (counts, chosen)]:
-        with pytest.raises(InvalidRequest, match="calibrated for another question or unit"):
+        with pytest.raises(InvalidRequest, match="calibrated for another query or unit"):
             gd.release(query, table, ledger=ledger, mechanism=mechanism)
     assert len(ledger.entries()) == 1
     answer = gd.release(QUERY, table, ledger=ledger, mechanism=chosen)
@@ -242,7 +242,7 @@ def test_intervals_are_released_at_a_level(table: Table) -> None:
     assert [end.tolist() for end in answer.interval(0.5)] == first
     assert [end.tolist() for end in answer.interval(0.95, simultaneous=True)] == first
     for ask in (answer.interval, answer.to_frame, answer.columns):
-        with pytest.raises(InvalidRequest, match=r"released at 0\.95, and 0\.99 is asked for\. Ask for at most 0\.95"):
+        with pytest.raises(InvalidRequest, match=r"released at 0\.95; 0\.99 is requested\. Request at most 0\.95"):
             ask(0.99)
     assert len(released(table, "median(PAY, level=0.99)").interval(0.99)) == 2
 

@@ -31,7 +31,7 @@ def test_raw_answers_need_no_words() -> None:
     ("steps", "words"),
     [
         (("consistent",), ["made consistent by least squares"]),
-        (("non_negative", "rounded"), ["counts below 0 set to 0; then counts rounded to whole numbers"]),
+        (("non_negative", "rounded"), ["counts below 0 set to 0; then counts rounded to integers"]),
     ],
     ids=str,
 )

@@ -60,7 +60,7 @@ def test_all_periods_have_one_price(tmp_path: Path, ledger: gd.Ledger) -> None:
     for _ in range(4):
         opened(tmp_path, ledger).next(table(3))
     assert ledger.spent == BUDGET
-    with pytest.raises(InvalidRequest, match="a second horizon is a second price"):
+    with pytest.raises(InvalidRequest, match="a second horizon is charged again"):
         stream.next(table(3))
     with pytest.raises(LedgerRefused, match="costs"):
         gd.Stream.open(
@@ -120,7 +120,7 @@ def test_an_answer_is_read_back(tmp_path: Path, ledger: gd.Ledger) -> None:
     head = (tmp_path / "answer.csv").read_text().splitlines()[0]
     assert head == "period,query,cell,estimate,lower,upper,running,running_lower,running_upper"
     assert list(answer.to_frame().columns) == head.split(",")
-    with pytest.raises(InvalidRequest, match="no answer of a stream"):
+    with pytest.raises(InvalidRequest, match="not a stream answer"):
         gd.StreamAnswer.from_json("{}")
 
 
@@ -138,7 +138,7 @@ def test_research_noise_is_stamped(tmp_path: Path, ledger: gd.Ledger) -> None:
         ({"text": "sex"}, "question"),
         ({"periods": 5}, "horizon"),
         ({"mu": 0.1}, "guarantee"),
-        ({"periods_per_person": 2}, "number of periods a person"),
+        ({"periods_per_person": 2}, "number of periods per person"),
     ],
 )
 def test_a_stream_is_opened_again_as_it_was(
@@ -169,7 +169,7 @@ def test_another_unit_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
 def test_another_ledger_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
     opened(tmp_path, ledger)
     other = gd.Ledger.in_memory(BUDGET)
-    with pytest.raises(LedgerRefused, match="was not paid from this ledger"):
+    with pytest.raises(LedgerRefused, match="was not charged to this ledger"):
         opened(tmp_path, other)
     assert other.spent == gd.ApproxDP(0, 0)
 
@@ -179,7 +179,7 @@ def test_a_payment_for_something_else_under_the_same_key_is_refused(tmp_path: Pa
     key = ledger.entries()[-1].key
     other = gd.Ledger.in_memory(BUDGET)
     gd.release(gd.query(DOMAIN, "sex"), table(3), ledger=other, epsilon=0.01, key=key)
-    with pytest.raises(LedgerRefused, match="was not paid from this ledger"):
+    with pytest.raises(LedgerRefused, match="was not charged to this ledger"):
         opened(tmp_path, other)
 
 
