@@ -127,7 +127,7 @@ def test_rows_without_a_match_are_left_out_of_the_question_and_counted_elsewhere
     assert table.totals([Aggregate(("KIND",))], b"")[0].tolist() == [3, 1]
     assert table.totals([Aggregate(())], b"")[0].tolist() == [7]
     rules = gd.query(domain, "KIND*COAST").rules
-    assert "Rows whose KIND is missing or outside its cells are left out of the whole question." in rules
+    assert "Rows whose KIND is missing or out of domain are left out of the whole query." in rules
 
 
 def test_persons_have_the_kind_of_their_last_place() -> None:

@@ -276,16 +276,16 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
     ("text", "words"),
     [
         ("SECS", "There is no attribute 'SECS'"),
-        ("SEX=3", "'SEX=3' is no term: nothing is filtered here."),
+        ("SEX=3", "'SEX=3' is not a term: queries do not filter rows."),
         ("SEX*NOPE", "There is no attribute 'NOPE'"),
         ("prefix(NOPE)", "There is no attribute 'NOPE'"),
         ("sum(NOPE)", "There is no bounded column 'NOPE'"),
         ("mean(PAY) by NOPE", "There is no attribute 'NOPE'"),
         ("sum(SEX)", "There is no bounded column 'SEX'"),
-        ("mode(PAY)", "There is no question 'mode'"),
+        ("mode(PAY)", "There is no query 'mode'"),
         ("NOTE", "There is no attribute 'NOTE'"),
-        ("", "The question is empty."),
-        (" ; ", "The question is empty."),
+        ("", "The query is empty."),
+        (" ; ", "The query is empty."),
         ("SEX; SEX", "asked twice"),
         ("SEX*SEX", "names an attribute twice"),
         ("prefix(SEX) by NOPE", "There is no attribute 'NOPE'"),
@@ -426,7 +426,7 @@ def test_a_table_with_semicolons(desk: Desk) -> None:
 
 
 def test_an_average_is_a_mean(desk: Desk) -> None:
-    check_refused(desk, "There is no question 'average'. Write mean.", query="average(PAY) by SEX")
+    check_refused(desk, "There is no query 'average'. Write mean.", query="average(PAY) by SEX")
 
 
 def test_a_missing_ledger_names_the_option(desk: Desk) -> None:

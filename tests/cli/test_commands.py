@@ -380,16 +380,16 @@ def done_words(text: str) -> list[str]:
 
 def test_a_plan_begins_with_what_the_answers_are_worth_and_says_in_what_unit_errors_are(desk: Desk) -> None:
     for text, unit, mixed in (
-        ("mean(PAY); SEX", "in rows: a sum's error is divided by the most", True),
+        ("mean(PAY); SEX", "in rows: the error of a sum is divided by the largest", True),
         ("SEX", "of all answers, in rows\n", False),
         ("sum(PAY)", "in the unit of the sums\n", False),
-        ("median(PAY)", "in rows, by which ranks are off\n", False),
+        ("median(PAY)", "in rows (distance in ranks)\n", False),
     ):
         shown = desk.gaugedp("plan", *done_words(text)).out
         assert shown.index("Answers") < shown.index("Mechanisms by expected error") < shown.index("Chosen:")
         assert unit in shown
         assert ("interval_95" in shown) != mixed
-        assert ("Left out: rows whose SEX is missing or outside its cells" in shown) == ("SEX" in text)
+        assert ("Left out: rows whose SEX is missing or out of domain" in shown) == ("SEX" in text)
         assert "Not applicable" not in shown
 
 

@@ -94,7 +94,7 @@ REFUSED = [
     ("quantiles(PAY, 0.5, level=x)", InvalidRequest, "no number"),
     ("median(TAX)", InvalidRequest, "coarser step"),
     ("mean(NOPE); median(PAY)", UnknownName, "There is no bounded column 'NOPE'"),
-    ("median(PAY); SEX; median(PAY)", InvalidRequest, "A term is asked twice"),
+    ("median(PAY); SEX; median(PAY)", InvalidRequest, "A term is repeated"),
     ("ranges(PAY)", UnknownName, "There is no attribute 'PAY'"),
     ("medain(PAY)", UnknownName, "Did you mean 'median'?"),
 ]

@@ -133,8 +133,8 @@ def test_names_are_quoted_as_other_engines_quote_them(statement: str, groups: tu
         ("SELECT A, COUNT(*) FROM t GROUP BY ROLLUP(A)", 'such as "A; count"'),
         ("SELECT A, B, COUNT(*) FROM t GROUP BY A, B WITH ROLLUP", 'such as "A*B; A; B; count"'),
         ("SELECT A, B, COUNT(*) FROM t GROUP BY GROUPING SETS ((A, B), (A), ())", 'such as "A*B; A; B; count"'),
-        ("SELECT AVG(a - 1) FROM t", "Ask for some of COUNT"),
-        ("SELECT A, COUNT(*) FROM t GROUP BY ALL", "Ask for some of COUNT"),
+        ("SELECT AVG(a - 1) FROM t", "Use some of COUNT"),
+        ("SELECT A, COUNT(*) FROM t GROUP BY ALL", "Use some of COUNT"),
     ],
 )
 def test_what_stands_in_other_engines_is_refused_with_what_to_write(statement: str, words: str) -> None:

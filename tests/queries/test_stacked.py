@@ -135,7 +135,7 @@ def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.Priva
     answer.save_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "each contains its true answer" in page
-    assert "the number of rows by which its rank is off" in page
+    assert "the distance of its rank" in page
     assert len(answer.to_frame()) == 9
     json.dumps(gd.plan(QUERY, unit, epsilon=1.0).to_dict())
 
@@ -162,7 +162,7 @@ def test_each_part_gets_the_mechanism_that_is_best_for_it() -> None:
     assert {offer.mechanism.parts[1].name for offer in made.candidates} == {
         offer.mechanism.name for offer in alone.candidates
     }
-    assert "by which its rank is off" in made.unit_of_error
+    assert "the distance of its rank" in made.unit_of_error
     squares = [part.mean_square(weights) for part, weights in zip(made.mechanism.parts, _weights(), strict=True)]
     assert made.error == pytest.approx(math.sqrt(sum(squares)))
 
@@ -238,7 +238,7 @@ def test_the_explorer_says_what_errors_of_a_stack_are(tmp_path: Path) -> None:
     stack = gd.query(DOMAIN, "median(HOURS); SEX")
     for question, said in ((stack, True), (gd.marginals(DOMAIN, "SEX"), False)):
         save_explorer(question, UNITS[0], tmp_path / "page.html", seconds=0)
-        assert ("by which its rank is off" in (tmp_path / "page.html").read_text("utf-8")) is said
+        assert ("the distance of its rank" in (tmp_path / "page.html").read_text("utf-8")) is said
 
 
 def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
@@ -247,8 +247,8 @@ def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
     query = gd.query(domain, "X; median(PAY) by Y")
     frame = pd.DataFrame({"X": ["1", "1", "2"], "Y": ["a", "b", "a"], "PAY": [1, 2, 3]})
     table = gd.Table.scan(frame, domain=domain, unit=gd.PrivacyUnit())
-    assert not any("the whole question" in rule for rule in query.rules)
-    assert "Rows whose Y is missing or outside its cells are left out of median(PAY) by Y." in query.rules
+    assert not any("the whole query" in rule for rule in query.rules)
+    assert "Rows whose Y is missing or out of domain are left out of median(PAY) by Y." in query.rules
     assert gd.plan(query, gd.PrivacyUnit(), epsilon=1).remarks()[-2].startswith("X: Left out: rows whose X")
     answer = gd.release(query, table, ledger=gd.Ledger.open(":memory:", budget=gd.PureDP(1e9)), epsilon=1e6)
     assert answer.values[:2].tolist() == [2, 1]

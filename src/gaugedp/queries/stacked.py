@@ -1,4 +1,4 @@
-"""Questions that different mechanisms answer, asked as one: counts, sums and means beside quantiles."""
+"""Stacks of queries that different mechanisms answer."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
@@ -24,16 +24,15 @@ from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
 from gaugedp.statistics.base import Statistic
 
-_OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
+_OF_QUANTILES = 0.4  # quantiles' part of the simultaneous failure probability; additive noise has the rest
 
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Query):
-    """Questions about one domain, each answered by a mechanism of its own for a share of the guarantee.
+    """Queries of one domain, each with its mechanism and budget share.
 
-    `shares` add up to 1 at most; where they are empty, all are equal.
-
-    All intervals hold at once with the probability asked for: each question has a share of the misses.
+    `shares` add up to at most 1; if empty, all are equal. All intervals hold simultaneously with the requested
+    probability: each query has a share of the failure probability.
     """
 
     questions: tuple[Query, ...]
@@ -41,61 +40,61 @@ class Stacked(Query):
 
     @property
     def parts(self) -> tuple[Query, ...]:
-        """The questions."""
+        """Queries of the stack."""
         return self.questions
 
     @property
     def preferences(self) -> tuple[object, ...]:
-        """The shares of the guarantee, and the preferences of the parts."""
+        """Shares of the guarantee, and preferences of the parts."""
         return self.shares, *(part.preferences for part in self.parts)
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
-        """Return the domain of all parts."""
+        """Domain of all parts."""
         return self.parts[0].domain
 
     @property
     def text(self) -> str:  # type: ignore[override]
-        """The parts, joined by semicolons."""
+        """Texts of the parts, joined by semicolons."""
         return "; ".join(part.text for part in self.parts)
 
     @property
     def labels(self) -> Labels:
-        """Return the labels of the parts."""
+        """Labels of the parts."""
         return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
 
     @property
     def outlines(self) -> tuple[Outline, ...]:
-        """Return the outlines of the parts."""
+        """Outlines of the parts."""
         return tuple(chain.from_iterable(part.outlines for part in self.parts))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the attributes of the parts, each once."""
+        """Attributes of the parts, without repetition."""
         return tuple(dict.fromkeys(chain.from_iterable(part.attributes for part in self.parts)))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of the parts, each once."""
+        """Columns of the parts, without repetition."""
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
     def step_runs(self) -> StepRuns:
-        """Return the step runs of the parts."""
+        """Step runs of the parts."""
         return list(chain.from_iterable(part.step_runs for part in self.parts))
 
     @cached_property
     def errors(self) -> ErrorScale:
-        """Return the scale of the parts: ranks are counted in rows, and so is all else."""
+        """Error scale of the parts, in rows, as ranks are."""
         runs = list(chain.from_iterable(part.errors.runs for part in self.parts))
         sizes = [sum(term.n_widths for term in part.estimates) for part in self.parts]
         weights = [part.errors.reach[:size] for part, size in zip(self.parts, sizes, strict=True)]
-        words = f"{IN_ROWS}, and a quantile's is the number of rows by which its rank is off"
+        words = f"{IN_ROWS}, and that of a quantile is the distance of its rank"
         return ErrorScale(runs, 1.0, words, False, np.concatenate(weights))
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Return the count flags of the parts."""
+        """Count flags of the parts."""
         return np.concatenate([part.are_counts for part in self.parts])
 
     def sensitivity(self, unit: PrivacyUnit) -> Product:
@@ -103,7 +102,7 @@ class Stacked(Query):
         return Product(tuple(part.sensitivity(unit) for part in self.parts))
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
-        """Yield all combinations of the parts' candidates; with `shares`, that of the parts' best alone."""
+        """Yield combinations of candidates; with `shares`, only the best one."""
         offers = (part.candidates(unit, share) for part, share in self._shared(guarantee))
         if not self.shares:
             return map(Together, product(*offers))
@@ -111,18 +110,18 @@ class Stacked(Query):
         return iter([Together(mechanisms, self.shares)])
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
-        """Return why mechanisms are no candidates of any part, by name."""
+        """Return why mechanisms are not candidates of any part."""
         names = set(chain.from_iterable(name.split(JOINED) for name in offered))
         pairs = self._shared(guarantee)
         return {name: why for part, share in pairs for name, why in part.left_out(unit, share, names).items()}
 
     def _shared(self, guarantee: Guarantee) -> list[tuple[Query, Guarantee]]:
-        """Return the parts with what each may keep."""
+        """Return the parts with their shares of the guarantee."""
         shares = self.shares or equal_shares(len(self.parts))
         return [(part, share_of(guarantee, share)) for part, share in zip(self.parts, shares, strict=True)]
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Return whether each part is answered by its own mechanism."""
+        """Return True if each part's mechanism answers it."""
         if len(mechanism.parts) != len(self.parts):
             return False
         return all(part.is_answered_by(inner) for part, inner in zip(self.parts, mechanism.parts, strict=True))
@@ -133,12 +132,15 @@ class Stacked(Query):
         return list(chain.from_iterable(part.remarks(inner) for part, inner in pairs))
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:  # noqa: ARG002
-        """Refuse: a release evaluates `parts`, all with the same key, so that each keeps the same rows of a person."""
+        """Refuse: a release evaluates `parts`, all with one row key.
+
+        The same key selects the same rows of a person in each part.
+        """
         raise InvalidRequest("A stack is evaluated part by part.", "Release it.")
 
     @property
     def estimates(self) -> tuple[Statistic, ...]:
-        """Return the estimates of the parts."""
+        """Estimates of the parts."""
         return tuple(chain.from_iterable(part.estimates for part in self.parts))
 
     def digest(self) -> str:
@@ -151,12 +153,15 @@ class Stacked(Query):
 
 
 def joined(questions: Sequence[Query]) -> Query:
-    """Return questions about one domain as one; all that are linear are joined at the place of the first of them."""
+    """Join queries of one domain; linear ones become one workload.
+
+    That workload takes the position of the first linear query.
+    """
     linear = [question.linear for question in questions if question.linear is not None]
     others = [question for question in questions if question.linear is None]
     texts = [question.text for question in others]
     if len(set(texts)) < len(texts):
-        raise InvalidRequest(f"A term is asked twice in {'; '.join(texts)!r}.", "Ask for each term once.")
+        raise InvalidRequest(f"A term is repeated in {'; '.join(texts)!r}.", "Use each term once.")
     if linear and not others:
         workload = Workload(linear[0].domain, tuple(term for question in linear for term in question.terms))
         importance = {text: times for question in linear for text, times in question.said_importance.items()}
@@ -171,12 +176,12 @@ def joined(questions: Sequence[Query]) -> Query:
 
 
 def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
-    """Return questions about one domain as one, each for its share of the guarantee; shares add up to 1 at most."""
+    """Join queries of one domain with given budget shares. The shares add up to at most 1."""
     parts = [part for question in questions for part in question.parts]
     texts = [text for part in parts for text in part.text.split("; ")]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InvalidRequest(f"The term {twice!r} is in two tables.", "Ask for it in one of them.")
+        raise InvalidRequest(f"The term {twice!r} is in two tables.", "Use it in only one of them.")
     if len(parts) == 1 and shares[0] == 1:
         return parts[0]
     pairs = zip(questions, shares, strict=True)
