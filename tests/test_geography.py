@@ -50,7 +50,7 @@ WRONG: list[tuple[Any, str]] = [
     ([feature("a", square(500_000, 4_000_000))], "no polygon in degrees"),
     ([feature("a", [["x", 0]])], "no polygon in degrees"),
     ([feature("a", [[i * 0.001, (i % 2) * 0.9] for i in range(60_000)])], "too detailed"),
-    (["a"], "no GeoJSON file of areas"),
+    (["a"], "not a GeoJSON file of areas"),
 ]
 
 

@@ -43,7 +43,7 @@ def test_a_release_is_about_persons_and_says_so(desk: Desk) -> None:
     assert "visits is the number of a PID's rows." in facts["rules"]
     assert facts["captions"]["columns"]["visits"]["labels"] == {"0": "none"}
     told = desk.release("people.csv", **new, query="pay_in_bins*ever_old")
-    assert "Protected: the rows of one PID (all made one row), added or removed." in told.out
+    assert "Protected: the rows of one PID (aggregated into one row), added or removed." in told.out
     assert "each PID counts once" in told.out
     assert desk.ledger("persons.ledger").unit == gd.PrivacyUnit("PID")
 
@@ -101,7 +101,7 @@ def test_other_commands_are_about_persons_too(desk: Desk) -> None:
     put(desk)
     plan = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "visits", "--epsilon", "1")
     assert plan.code == 0, plan.err
-    assert "all made one row" in plan.out
+    assert "aggregated into one row" in plan.out
     checked = desk.gaugedp("check", "people.csv", "--domain", "domain.toml")
     assert checked.code == 0, checked.err
     assert "every value is in the domain" in checked.out

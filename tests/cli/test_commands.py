@@ -216,7 +216,7 @@ def test_the_guarantee_of_quantiles_begins_with_the_one_that_was_asked_for(desk:
 def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
     (desk.folder / "persons.toml").write_text(f"{DOMAIN}[unit]\ncolumn = 'PID'\n")
     done = desk.release(domain="persons.toml", ledger="new.ledger", budget="1")
-    assert "Only one row of each PID counts, drawn at random; answers and intervals are about the rows" in done.out
+    assert "Only one row of each PID counts, drawn at random; answers and intervals describe the rows" in done.out
     assert "counts, drawn at random" not in desk.release().out
 
 
