@@ -137,7 +137,7 @@ def test_the_page_says_what_is_guaranteed_and_shown(tmp_path) -> None:
 
 
 def test_a_notebook_says_that_keys_are_not_known_yet() -> None:
-    assert "keys that are not known yet" in DOMAIN._repr_html_()
+    assert "keys that are not known in advance" in DOMAIN._repr_html_()
     assert "Bern" in release()._repr_html_()
 
 

@@ -128,7 +128,7 @@ def test_nothing_is_bought_with_nothing() -> None:
     for _ in range(3):
         ledger.reserve([gd.PureDP(0.1)], table="people", unit=UNIT, request={})
     shown = text(ledger_page(ledger))
-    assert "Not one count: too little is left." in shown
+    assert "No count: too little is left." in shown
     assert "0 more payments like the median one" in shown
     assert "± " not in shown
 
@@ -177,9 +177,7 @@ def test_every_kind_of_budget_has_a_page(clock: Any, kind: str) -> None:
     assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
     assert page.count("<svg") == 1
     assert page.count("<caption>") == page.count("<table") == 4
-    assert re.search(
-        r'<svg[^>]*aria-label="Share of the budget that is spent at the end of each month of 2026: Jan ', page
-    )
+    assert re.search(r'<svg[^>]*aria-label="Share of the budget spent by the end of each month of 2026: Jan ', page)
     assert page.count("<h1>") == 1
     assert ledger_page(ledger) == page
     assert ledger.tip in page
@@ -212,7 +210,7 @@ def test_an_altered_ledger_says_so(clock: Any, tmp_path: Path) -> None:
         connection.execute("UPDATE entry SET request = replace(request, 'Yearbook', 'Daybook')")
         connection.commit()
     shown = text(ledger_page(ledger))
-    assert "This ledger was altered by other hands." in shown
+    assert "This ledger was altered by another program." in shown
     assert "Entry 5 was altered, or does not follow the entry before it." in shown
     assert "are in order" not in shown
 

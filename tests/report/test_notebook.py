@@ -131,7 +131,7 @@ def test_a_release_shows_what_its_json_holds_and_nothing_else(steps: tuple[str, 
     for cell, estimate in zip(answer.columns()["cell"][:2], answer.columns()["estimate"][:2], strict=True):
         assert f"<td>{cell}</td><td>{f'{estimate:,}'.replace('-', '−')}</td>" in drawn
     assert ("Processed: rounded; the intervals are those of the raw answers." in text(drawn)) == bool(steps)
-    assert "Seeded: the noise can be computed again. This protects nobody." in text(drawn)
+    assert "Seeded: the noise is reproducible. This protects nobody." in text(drawn)
 
 
 def test_a_stream_shows_what_its_json_holds_and_nothing_else(tmp_path: Path) -> None:
