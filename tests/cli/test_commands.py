@@ -205,7 +205,7 @@ def test_of_two_colleagues_the_second_is_told_to_wait(desk: Desk, monkeypatch: p
     monkeypatch.setattr(gd.Table, "totals", slow)
     assert desk.release(key="my-key").code == 0
     assert said[0].code == 3
-    assert "wait and ask again under the same key: it will be free" in said[0].err
+    assert "wait and repeat the request with the same key: it will be free" in said[0].err
     assert "nothing was spent now" in desk.release(key="my-key").out
 
 
@@ -249,7 +249,7 @@ def test_a_reader_who_leaves_early_gets_no_false_advice(command: str, desk: Desk
     done = forks.run(program, desk.folder, words=words)
     assert done.code == 1
     assert "--key 'my key' shows it again, at no cost" in done.err
-    assert "Make room" not in done.err
+    assert "Free disk space" not in done.err
     check_silence(done)
 
 
@@ -447,7 +447,7 @@ def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> N
             ledger.settle(place, b"{}")
     shown = desk.gaugedp("ledger", "show", "fits.ledger")
     lines = [line for line in shown.out.splitlines() if 'fit logistic of SEX by AGE, "Pay, EUR"' in line]
-    assert [("paid, never answered" in line, " answered " in line) for line in lines] == [
+    assert [("charged, never answered" in line, " answered " in line) for line in lines] == [
         (False, True),
         (True, True),
         (False, True),
@@ -459,7 +459,7 @@ def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> N
     assert "epsilon inf at delta 1e-06" in desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "1e-6").out
     facts = json.loads(desk.gaugedp("ledger", "show", "fits.ledger", "--json").out)
     states = [line["state"] for line in facts["entries"] if line["kind"] == "reserve"]
-    assert states == ["answered", "paid, never answered", "answered"]
+    assert states == ["answered", "charged, never answered", "answered"]
     assert "Never answered" not in desk.gaugedp("ledger", "show", "people.ledger").out
 
 

@@ -188,7 +188,7 @@ def test_a_request_for_another_unit_is_told_how_the_domain_file_says_the_ledgers
     ledger = Ledger.open(place, PureDP(1), table="people", unit=own)
     with pytest.raises(LedgerRefused) as caught:
         ask(ledger, unit=other)
-    assert f"Ask with the ledger's own unit: under [unit] in the domain file write {lines}. " in str(caught.value)
+    assert f"Use the unit of the ledger: under [unit] in the domain file write {lines}. " in str(caught.value)
 
 
 def test_a_unit_is_a_unit(ledger: Ledger) -> None:

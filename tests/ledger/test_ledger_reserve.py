@@ -257,8 +257,8 @@ def test_a_delta_that_does_not_fit_is_named() -> None:
     ledger = Ledger.in_memory(ApproxDP(3, 1e-5))
     given = {"table": "people", "unit": UNIT, "request": {"query": "SEX"}}
     ledger.reserve([ApproxDP(1, 1e-5)], **given)
-    with pytest.raises(LedgerRefused, match="Ask for a smaller delta, or for none: the epsilon would fit"):
+    with pytest.raises(LedgerRefused, match="Use a smaller delta, or none: the epsilon would fit"):
         ledger.reserve([ApproxDP(1, 1e-6)], **given)
-    with pytest.raises(LedgerRefused, match="Ask for less, or use the answers"):
+    with pytest.raises(LedgerRefused, match="Request less, or use the answers"):
         ledger.reserve([ApproxDP(2.5, 0)], **given)
     ledger.reserve([PureDP(1)], **given)

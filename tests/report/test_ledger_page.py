@@ -158,7 +158,7 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     payments = list(rows(page, "Payments of 2026"))
     assert len(payments) == COUNT
     assert payments[1][:5] == ["5", "2026-01-09 09:30", "SEX*AGEP", "Yearbook", ""]
-    assert [row[-1] for row in payments].count("paid, never answered") == 1
+    assert [row[-1] for row in payments].count("charged, never answered") == 1
     assert [row[-1] for row in payments].count("answered; seeded: not private") == 1
     shown = text(page)
     for said in ("Spent before: 5 %. In 2026: 65 %. Left: 30 %.", "ε = 0.9, δ = 8.6 × 10⁻⁶", "1 payment without"):

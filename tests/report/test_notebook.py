@@ -120,7 +120,7 @@ def test_a_ledger_that_is_gone_says_so(tmp_path: Path) -> None:
     ledger = gd.Ledger.open(tmp_path / "people.ledger", gd.PureDP(1))
     for file in tmp_path.iterdir():
         file.unlink()
-    assert "is not there any more" in text(ledger._repr_html_())
+    assert "no longer exists" in text(ledger._repr_html_())
 
 
 @pytest.mark.parametrize("steps", [(), ("rounded",)])
