@@ -89,7 +89,7 @@ def test_a_key_that_is_not_listed_is_shown_to_the_custodian() -> None:
         (each.column, each.problem, each.rows)
         for each in check(gd.Table.scan(pa.table(ROWS), domain=priced())).findings
     }
-    assert problems == {("PRICE", "no value", 1), ("PRICE", "fits no cell", 2)}
+    assert problems == {("PRICE", "no value", 1), ("PRICE", "out of domain", 2)}
 
 
 def test_another_price_makes_another_question() -> None:

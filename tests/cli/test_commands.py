@@ -422,7 +422,7 @@ def test_nothing_of_a_table_is_cut_at_any_width(width: int | None, monkeypatch: 
     rows = [
         {
             "column": "day_of_the_visit",
-            "problem": "fits no cell",
+            "problem": "out of domain",
             "rows": "12,345",
             "share": "100 %",
             "examples": dates,

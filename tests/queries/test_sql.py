@@ -80,7 +80,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM people GROUP BY other.SEX", "other is not the table"),
     ("SELECT COUNT(*) FROM people FOR UPDATE", "is not supported"),
     ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "no SQL|one table"),
-    ("SELECT (", "no SQL that is understood"),
+    ("SELECT (", "not supported SQL"),
     ("", "not one SELECT"),
 ]
 
