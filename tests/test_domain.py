@@ -442,7 +442,7 @@ def test_the_table_protects_whom_the_domain_file_names(tmp_path: Path) -> None:
     assert gd.Table.scan(tmp_path / "visits.csv", domain=domain).unit == gd.PrivacyUnit("pid", max_rows=3)
     requested = gd.PrivacyUnit("pid", "replace", 2)
     assert gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=requested).unit == requested
-    with pytest.raises(InvalidRequest, match=r"protects the rows of one pid.*Leave unit= out"):
+    with pytest.raises(InvalidRequest, match=r"protects the rows of one pid.*Omit unit="):
         gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=gd.PrivacyUnit())
 
 

@@ -110,7 +110,7 @@ def test_the_domain_file_names_the_prices(tmp_path) -> None:
 
 @pytest.mark.parametrize("price", ["dear", "nan", "inf", "1e400"])
 def test_what_is_no_number_is_refused(price: str) -> None:
-    with pytest.raises(InvalidRequest, match="PRICE of the public table"):
+    with pytest.raises(InvalidRequest, match="PRICE of the lookup table"):
         gd.look_up({"PLACE": ["7"], "PRICE": [price]}, on="PLACE", PRICE=gd.bounded(0, 10))
 
 
@@ -168,7 +168,7 @@ def test_the_domain_file_names_the_table(tmp_path) -> None:
     ("table", "words"),
     [
         ({**PLACES, "PLACE": ["7", "7", "8", "9"]}, "appears twice"),
-        ({**PLACES, "KIND": ["town"]}, "unlike lengths"),
+        ({**PLACES, "KIND": ["town"]}, "different lengths"),
         ({**PLACES, "KIND": ["town", "", "town", "town"]}, "empty field"),
         ({"PLACE": ["7"]}, "Name PLACE and more"),
         ({"KIND": ["town"], "COAST": ["no"]}, "Name PLACE and more"),

@@ -87,8 +87,8 @@ def test_a_wrong_description_is_refused(described, words, tmp_path) -> None:
     ("columns", "words"),
     [
         ({"TRACT": ["1"]}, "fewer than two"),
-        ({**COLUMNS, "REGION": ["N"]}, "unlike lengths"),
-        ({**COLUMNS, "REGION": "NNS"}, "REGION is no list"),
+        ({**COLUMNS, "REGION": ["N"]}, "different lengths"),
+        ({**COLUMNS, "REGION": "NNS"}, "REGION is not a list"),
         ({**COLUMNS, "REGION": ["N", "N", 3]}, "not all text"),
     ],
 )

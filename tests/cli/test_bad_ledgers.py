@@ -62,7 +62,7 @@ def test_a_ledger_of_another_table_or_unit(desk: Desk, text: str, words: tuple[s
 @pytest.mark.parametrize("budget", ["3", "2,1e-6", "rho=2", "mu=2"])
 @pytest.mark.usefixtures("unread")
 def test_another_budget(desk: Desk, budget: str) -> None:
-    check_kept(desk, "was opened with a budget of PureDP(2)", "Leave the budget out", budget=budget)
+    check_kept(desk, "was opened with a budget of PureDP(2)", "Omit the budget", budget=budget)
     before = desk.files()
     check_sentence(desk.gaugedp("ledger", "open", "people.ledger", "--budget", budget), 3, "a budget of PureDP(2)")
     assert desk.files() == before

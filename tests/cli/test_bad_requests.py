@@ -286,7 +286,7 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
         ("NOTE", "There is no attribute 'NOTE'"),
         ("", "The query is empty."),
         (" ; ", "The query is empty."),
-        ("SEX; SEX", "asked twice"),
+        ("SEX; SEX", "is repeated"),
         ("SEX*SEX", "names an attribute twice"),
         ("prefix(SEX) by NOPE", "There is no attribute 'NOPE'"),
     ],
@@ -459,5 +459,5 @@ def test_the_tests_would_see_a_release(desk: Desk) -> None:
 @pytest.mark.parametrize("word", ["per", "for", "grouped by"])
 def test_by_is_offered_in_place_of_other_words(desk: Desk, word: str) -> None:
     check_refused(
-        desk, f"'mean(PAY) {word} SEX' is no term", "Write by: mean(PAY) by SEX.", query=f"mean(PAY) {word} SEX"
+        desk, f"'mean(PAY) {word} SEX' is not a term", "Write by: mean(PAY) by SEX.", query=f"mean(PAY) {word} SEX"
     )

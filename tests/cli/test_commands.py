@@ -336,7 +336,7 @@ def test_the_report_is_one_page(desk: Desk) -> None:
 def test_a_file_that_is_written_over_is_named(desk: Desk) -> None:
     (desk.folder / "answers.csv").unlink()
     first, second = desk.release(out="answers.csv"), desk.release(out="answers.csv")
-    assert "written over" not in first.err
+    assert "overwritten" not in first.err
     assert "answers.csv existed already and was overwritten.\n" in second.err
 
 
@@ -404,7 +404,9 @@ def test_a_narrow_screen_breaks_names_and_no_numbers(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     name = "mean(INCOME) by REGION*OCCUPATION*EDUCATION_OF_THE_PERSON_AND_OF_THE_PARENTS"
-    show_table([{"query": name, "answers": 1000, "95 % single": "±1,234,567", "95 % simultaneous": "±2,345,678"}], "T")
+    show_table(
+        [{"query": name, "answers": 1000, "95 % individual": "±1,234,567", "95 % simultaneous": "±2,345,678"}], "T"
+    )
     shown = capsys.readouterr().out
     assert "±1,234,567" in shown
     assert "±2,345,678" in shown

@@ -97,7 +97,7 @@ def test_a_file_that_nobody_filled_in_says_where(people: Path, capsys: pytest.Ca
     assert run(["domain", str(people), "--out", str(made)]) == 0
     for query, section in (("sex", "attributes"), ("mean(age)", "columns")):
         assert run(["plan", "--domain", str(made), "--query", query, "--epsilon", "1"]) == 2
-        assert f"fill in a line of [{section}] and take the # away" in capsys.readouterr().err
+        assert f"fill in a line of [{section}] and remove its #" in capsys.readouterr().err
 
 
 def test_areas_of_all_levels_are_planned_and_released(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -37,7 +37,7 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
     ledger = Ledger.open(place, PureDP(2))
     paid(ledger, 1.8)
     sentence = f"This release costs PureDP(0.5); PureDP(0.2) of PureDP(2) is left in {shown(place)!r}."
-    with refused(sentence, "Ask for less, or", path=place):
+    with refused(sentence, "Request less, or", path=place):
         ask(ledger, 0.5)
 
 
@@ -191,7 +191,7 @@ def test_settling_twice_is_refused(place: Place) -> None:
     reservation = paid(ledger, 0.5, "a")
     ledger.settle(reservation, SECRET)
     for released in (SECRET, b"other"):
-        with refused("'a'", "settled before", path=place):
+        with refused("'a'", "already settled", path=place):
             ledger.settle(reservation, released)
     assert ask(ledger, 0.5, "a") == Stored("a", SECRET)
 

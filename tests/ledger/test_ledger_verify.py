@@ -151,7 +151,7 @@ def test_nothing_is_spent_on_an_altered_head(path: Path, name: str) -> None:
 @pytest.mark.parametrize("request_text", ["not JSON", '["SEX"]', '{"query":"AGE"}'])
 def test_an_altered_request_is_not_told_of(path: Path, request_text: str) -> None:
     ledger = filled(path)
-    with refused("belongs to another request", "Or ask for 'SEX' as it was asked", path=path):
+    with refused("belongs to another request", "Or repeat the request 'SEX' unchanged", path=path):
         ask(ledger, 0.1, "key-1", request={"query": "JOB"})
     change(path, f"UPDATE entry SET request = '{request_text}' WHERE number = 5")
     with refused("altered by another program", path=path):

@@ -226,7 +226,7 @@ def test_terms_and_text_tell_the_plan() -> None:
         assert all(
             together >= alone for alone, together in zip(term["interval_95"], term["simultaneous_95"], strict=True)
         )
-    assert "asked PureDP(0.5)" in str(actual)
+    assert "requested PureDP(0.5)" in str(actual)
     assert f"* {actual.mechanism.name}" in str(actual)
 
 

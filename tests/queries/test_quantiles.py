@@ -88,7 +88,7 @@ REFUSED = [
     ("quantiles(PAY, 1e999999999)", InvalidRequest, "no number"),
     ("quantiles(PAY, 1/0)", InvalidRequest, "no number"),
     ("quantiles(PAY, half)", InvalidRequest, "no number"),
-    ("quantiles(PAY, 0.5, 0.50)", InvalidRequest, "asked for twice"),
+    ("quantiles(PAY, 0.5, 0.50)", InvalidRequest, "is requested twice"),
     ("quantiles(PAY, 0.1234567)", InvalidRequest, "too fine. Give it with at most 6 decimals"),
     ("quantiles(PAY, 0.5, level=0.5)", InvalidRequest, "between 0.95 and 0.999"),
     ("quantiles(PAY, 0.5, level=x)", InvalidRequest, "no number"),
@@ -117,7 +117,7 @@ def test_shares_must_be_numbers_between_0_and_1(share) -> None:
 
 def test_too_many_quantiles_are_refused() -> None:
     gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 101)))
-    with pytest.raises(InvalidRequest, match="Ask for 1 to 100"):
+    with pytest.raises(InvalidRequest, match="Request 1 to 100"):
         gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 102)))
 
 

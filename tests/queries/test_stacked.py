@@ -187,7 +187,7 @@ def test_a_mechanism_of_another_stack_is_refused_and_nothing_is_spent() -> None:
     account = Ledger.in_memory(gd.PureDP(2))
     for question in (other, gd.count(DOMAIN)):
         mechanism = gd.plan(question, UNITS[0], epsilon=1.0).mechanism
-        with pytest.raises(InvalidRequest, match="another question or unit") as caught:
+        with pytest.raises(InvalidRequest, match="another query or unit") as caught:
             gd.release(QUERY, table(), ledger=account, mechanism=mechanism)
         assert str(caught.value).endswith(UNTOUCHED)
     assert account.spent == gd.PureDP(0)
@@ -197,7 +197,7 @@ def test_a_mechanism_for_other_quantiles_is_refused_though_its_body_is_the_same(
     other = gd.query(DOMAIN, TEXT.replace("0.25, 0.75", "0.2, 0.8"))
     mechanism = gd.plan(other, UNITS[0], epsilon=1.0).mechanism
     assert mechanism.is_valid_for(QUERY.sensitivity(UNITS[0]))
-    with pytest.raises(InvalidRequest, match="another question or unit"):
+    with pytest.raises(InvalidRequest, match="another query or unit"):
         gd.release(QUERY, table(), ledger=Ledger.in_memory(gd.PureDP(2)), mechanism=mechanism)
 
 
@@ -205,11 +205,11 @@ def test_what_a_stack_cannot_do_is_refused_in_words() -> None:
     account = Ledger.in_memory(gd.ApproxDP(2, 1e-5))
     with pytest.raises(InvalidRequest, match="consistent"):
         gd.release(QUERY, table(), ledger=account, epsilon=1.0, processing="consistent")
-    with pytest.raises(InvalidRequest, match="questions"):
+    with pytest.raises(InvalidRequest, match="Only queries"):
         gd.stack(gd.count(DOMAIN), "SEX")
     with pytest.raises(InvalidRequest, match="different domains"):
         gd.stack(gd.count(DOMAIN), gd.quantiles(gd.Domain.of(PAY=gd.bounded(0, 1)), "PAY", 0.5))
-    with pytest.raises(InvalidRequest, match="counts and sums alone"):
+    with pytest.raises(InvalidRequest, match="only counts and sums"):
         gd.Stream.open("nowhere", QUERY, UNITS[0], ledger=account, periods=3, epsilon=1.0, delta=1e-6)
     assert account.spent.epsilon_value == 0
 

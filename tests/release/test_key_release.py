@@ -164,7 +164,7 @@ def test_it_is_read_back_as_it_was() -> None:
     actual = release()
     again = KeyRelease.from_json(actual.to_json())
     assert json.loads(again.to_json()) == json.loads(actual.to_json())
-    with pytest.raises(InvalidRequest, match="no release of keys"):
+    with pytest.raises(InvalidRequest, match="not a release of keys"):
         KeyRelease.from_json("{}")
 
 

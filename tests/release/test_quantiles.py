@@ -190,7 +190,7 @@ def test_only_its_own_mechanism_answers_a_question(table: Table, ledger: Ledger)
 
 def test_a_smaller_unit_is_covered_and_a_larger_one_is_not(ledger: Ledger) -> None:
     replaced = Table.scan(FRAME, domain=DOMAIN, unit=UNITS[1], name="people")
-    with pytest.raises(InvalidRequest, match="another question or unit"):
+    with pytest.raises(InvalidRequest, match="another query or unit"):
         gd.release(QUERY, replaced, ledger=ledger, mechanism=gd.plan(QUERY, UNITS[0], epsilon=1).mechanism)
 
 
@@ -304,9 +304,9 @@ def test_the_report_shows_quantiles(table: Table) -> None:
 
     page = render(released(table))
     assert "Quantiles of PAY by SEX and quantile" in page
-    assert "errors and bars are ranks" in page
+    assert "Errors and intervals are in ranks" in page
     assert "ε = 2" in page
     assert "one row of a sum counts like one row of a count" not in page
     median = render(released(table, "median(PAY, level=0.99)"))
     assert "Median of PAY in all" in median
-    assert "errors and bars are ranks" not in render(released(table, "SEX"))
+    assert "Errors and intervals are in ranks" not in render(released(table, "SEX"))

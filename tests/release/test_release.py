@@ -240,7 +240,7 @@ def test_a_mechanism_with_another_lattice_is_told_its_step(table: Table, ledger:
     """Of the same rank and radius, but made for answers in real numbers."""
     body = QUERY.sensitivity(UNIT)
     real = gd.Laplace.calibrate(LpBall(body.ambient_dim, 1, body.radius(1)), PureDP(0.5))
-    with pytest.raises(InvalidRequest, match=rf"lattice step is {real.lattice_step}, and a release has 1") as caught:
+    with pytest.raises(InvalidRequest, match=rf"lattice step is {real.lattice_step}, but a release needs 1") as caught:
         gd.release(QUERY, table, ledger=ledger, mechanism=real)
     assert "query.sensitivity(unit)" in str(caught.value)
     assert len(ledger.entries()) == 1

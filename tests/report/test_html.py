@@ -406,10 +406,10 @@ def test_the_account_is_rounded_to_its_sides() -> None:
     answer = made("SEX", budget=gd.ZCDP(0.1), rho=0.02)
     answer.facts["account"].update(spent="ZCDP(0.0199999999999)", remaining="ZCDP(0.0800000000001)")
     shown = re.sub(r"\s+", " ", text(render(answer)))
-    assert "Spent in all ρ = 0.02 Left ρ = 0.08 Budget ρ = 0.1" in shown
+    assert "Spent in total ρ = 0.02 Left ρ = 0.08 Budget ρ = 0.1" in shown
     best = made("SEX", budget=gd.guarantees.RenyiBudget(4, 1e-6), epsilon=0.5)
     shown = re.sub(r"\s+", " ", text(render(best)))
-    assert re.search(r"Spent in all ε = 0\.5\d+ Left ε = 3\.4\d+ Budget RenyiBudget\(4, 1e-06\)", shown)
+    assert re.search(r"Spent in total ε = 0\.5\d+ Left ε = 3\.4\d+ Budget RenyiBudget\(4, 1e-06\)", shown)
 
 
 BROKEN_DOWN = gd.Domain.of(
@@ -549,7 +549,7 @@ def test_other_figures_are_shades_with_words_for_their_ends() -> None:
     page = mapped("mean(INC) by SEX", [0, 4000, 10, 10])
     assert "<circle" not in page
     assert [*re.findall(r'class="area shade(\d)"', page)] == ["0", "4"]
-    assert "The darker, the more" in page
+    assert "Darker areas have larger values" in page
 
 
 def test_a_page_of_a_publication_names_the_file_that_splits_the_guarantee() -> None:

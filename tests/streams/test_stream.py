@@ -191,7 +191,7 @@ def test_a_stream_answers_from_its_own_state_alone(tmp_path: Path) -> None:
     cheap = opened(tmp_path, ledger, mu=0.01)
     entries = len(ledger.entries())
     for act in (lambda: dear.next(table(3)), lambda: dear.next(table(3), period=1), lambda: dear.answer(1)):
-        with pytest.raises(InvalidRequest, match="Another stream"):
+        with pytest.raises(InvalidRequest, match="now holds another stream"):
             act()
     assert len(ledger.entries()) == entries
     assert cheap.next(table(3)).guarantee == gd.GaussianDP(0.01)
@@ -203,7 +203,7 @@ def test_a_stream_keeps_to_the_factor_of_its_state(tmp_path: Path, ledger: gd.Le
     file = StateFile.at(tmp_path / "a.stream")
     state = file.existing()
     file.save(replace(state, factor=tuple(tuple(2 * x for x in row) for row in state.factor)))
-    with pytest.raises(InvalidRequest, match="Another stream"):
+    with pytest.raises(InvalidRequest, match="now holds another stream"):
         stream.next(table(3))
     assert opened(tmp_path, ledger).next(table(3)).period == 1
 
@@ -223,7 +223,7 @@ def test_a_missing_stream_and_wrong_kinds(tmp_path: Path, ledger: gd.Ledger) -> 
     question = gd.query(DOMAIN, "sex")
     with pytest.raises(InvalidRequest, match="There is no stream"):
         gd.Stream.load(tmp_path / "none", question, UNIT, ledger=ledger)
-    with pytest.raises(InvalidRequest, match="of another type"):
+    with pytest.raises(InvalidRequest, match="has a wrong type"):
         gd.Stream.open(tmp_path / "a", "sex", UNIT, ledger=ledger, periods=3, epsilon=1.0)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="needs a δ"):
         gd.Stream.open(tmp_path / "a", question, UNIT, ledger=ledger, periods=3, epsilon=1.0)

@@ -148,7 +148,7 @@ def test_a_missing_column_is_named(tmp_path):
     path = written(tmp_path, "sexx,age\n1,5\n")
     with pytest.raises(UnknownName, match=r"There is no column 'sex', which the domain describes\. Check the spelling"):
         Table.scan(path, domain=SEX)
-    with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person's"):
+    with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person column"):
         Table.scan(path, domain=Domain.of(sexx=["1"]), unit=PrivacyUnit("pid"))
     with pytest.raises(InvalidRequest, match="no attributes"):
         Table.scan(path, domain=Domain.of())

@@ -55,12 +55,12 @@ class Stage:
 
     @property
     def was_stored(self) -> bool:
-        """Whether a release ended with an answer stored earlier."""
+        """True if a release ended with an answer stored earlier."""
         return self.name == "pay"
 
     @property
     def has_paid(self) -> bool:
-        """Whether the ledger was charged."""
+        """True if the ledger was charged."""
         return self.name in ("look", "store", "process", "write")
 
     @property

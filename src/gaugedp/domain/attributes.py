@@ -236,7 +236,14 @@ class BoundedColumn:
 
 
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
-    """Return an attribute whose cells are the texts in `values`."""
+    """Return an attribute whose cells are the texts in `values`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.categories(["north", "south"], outside="other").labels
+    ('north', 'south', 'other')
+    """
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise InvalidRequest(f"The categories are {values!r}.", "Give them as a list of texts.")
     return Categories(tuple(values), outside)
@@ -246,6 +253,12 @@ def unknown_keys(most: int) -> UnknownKeys:
     """Return an attribute with categories that are not known in advance.
 
     At most `most` of them will be shown; see `release_keys`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.Domain.of(city=gd.unknown_keys(1000)).described("city").most
+    1000
     """
     return UnknownKeys(most)
 

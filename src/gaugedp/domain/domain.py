@@ -39,6 +39,12 @@ class PrivacyUnit:
     column : the unit is a row (None), or all rows that share a value of this column
     max_rows : number of rows per unit that a query uses
     as_one : all rows of a unit are aggregated into one row
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> str(gd.PrivacyUnit("person_id", max_rows=3))
+    'the rows of one person_id (at most 3), added or removed'
     """
 
     column: str | None = None

@@ -50,6 +50,14 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     ------
     InvalidRequest
         Fewer than two columns, unequal lengths, a repeated finest area, or an area in two areas of the level above.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> areas = gd.tree({"region": ["N", "N", "S"], "district": ["N1", "N2", "S1"]})
+    >>> domain = gd.Domain.of(district=areas)
+    >>> domain.shape(["region"]), domain.shape(["district"])
+    ((2,), (3,))
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
         raise InvalidRequest("The tree has fewer than two levels.", "Give a column for each, the coarsest first.")

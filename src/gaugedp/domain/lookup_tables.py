@@ -33,6 +33,13 @@ def look_up(
     ------
     InvalidRequest
         A repeated key, no other column, or columns of different lengths.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> kinds = gd.look_up({"place": ["a", "b", "c"], "kind": ["town", "city", "town"]}, on="place")
+    >>> gd.Domain.of(**kinds).attribute("kind").labels
+    ('town', 'city')
     """
     if not isinstance(table, str | Path | Mapping):
         raise InvalidRequest(

@@ -94,7 +94,7 @@ class PerPerson:
 
     @property
     def is_like_its_source(self) -> bool:
-        """Whether the value is one of the rows' values."""
+        """True if the value is one of the rows' values."""
         return self.kind in ("max", "min", "last")
 
     def described(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> Fact:

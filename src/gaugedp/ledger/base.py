@@ -103,12 +103,12 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """Whether entries outlive the process and a power cut. The latter is as far as the store can tell."""
+        """True if entries outlive the process and a power cut. The latter is as far as the store can tell."""
         return self._store.durable
 
     @property
     def shared(self) -> bool:
-        """Whether other processes can open it."""
+        """True if other processes can open it."""
         return self._store.shared
 
     @property

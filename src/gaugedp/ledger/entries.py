@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether the noise has a research seed and protects nobody."""
+        """True if the noise has a research seed and protects nobody."""
         return (self.request or {}).get("research_seed") is not None
 
 

@@ -111,7 +111,7 @@ def unsure(name: str) -> LedgerRefused:
     return LedgerRefused(
         f"The connection to the ledger {name} broke while it was written.",
         "Check its entries, and try again.",
-        "Nothing was read; the request may be charged.",
+        "Nothing was read; the request may have been charged.",
     )
 
 

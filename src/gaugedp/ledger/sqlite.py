@@ -39,7 +39,7 @@ class SqliteStore:
 
     @property
     def durable(self) -> bool:
-        """Whether a restart preserves the file, by its file system."""
+        """True if a restart preserves the file, by its file system."""
         return not is_in_memory(self._path)
 
     @classmethod

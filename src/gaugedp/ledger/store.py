@@ -25,11 +25,11 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Whether entries outlive the process and a power cut."""
+        """True if entries outlive the process and a power cut."""
 
     @property
     def shared(self) -> bool:
-        """Whether other processes can open it."""
+        """True if other processes can open it."""
 
     def run(self, act: Callable[["Transaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)`, committed; an exception stores nothing.

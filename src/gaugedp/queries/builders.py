@@ -38,18 +38,42 @@ def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
 
 
 def count(domain: Domain) -> Workload:
-    """Return the number of rows."""
+    """Return the number of rows.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.count(domain).n_answers
+    1
+    """
     return Workload(domain, (_marginal(domain, ()),))
 
 
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
-    """Return cumulative counts over the cells of an attribute."""
+    """Return cumulative counts over the cells of an attribute.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.prefix_sums(domain, "age").n_answers
+    10
+    """
     cells = n_cells(domain, (attribute,))
     return Workload(domain, (_counts(f"prefix({written(attribute)})", (attribute,), Prefix(cells)),))
 
 
 def ranges(domain: Domain, attribute: str) -> Workload:
-    """Return the number of rows in every range of cells."""
+    """Return the number of rows in every range of cells.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.ranges(domain, "age").n_answers
+    55
+    """
     cells = n_cells(domain, (attribute,))
     n_ranges = cells * (cells + 1) // 2
     check_size(f"ranges({attribute}) has {n_ranges:,} answers", n_ranges)
@@ -61,6 +85,13 @@ def product(*queries: Workload) -> Workload:
 
     The queries are marginals, prefix sums and ranges of different attributes. The last runs fastest: `product(ranges(d,
     "A"), marginals(d, "R"))` has every range of A in every cell of R.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.product(gd.ranges(domain, "age"), gd.marginals(domain, "sex")).n_answers
+    110
     """
     terms = [_factor(query) for query in queries]
     if not terms:
@@ -96,6 +127,13 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     The cells are the joint table of all attributes of the domain. Before any data is read, entries are rounded to
     integer steps of their row: exactly if the row's entries are fractions with denominators up to 10,000 and a small
     common denominator, otherwise by at most 2^−24 of its largest entry.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> gd.workload([[1, 1], [1, -1]], domain).n_answers
+    2
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(
@@ -116,7 +154,15 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 
 
 def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
-    """Return the sum of a bounded column, in total or by cell."""
+    """Return the sum of a bounded column, in total or by cell.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.bounded_sums(domain, "pay", by="sex").text
+    'sum(pay) by sex'
+    """
     return measured(domain, Sum, column, by)
 
 
@@ -126,6 +172,13 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     The released values are the sums of the distances from the middle of the bounds, which are half as sensitive as the
     sums, and the counts; the mean is computed from both. The middle is returned for a cell whose noisy count is not
     positive.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.bounded_means(domain, "pay", by="sex").text
+    'mean(pay) by sex'
     """
     return measured(domain, ColumnMean, column, by)
 
@@ -137,6 +190,13 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workloa
     of twice their squares minus the largest, and the counts; the standard deviation is computed from these. Values are
     squared as integer steps; above 2^24 steps they are rounded to 2^-24 of the range. Half of half the range is
     returned for a cell whose noisy count is not positive.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.bounded_deviations(domain, "pay").text
+    'sd(pay)'
     """
     return measured(domain, StandardDeviation, column, by)
 
@@ -146,6 +206,13 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) ->
 
     The released values are the counts of `attributes` crossed with `by`, as for `marginals`; the shares are computed
     from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.shares(domain, "sex", by="age").text
+    'share(sex) by age'
     """
     return measured(domain, Share, attributes, by)
 
@@ -157,6 +224,13 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
     or "change" (from the previous cell, in percent of it). The released values are the counts of `attribute` crossed
     with `by`, as for `marginals`. If the noisy denominator is below 1, both counts are raised to at least 1. Another
     kind, and an attribute with one cell, are refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.comparisons(domain, "ratio", "sex", by="age").text
+    'ratio(sex) by age'
     """
     if kind not in COMPARISONS:
         raise UnknownName.among("comparison", str(kind), COMPARISONS)
@@ -198,6 +272,13 @@ def stack(*queries: Query) -> Query:
     Counts, sums and means form one `Workload`, at the position of the first of them. Quantiles have their own
     mechanism: in a stack, each has an equal share of the guarantee, and intervals that hold simultaneously with all
     others.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.stack(gd.marginals(domain, "sex"), gd.quantiles(domain, "pay", 0.5)).text
+    'sex; median(pay)'
     """
     if not queries:
         raise InvalidRequest("There is nothing to stack.", "Give at least one query.")

@@ -69,7 +69,7 @@ class WorkloadColumns:
 
     @property
     def counting(self) -> bool:
-        """Whether rows are only counted: neighbours differ by columns."""
+        """True if rows are only counted: neighbours differ by columns."""
         return not self.columns
 
     @property

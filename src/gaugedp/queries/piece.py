@@ -38,5 +38,5 @@ class Piece:
 
     @property
     def counts(self) -> bool:
-        """Whether rows are counted, not summed."""
+        """True if rows are counted, not summed."""
         return self.low == self.high == 1

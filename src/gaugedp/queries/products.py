@@ -25,7 +25,7 @@ class Product(CellMap):
 
     @property
     def injective(self) -> bool:  # type: ignore[override]
-        """Whether all factors are injective."""
+        """True if all factors are injective."""
         return all(factor.injective for factor in self.factors)
 
     @property

@@ -82,7 +82,7 @@ class Quantiles(Query):
 
     @property
     def is_median(self) -> bool:
-        """Whether the median is the only quantile."""
+        """True if the median is the only quantile."""
         return self.quantiles == (MEDIAN,)
 
     @property
@@ -191,6 +191,13 @@ def quantiles(
     `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9; the
     answers are in increasing order. `level`, 0.95 … 0.999, is the probability with which all released intervals hold
     simultaneously. More than 10^7 values of the column over all cells are refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").n_answers
+    4
     """
     finite(level=level)
     if not LEVEL <= level <= HIGHEST_LEVEL:

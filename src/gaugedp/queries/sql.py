@@ -11,20 +11,20 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 
 
 def sql_query(domain: Domain, statement: str) -> Query:
-    """Return the query of a SELECT; see `sql_text`."""
-    return query(domain, sql_text(domain, statement))
-
-
-def sql_text(domain: Domain, statement: str) -> str:
-    """Translate SELECT … FROM one table GROUP BY attributes.
+    """Return the query of a SELECT; see `sql_text`.
 
     Examples
     --------
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100))
-    >>> gd.sql_text(domain, "SELECT sex, COUNT(*), AVG(pay) FROM people GROUP BY sex")
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.sql_query(domain, "SELECT sex, COUNT(*), AVG(pay) FROM people GROUP BY sex").text
     'sex; mean(pay) by sex'
     """
+    return query(domain, sql_text(domain, statement))
+
+
+def sql_text(domain: Domain, statement: str) -> str:
+    """Translate SELECT … FROM one table GROUP BY attributes."""
     if not isinstance(domain, Domain) or not isinstance(statement, str):
         raise InvalidRequest(
             f"The domain is of type {type(domain).__name__}, and the statement of type {type(statement).__name__}.",

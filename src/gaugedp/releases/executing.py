@@ -56,7 +56,7 @@ class PaidRows:
 
     @property
     def are_elsewhere(self) -> bool:
-        """Whether the rows are outside DuckDB in this process."""
+        """True if the rows are outside DuckDB in this process."""
         return is_elsewhere(self._table)
 
     def answers(self, query: Query, row_key: bytes) -> np.ndarray:

@@ -134,6 +134,16 @@ def release_keys(  # noqa: PLR0913 - a public entry point
 
     A δ of 0, an attribute with categories, and a charge that the ledger does not allow are refused; then nothing is
     read or spent.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"city": ["a"] * 500 + ["b"]})
+    >>> table = gd.Table.scan(rows, domain=gd.Domain.of(city=gd.unknown_keys(10)), name="people")
+    >>> ledger = gd.Ledger.in_memory(gd.ApproxDP(2, 1e-6))
+    >>> gd.release_keys(table, "city", gd.ApproxDP(1, 1e-9), ledger=ledger).keys
+    ('a',)
     """
     on_stage("plan")
     check_kinds(table, ledger, kind=Table)

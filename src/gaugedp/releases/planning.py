@@ -239,7 +239,7 @@ class Plan:
 
     @property
     def _has_bound(self) -> bool:
-        """Whether the pure bound says more than the Gaussian floor.
+        """True if the pure bound says more than the Gaussian floor.
 
         Gaussian noise may have a smaller error than any pure mechanism.
         """

@@ -72,7 +72,7 @@ def finding(term: ReportTerm) -> str:
     words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
     others = (np.delete(term.upper, top).max(), np.delete(term.lower, bottom).min())
     is_apart = (term.lower[top] > others[0], term.upper[bottom] < others[1])
-    doubts = (", although another interval reaches above its lower end", ", although another interval reaches below its upper end")
+    doubts = (f", although another interval reaches {end}" for end in ("above its lower end", "below its upper end"))
     said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_apart, doubts, strict=True)
     return " ".join(
         f"{word}: {middle} for {cell} (between {low} and {high}){'' if apart else doubt}."

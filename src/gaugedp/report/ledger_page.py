@@ -64,7 +64,7 @@ class _Year:
 
     @property
     def in_order(self) -> str:
-        """Whether the ledger is unchanged, in a sentence."""
+        """True if the ledger is unchanged, in a sentence."""
         report = self.report
         if not report.ok:
             return "The ledger was altered by another program."

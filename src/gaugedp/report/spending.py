@@ -30,7 +30,7 @@ class SpendingStep:
 
     @property
     def is_paid(self) -> bool:
-        """Whether it cost anything; periods of a stream are free."""
+        """True if it cost anything; periods of a stream are free."""
         return any(self.entry.charge)
 
 

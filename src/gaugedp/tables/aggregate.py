@@ -73,7 +73,7 @@ class Rows(ABC):
 
     @property
     def can_resume(self) -> bool:
-        """Whether a killed evaluation may resume from stored sums."""
+        """True if a killed evaluation may resume from stored sums."""
         return False
 
     @abstractmethod

@@ -20,6 +20,17 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
         Another person column, a unit of several rows, or values that do not fit the rows.
     UnknownName
         A name that the rows do not have.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"who": [1, 1, 2], "ill": ["yes", "no", "no"]})
+    >>> domain = gd.Domain.of(ill=["yes", "no"])
+    >>> table = gd.Table.scan(rows, domain=domain, unit=gd.PrivacyUnit("who"), name="visits")
+    >>> people = gd.by_person(table, "who", visits=gd.PerPerson.count(gd.integers(1, 9)))
+    >>> list(people.domain.attributes)
+    ['visits']
     """
     if not isinstance(table, Table):
         raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")

@@ -74,6 +74,15 @@ def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     They are out of domain or beyond bounds, missing, without a person, or of a person with too many rows. For a text
     file, `lines` reports the lines that are not rows. All rows are read, and nothing is charged: the result is not
     private. Values are listed for files and frames; for PostgreSQL and Spark, only their numbers of rows.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2", "3"]}), domain=domain, name="people")
+    >>> [(row["column"], row["problem"]) for row in gd.check(table).table()]
+    [('sex', 'out of domain')]
     """
     if not isinstance(table, Table):
         raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")

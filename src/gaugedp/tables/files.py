@@ -51,7 +51,7 @@ class File:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the file is compressed by gzip."""
+        """True if the file is compressed by gzip."""
         return self.path.suffix.lower() == ".gz"
 
     @property

@@ -43,7 +43,7 @@ class PeopleEngine(Engine):
     def of(cls, engine: Engine, domain: Domain, person: str) -> "PeopleEngine":
         """Return the persons of `engine`, whose rows `domain.rows` describes."""
         per_person = {name: Column(name, _kind(domain, each), "") for name, each in domain.made.items()}
-        words = f"{engine.description}, one row a {person}"
+        words = f"{engine.description}, one row per {person}"
         return cls(words, engine.rules, per_person, engine.sql_products, engine, domain, person, engine.in_process)
 
     @property

@@ -112,7 +112,7 @@ class Aggregation:
 
     @property
     def _drops_late(self) -> bool:
-        """Whether rows without a cell are dropped after grouping."""
+        """True if rows without a cell are dropped after grouping."""
         return self.person is None and (len(self.groupings) == 1 or self._is_joint)
 
     @property
@@ -160,7 +160,7 @@ class Aggregation:
         return self.domain.attribute(name).n_cells if other is None else other
 
     def _is_marked(self, reading: ColumnExpression) -> bool:
-        """Whether NULL becomes a cell after grouping, once per group."""
+        """True if NULL becomes a cell after grouping, once per group."""
         return self._drops_late and len(self.groupings) == 1 and reading.is_null_outside
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
@@ -314,7 +314,7 @@ class Tallies:
 
     @property
     def _is_narrow(self) -> bool:
-        """Whether one matrix product is faster than separate counts."""
+        """True if one matrix product is faster than separate counts."""
         return sum(self.sizes) ** 2 <= PRODUCT_CELLS * sum(len(table) == 2 for table in self.tables)
 
     def _crossed(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:

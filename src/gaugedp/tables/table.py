@@ -232,7 +232,7 @@ class Table(Rows):
 
     @property
     def can_resume(self) -> bool:
-        """Whether there is a folder for sums of unfinished evaluations."""
+        """True if there is a folder for sums of unfinished evaluations."""
         return self._buckets.folder is not None
 
     def reporting(self, on_progress: Progress) -> "Table":

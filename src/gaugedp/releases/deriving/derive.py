@@ -160,6 +160,18 @@ def derive(
 
     Statistics that do not follow from the release, such as quantiles, and a domain or plan of another query are
     refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 50))
+    >>> rows = pd.DataFrame({"sex": ["1", "2"] * 50, "age": [10, 60] * 50})
+    >>> table = gd.Table.scan(rows, domain=domain, name="people")
+    >>> ledger = gd.Ledger.in_memory(gd.PureDP(2))
+    >>> released = gd.release(gd.query(domain, "sex*age"), table, ledger=ledger, epsilon=1.0)
+    >>> gd.derive(released, "sex").facts["query"], ledger.spent
+    ('sex', PureDP(1))
     """
     between(0.5, HIGHEST_LEVEL, level=level)
     source = Source.of(release, domain, planned)
