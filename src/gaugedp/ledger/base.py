@@ -332,7 +332,7 @@ def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store
 
 @contextmanager
 def _after_paying() -> Iterator[None]:
-    """Context manager: a refusal inside states that the cost stays spent."""
+    """State in a refusal inside that the cost stays spent."""
     try:
         yield
     except LedgerRefused as refused:

@@ -27,7 +27,7 @@ def check_path(path: str) -> Path:
         raise InvalidRequest("The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'.")
     if "://" in path or is_no_path(path):
         raise InvalidRequest(
-            "A ledger is a file or on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
+            "A ledger is a file or a schema on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
         )
     return Path(os.path.abspath(path))
 

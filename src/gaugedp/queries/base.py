@@ -157,7 +157,10 @@ class Query(ABC):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Which released values count rows, shape (n_released,), bool. Each row adds 0 or 1 to a count."""
+        """Count flags of the released values, shape (n_released,), bool.
+
+        Each row adds 0 or 1 to a count.
+        """
         return np.zeros(self.n_released, dtype=bool)
 
     @abstractmethod

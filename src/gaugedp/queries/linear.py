@@ -163,7 +163,7 @@ class Workload(Query):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Which released values count rows, shape (n_released,), bool.
+        """Count flags of the released values, shape (n_released,), bool.
 
         Sums, general combinations of cells, and the sums and counts of means are not counts. Those of shares are:
         without negative ones, the shares of a group add up to 1.

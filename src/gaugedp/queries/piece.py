@@ -33,7 +33,7 @@ class Piece:
 
     @property
     def choice(self) -> str | None:
-        """What decides a row's steps: its column, or that squared."""
+        """Source of a row's steps: its column, or that squared."""
         return f"{self.column}²" if self.squared else self.column
 
     @property

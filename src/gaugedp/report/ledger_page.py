@@ -64,7 +64,7 @@ class _Year:
 
     @property
     def in_order(self) -> str:
-        """True if the ledger is unchanged, in a sentence."""
+        """Statement about the integrity of the ledger."""
         report = self.report
         if not report.ok:
             return "The ledger was altered by another program."

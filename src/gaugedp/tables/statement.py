@@ -160,7 +160,7 @@ class Aggregation:
         return self.domain.attribute(name).n_cells if other is None else other
 
     def _is_marked(self, reading: ColumnExpression) -> bool:
-        """True if NULL becomes a cell after grouping, once per group."""
+        """Return True if NULL becomes a cell after grouping."""
         return self._drops_late and len(self.groupings) == 1 and reading.is_null_outside
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:

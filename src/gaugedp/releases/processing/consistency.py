@@ -24,7 +24,7 @@ def answerable(query: Query, undone: str) -> None:
     workload = query.linear
     if workload is None:
         raise InvalidRequest(
-            "Only linear questions (counts, sums and means) can be consistent.", 'Omit "consistent".', undone
+            "Only linear queries (counts, sums and means) can be consistent.", 'Omit "consistent".', undone
         )
     size = workload.operator.n_generators
     is_closed = _marginals_only(workload) or workload.operator.nesting is not None
