@@ -238,7 +238,7 @@ def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.Captu
     ("tables", "head", "says"),
     [
         ("", "epsilon = 1.0", "no tables"),
-        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", "no query"),
+        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", "query is missing"),
         ("[[tables]]\nquery = 'SEX'\nwieght = 3", "epsilon = 1.0", "wieght"),
         ("[[tables]]\nquery = 'SEX'\nweight = 0", "epsilon = 1.0", "above 0"),
         ("[[tables]]\nquery = 'SEX'\nweight = 1\nwithin = 3", "epsilon = 1.0", "one of them"),

@@ -79,7 +79,7 @@ REFUSED = [
     ("SELECT AVG(other.PINCP) FROM people", "other is not the table"),
     ("SELECT COUNT(*) FROM people GROUP BY other.SEX", "other is not the table"),
     ("SELECT COUNT(*) FROM people FOR UPDATE", "is not supported"),
-    ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "no SQL|one table"),
+    ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "not supported SQL|one table"),
     ("SELECT (", "not supported SQL"),
     ("", "not one SELECT"),
 ]

@@ -209,7 +209,7 @@ def test_units_in_words() -> None:
     unit = gd.PrivacyUnit(column="pid", neighbours="replace", max_rows=3)
     shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
     assert "all rows with the same pid; at most 3 of its rows are used" in shown
-    assert "what a given pid says" in shown
+    assert "the content of a given pid" in shown
     people = gd.Domain.of(a=["1"]).by_person(gd.PrivacyUnit("pid"), {"a": gd.PerPerson.max("a")}).unit
     assert "all rows with the same pid; they are aggregated into one row." in neighbours(people.to_dict())
 
@@ -515,7 +515,7 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
 def test_what_the_answers_say_stands_before_what_the_noise_is(page: str) -> None:
     places = [page.index(f"<h2>{title}") for title in ("Answers", "How privacy is protected", "Appendix")]
     assert places == sorted(places)
-    assert places[-1] < page.index("<h3>The question</h3>") < page.index("<h3>Mechanisms compared</h3>")
+    assert places[-1] < page.index("<h3>The query</h3>") < page.index("<h3>Mechanisms compared</h3>")
 
 
 def test_rows_have_the_name_that_people_call_them_and_ranges_are_words() -> None:

@@ -129,7 +129,7 @@ def test_nothing_is_bought_with_nothing() -> None:
         ledger.reserve([gd.PureDP(0.1)], table="people", unit=UNIT, request={})
     shown = text(ledger_page(ledger))
     assert "No count: too little is left." in shown
-    assert "0 more payments like the median one" in shown
+    assert "0 more charges like the median one" in shown
     assert "± " not in shown
 
 
@@ -161,7 +161,7 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     assert [row[-1] for row in payments].count("charged, never answered") == 1
     assert [row[-1] for row in payments].count("answered; seeded: not private") == 1
     shown = text(page)
-    for said in ("Spent before: 5 %. In 2026: 65 %. Left: 30 %.", "ε = 0.9, δ = 8.6 × 10⁻⁶", "1 payment without"):
+    for said in ("Spent before: 5 %. In 2026: 65 %. Left: 30 %.", "ε = 0.9, δ = 8.6 × 10⁻⁶", "1 charge without"):
         assert said in shown
     assert SECRET.decode() not in page
 

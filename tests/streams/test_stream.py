@@ -135,7 +135,7 @@ def test_research_noise_is_stamped(tmp_path: Path, ledger: gd.Ledger) -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"text": "sex"}, "question"),
+        ({"text": "sex"}, "query"),
         ({"periods": 5}, "horizon"),
         ({"mu": 0.1}, "guarantee"),
         ({"periods_per_person": 2}, "number of periods per person"),

@@ -127,7 +127,7 @@ def test_a_change_of_the_clock_is_found_to_the_second() -> None:
     ("first", "last", "options", "says"),
     [
         ("2017-05", "2017-01", {"by": "month"}, "at most to"),
-        ("2017-W01", "2017-12", {"by": "month"}, "no month"),
+        ("2017-W01", "2017-12", {"by": "month"}, "not a month"),
         ("2017-W54", "2018-W02", {"by": "week"}, "no week"),
         ("2017-01", "2017-12", {"by": "fortnight"}, "fortnight"),
         ("2017-01", "2017-12", {"by": "month", "timezone": "Mars/Crater"}, "Mars/Crater"),

@@ -272,7 +272,7 @@ class Domain:
                 "Omit unit=, or change [unit] in the file.",
             )
         if self.rows is not None and unit.max_rows != 1:
-            raise InvalidRequest(f"Each {unit.column} is one row, but max_rows is {unit.max_rows}.", "Omit it.")
+            raise InvalidRequest(f"Each {unit.column} is one row, but max_rows is {unit.max_rows}.", "Omit max_rows.")
         return replace(unit, as_one=self.rows is not None)
 
     def attribute(self, name: str) -> Attribute:

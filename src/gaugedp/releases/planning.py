@@ -76,18 +76,12 @@ class Plan:
 
     @cached_property
     def real_lower_bound(self) -> float:
-        """The same lower bound for real-valued data (`bounds.lower_bound`).
-
-        It is larger, and does not bound the errors of mechanisms on counts.
-        """
+        """Larger lower bound for real-valued data (`bounds.lower_bound`); invalid for counts."""
         return self._bound(whole=False)
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Reason why each other mechanism is not considered, by name.
-
-        It is dominated, or does not apply to the query. Empty for quantiles.
-        """
+        """Reasons why other mechanisms are not considered, by name; empty for quantiles."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
         lost = {candidate.mechanism.name: f"error at least {digits_down(candidate.least)}" for candidate in self.beaten}
         return lost | self.query.left_out(self.unit, self.asked, offered)
@@ -101,11 +95,7 @@ class Plan:
 
     @property
     def ratio(self) -> float:
-        """Error of the chosen mechanism divided by `lower_bound`.
-
-        It is infinite without a bound for integers. For real-valued data it is error / real_lower_bound, which may be
-        known when this is not.
-        """
+        """Error divided by `lower_bound`; infinite without a bound for integers."""
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
     @property
@@ -159,10 +149,8 @@ class Plan:
         of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
         widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
-        texts, curves = (
-            [text for text, _ in self.query.labels.terms],
-            curves_of(self.query.estimates, self.curves(_LEVEL)),
-        )
+        texts = [text for text, _ in self.query.labels.terms]
+        curves = curves_of(self.query.estimates, self.curves(_LEVEL))
         return [
             {
                 "query": text,
@@ -239,12 +227,10 @@ class Plan:
 
     @property
     def _has_bound(self) -> bool:
-        """True if the pure bound says more than the Gaussian floor.
-
-        Gaussian noise may have a smaller error than any pure mechanism.
-        """
+        """True if the pure bound says more than the Gaussian floor."""
         if not self.candidates or not self.real_lower_bound > 0:
             return False
+        # the error of Gaussian noise may be below the bound of pure mechanisms
         return self.error >= self.real_lower_bound or self._gaussian_ratio() < 1
 
     def _gaussian_ratio(self) -> float:

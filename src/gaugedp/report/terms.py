@@ -72,7 +72,7 @@ class ReportTerm:
     def meaning(self) -> str:
         """Description of the numbers."""
         if not self.names:
-            return self.measure + (" in total" if len(self.cells) == 1 else "")
+            return self.measure + (" overall" if len(self.cells) == 1 else "")
         if self.runs:
             return f"{self.measure} {self.runs} of {_and(self.names)}"
         return f"{self.measure} by {_and(self.names)}"
