@@ -300,7 +300,7 @@ def test_a_million_million_cells(desk: Desk, text: str) -> None:
     lines = [f"A{i} = {{ from = 0, to = 9 }}" for i in range(12)]
     large = "\n".join(["[attributes]", *lines, f"B = {{ from = 1, to = {10**12} }}", DOMAIN.partition("[columns]")[2]])
     domain = _domain(desk, large.replace("PAY =", "[columns]\nPAY ="))
-    check_refused(desk, "1,000,000,000,000 cells", "Use at most", domain=domain, query=text)
+    check_refused(desk, "1,000,000,000,000 cells", "Request at most", domain=domain, query=text)
 
 
 # -- options ---------------------------------------------------------------------------------------

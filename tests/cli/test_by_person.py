@@ -76,7 +76,7 @@ def test_rows_and_persons_share_a_ledger(desk: Desk) -> None:
         ("[person]\nx = { sum = 'PAI', low = 0, high = 3 }", "Did you mean 'PAY'?"),
         ("[person]\nx = { any = 'SEX' }", 'is = "yes"'),
         ("[person]\nx = { any = 'SEX', is = '3' }", "no cell of SEX '3'"),
-        ("[person]\nx = { any = 'PAY', is = '3' }", "is no attribute"),
+        ("[person]\nx = { any = 'PAY', is = '3' }", "is not an attribute"),
         ("[person]\nx = { last = 'SEX' }", 'order = "DATE"'),
         ("[person]\nx = { max = 'SEX', order = 'AGE' }", 'order = "DATE"'),
         ("[person]\nx = { max = 'SEX', from = 0, to = 1 }", "Omit them here"),
