@@ -249,7 +249,7 @@ def test_a_read_only_folder_of_the_answers(forks: Nursery, public: Path) -> None
 def test_a_full_disk_holds_no_new_ledger(forks: Nursery, desk: Desk, size: int) -> None:
     before = desk.files()
     done = limited(forks, desk.folder, size=size, ledger="new.ledger", budget="2")
-    check_sentence(done, 3, "'new.ledger' cannot be written", "free space")
+    check_sentence(done, 3, "'new.ledger' cannot be written", "Free disk space")
     assert desk.files() == before
 
 
@@ -258,7 +258,7 @@ def test_a_full_disk_holds_no_new_ledger(forks: Nursery, desk: Desk, size: int) 
 def test_a_full_disk_takes_no_reservation(forks: Nursery, desk: Desk, size: int, at: str) -> None:
     before, entries = desk.files(), desk.ledger().entries()
     done = limited(forks, desk.folder, size=size, at=at, save="release.json")
-    check_sentence(done, 3, "'people.ledger' cannot be", "free space")
+    check_sentence(done, 3, "'people.ledger' cannot be", "Free disk space")
     assert desk.ledger().entries() == entries
     assert desk.files() == before
 

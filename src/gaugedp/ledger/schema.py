@@ -51,7 +51,10 @@ _WORDS = {
     sqlite3.SQLITE_PERM: ("may not be opened by this user", "Obtain permission to read and write it."),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "Check that this user may write the file and its folder."),
     sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", "Free disk space."),
-    sqlite3.SQLITE_IOERR: ("cannot be written or read: the disk is full or failing", "Check the disk, or free space."),
+    sqlite3.SQLITE_IOERR: (
+        "cannot be written or read: the disk is full or failing",
+        "Free disk space, or check the disk.",
+    ),
     sqlite3.SQLITE_NOTADB: ("is not a ledger file", "Check the path, or restore the ledger from a copy."),
     sqlite3.SQLITE_CORRUPT: ("is damaged", RESTORE),
 }
