@@ -95,5 +95,8 @@ def test_a_charge_that_is_given_back_is_found(tmp_path: Path, monkeypatch: pytes
         return reserve(self, *asked)
 
     _planted(
-        monkeypatch, tmp_path, (LedgerTransaction, "reserve", generous), "given back|was lost|altered by other hands"
+        monkeypatch,
+        tmp_path,
+        (LedgerTransaction, "reserve", generous),
+        "given back|was lost|altered by another program",
     )

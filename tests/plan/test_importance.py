@@ -54,5 +54,5 @@ def test_what_cannot_be_is_refused() -> None:
     for times in (0, -1, float("nan"), float("inf")):
         with pytest.raises(InvalidRequest, match="importance"):
             QUERY.with_importance({"REGION": times})
-    with pytest.raises(InvalidRequest, match="linear questions"):
+    with pytest.raises(InvalidRequest, match="linear queries"):
         gd.query(DOMAIN, "median(PAY)").with_importance({"median(PAY)": 2})

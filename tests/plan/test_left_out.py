@@ -23,7 +23,7 @@ def test_what_is_beaten_errs_as_much_as_is_said() -> None:
     (beaten,) = actual.beaten
     assert beaten.mechanism.name == "Identity"
     assert 1.1 * actual.error < beaten.least <= beaten.error
-    assert f"Identity (cannot err less than {beaten.least:.3g}"[:33] in actual.left_out_in_words()
+    assert f"Identity (error at least {beaten.least:.3g}"[:27] in actual.left_out_in_words()
     assert "Identity" not in {row["mechanism"] for row in actual.table()}
 
 

@@ -226,7 +226,7 @@ def test_terms_and_text_tell_the_plan() -> None:
         assert all(
             together >= alone for alone, together in zip(term["interval_95"], term["simultaneous_95"], strict=True)
         )
-    assert "asked PureDP(0.5)" in str(actual)
+    assert "requested PureDP(0.5)" in str(actual)
     assert f"* {actual.mechanism.name}" in str(actual)
 
 
@@ -444,7 +444,7 @@ def test_rows_that_are_left_out_are_told() -> None:
         v=gd.bounded(0, 9),
         w=gd.bounded(0, 9, missing=1),
     )
-    cells = "rows whose a or b is missing or outside its cells; "
+    cells = "rows whose a or b is missing or out of domain; "
     words = "Left out: {}rows whose pid is missing; from terms about v, rows where it is missing."
     requested = gd.query(domain, "a*b; c; sum(v); mean(w) by c; median(v)")
     plan = gd.plan(requested, gd.PrivacyUnit("pid"), epsilon=1.0)
@@ -458,9 +458,9 @@ def test_the_unit_of_an_error_is_said() -> None:
     for text, words, one in (
         ("a; b", "rows", True),
         ("sum(v)", "the unit of the sums", True),
-        ("sum(v); b", "rows: a sum's error is divided by the most that one row can add to it", False),
-        ("mean(v) by b", "rows: a sum's error is divided by the most that one row can add to it", False),
-        ("median(v)", "rows, by which ranks are off", True),
+        ("sum(v); b", "rows: the error of a sum is divided by the largest contribution of a row", False),
+        ("mean(v) by b", "rows: the error of a sum is divided by the largest contribution of a row", False),
+        ("median(v)", "rows (distance in ranks)", True),
     ):
         actual = planned(text, epsilon=1)
         assert (actual.unit_of_error, actual.query.errors.has_one_unit) == (words, one)

@@ -135,7 +135,7 @@ def test_an_answer_that_no_ledger_could_keep_is_refused_before_it_is_paid(table:
     monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", 10_500)
     monkeypatch.setattr(gd.Table, "totals", lambda *_: pytest.fail("the rows were looked at"))
     ledger = Ledger.in_memory(gd.PureDP(2.0))
-    with pytest.raises(InvalidRequest, match="Ask for fewer answers") as caught:
+    with pytest.raises(InvalidRequest, match="Request fewer answers") as caught:
         gd.release(gd.query(DOMAIN, "A*B"), table, ledger=ledger, epsilon=1.0)
     assert UNTOUCHED in str(caught.value)
     assert not ledger.entries() or ledger.entries()[-1].kind != "reserve"

@@ -212,7 +212,7 @@ def test_only_the_owner_may_read_what_is_kept(tmp_path):
     kept.parent.chmod(0o770)
     with pytest.raises(InvalidRequest, match="Others may write"):
         table.in_buckets(3, folder=tmp_path / "sums")
-    with pytest.raises(InvalidRequest, match="cannot be made"):
+    with pytest.raises(InvalidRequest, match="cannot be created"):
         table.in_buckets(3, folder=tmp_path / "no" / "such" / "folder")
 
 
@@ -421,7 +421,7 @@ def test_two_who_finish_one_reservation_show_one_answer(tmp_path):
             first.append(None)
             first[0] = gd.release(question, table, ledger=ledger, epsilon=0.4, key="job")
 
-    with pytest.raises(LedgerRefused, match="settled before"):
+    with pytest.raises(LedgerRefused, match="already settled"):
         gd.release(question, table, ledger=ledger, epsilon=0.4, key="job", on_stage=overtake)
     assert gd.release(question, table, ledger=ledger, epsilon=0.4, key="job").to_json() == first[0].to_json()
     assert ledger.spent == gd.PureDP(0.4)

@@ -143,7 +143,7 @@ def test_parts_of_a_release_may_not_state_less_than_they_have_together(monkeypat
     mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0).mechanism
     verify(query, mechanism, gd.PrivacyUnit())
     monkeypatch.setattr(Together, "guarantee", property(lambda whole: whole.parts[0].guarantee))
-    with pytest.raises(InvalidRequest, match="less than its parts"):
+    with pytest.raises(InvalidRequest, match="less than the total of its parts"):
         verify(query, mechanism, gd.PrivacyUnit())
 
 
