@@ -47,7 +47,7 @@ def test_plan_prints_the_plan(desk: Desk, guarantee: dict[str, float]) -> None:
     assert (table.code, table.err) == (0, "")
     assert f"Chosen: {made.mechanism.name}, {made.reason}" in table.out
     assert all(row["mechanism"] in table.out for row in made.table())
-    assert f"Guarantee: {made.asked!r}" in table.out
+    assert f"Guarantee: {made.requested!r}" in table.out
     assert desk.files() == before
 
 

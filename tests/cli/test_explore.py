@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gaugedp as gd
-from gaugedp.releases.planning import half_widths
+from gaugedp.releases.plan_widths import half_widths
 from gaugedp.report.figures import short
 from tests.cli.kit import CENTS, NOTE, Desk, check_sentence, check_silence
 from tests.forking import Done

@@ -121,13 +121,13 @@ def test_what_is_for_learning_is_refused_without_it(people: Path, capsys: pytest
     assert "--learn reads the rows, which spends budget" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("asked", [PureDP(1.0), ApproxDP(1.0, 1e-6)], ids=repr)
+@pytest.mark.parametrize("requested", [PureDP(1.0), ApproxDP(1.0, 1e-6)], ids=repr)
 @pytest.mark.parametrize(("neighbours", "rows", "steps"), [("add_remove", 3, 3), ("replace", 1, 2)])
-def test_a_unit_with_several_rows_pays_for_each(asked, neighbours: str, rows: int, steps: int) -> None:
+def test_a_unit_with_several_rows_pays_for_each(requested, neighbours: str, rows: int, steps: int) -> None:
     """The search is calibrated for one row, and k rows keep what was asked."""
     unit = gd.PrivacyUnit(column="pid", neighbours=neighbours, max_rows=rows)
-    planned, alone = TableBounds("x", 1.0, unit, asked), BoundSearch.calibrate(1, asked)
-    delta = 0.0 if isinstance(asked, PureDP) else 1e-6
+    planned, alone = TableBounds("x", 1.0, unit, requested), BoundSearch.calibrate(1, requested)
+    delta = 0.0 if isinstance(requested, PureDP) else 1e-6
     assert 0.8 < planned.guarantee_of_parts.epsilon(delta, method="basic" if delta == 0 else "tight") <= 1.0
     ratio = planned._search.noise.variances.max() / alone.noise.variances.max()
     assert ratio >= steps**2 * 0.999

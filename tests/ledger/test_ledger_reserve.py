@@ -42,7 +42,7 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "asked", "words"),
+    ("budget", "requested", "words"),
     [
         (ApproxDP(1, 1e-6), PureDP(1.5), "costs ApproxDP(1.5, 0); ApproxDP(1, 1e-06) of"),
         (ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-5), "costs ApproxDP(0.5, 1e-05)"),
@@ -53,11 +53,11 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
         (PureDP(1), ZCDP(0.1), "cannot be charged for ZCDP(0.1)"),
     ],
 )
-def test_every_currency_refuses_in_its_own_words(budget: Guarantee, asked: Guarantee, words: str) -> None:
+def test_every_currency_refuses_in_its_own_words(budget: Guarantee, requested: Guarantee, words: str) -> None:
     ledger = Ledger.in_memory(budget)
-    assert not ledger.affords(asked)
+    assert not ledger.affords(requested)
     with refused(words):
-        ask(ledger, asked)
+        ask(ledger, requested)
     assert [entry.kind for entry in ledger.entries()] == ["open"]
 
 

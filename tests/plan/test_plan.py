@@ -126,9 +126,9 @@ ALL = {kind.name for kind in registered()} - {"RankExponential", "RankTree"}  # 
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "sum(v)", "sum(v); a"])
 def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guarantee) -> None:
     actual = planned(text, **guarantee)
-    beaten = {one.mechanism.name for one in actual.beaten}
+    dominated = {one.mechanism.name for one in actual.dominated}
     assert set(names(actual)) | set(actual.left_out) == ALL
-    assert set(names(actual)) & set(actual.left_out) == beaten
+    assert set(names(actual)) & set(actual.left_out) == dominated
     for name, reason in actual.left_out.items():
         assert name in actual.left_out_in_words()
         assert f"({reason})" in actual.left_out_in_words()
@@ -190,13 +190,13 @@ def test_the_best_mechanism_depends_on_the_question() -> None:
 )
 def test_what_was_asked_is_kept_by_every_candidate(guarantee, kind: str) -> None:
     actual = planned("a; b; a*b", **guarantee)
-    assert actual.asked.to_dict() == {"kind": kind, **guarantee}
+    assert actual.requested.to_dict() == {"kind": kind, **guarantee}
     assert actual.epsilon == guarantee.get("epsilon", math.inf)
     for candidate in actual.candidates:
         for epsilon in np.linspace(0, 4, 41):
             if kind == "ApproxDP" and epsilon < guarantee["epsilon"]:
                 continue  # it says nothing below its own epsilon
-            requested = actual.asked.delta(float(epsilon))
+            requested = actual.requested.delta(float(epsilon))
             assert candidate.mechanism.guarantee.delta(float(epsilon)) <= requested * (1 + 1e-9) + 1e-16
 
 
@@ -276,7 +276,7 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("requested", "words"),
     [
         ({}, "No guarantee is given"),
         ({"delta": 1e-6}, "delta needs epsilon"),
@@ -299,9 +299,9 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
         ({"mu": math.nan}, "mu is nan"),
     ],
 )
-def test_an_unclear_guarantee_is_refused(asked, words: str) -> None:
+def test_an_unclear_guarantee_is_refused(requested, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        planned("a", **asked)
+        planned("a", **requested)
 
 
 def test_a_count_is_noisy_under_replace_too() -> None:

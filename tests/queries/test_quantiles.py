@@ -147,9 +147,9 @@ def test_one_look_for_one_total() -> None:
     class Spy:
         def totals(self, totals, row_key):
             assert row_key == b"k"
-            self.asked = totals
+            self.requested = totals
             return [np.arange(12)]
 
     spy = Spy()
     assert gd.query(DOMAIN, "median(PAY) by SEX").evaluate(spy, b"k").tolist() == list(range(12))
-    assert spy.asked == [Aggregate(("SEX",), "PAY", each=True)]
+    assert spy.requested == [Aggregate(("SEX",), "PAY", each=True)]

@@ -12,7 +12,7 @@ import gaugedp as gd
 from gaugedp.bodies import Product
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.ledger import Ledger
-from gaugedp.mechanisms.together import Together
+from gaugedp.mechanisms.product_mechanism import ProductMechanism
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.quantiles import Quantiles
 from gaugedp.queries.rules import query_rules
@@ -85,7 +85,7 @@ def test_all_parts_together_keep_what_is_asked(guarantee: dict, unit: gd.Privacy
     """The composition of the parts, as the accountant has it, and none of them is idle."""
     made = gd.plan(QUERY, unit, **guarantee)
     delta = guarantee.get("delta", 1e-6)
-    assert made.mechanism.guarantee.epsilon(delta) <= made.asked.epsilon(delta) * (1 + 1e-9)
+    assert made.mechanism.guarantee.epsilon(delta) <= made.requested.epsilon(delta) * (1 + 1e-9)
     if guarantee == {"epsilon": 1.0}:
         assert made.mechanism.guarantee.epsilon(0) <= 1
     assert all(part.guarantee.epsilon(delta) > 0.05 for part in made.mechanism.parts)
@@ -178,7 +178,7 @@ def test_the_share_of_no_part_is_spent_twice() -> None:
     made = gd.plan(QUERY, UNITS[0], epsilon=0.9)
     assert made.mechanism.parts[1].guarantee.epsilon(0) <= 0.3
     again = made.mechanism.recalibrated(gd.PureDP(1.8))
-    assert isinstance(again, Together)
+    assert isinstance(again, ProductMechanism)
     assert again.guarantee.epsilon(0) <= 1.8
     assert again.parts[1].guarantee.epsilon(0) == pytest.approx(0.6)
     assert made.mechanism.recalibrated(made.mechanism.guarantee) is made.mechanism

@@ -65,14 +65,14 @@ def test_answers_are_near_the_truth_for_every_unit_and_guarantee(unit: gd.Privac
     """Of 3000 rows a sex, or 1000 where one row a person is kept, each within a tenth of the range."""
     made = gd.plan(QUERY, unit, **guarantee)
     source = Table.scan(FRAME, domain=DOMAIN, unit=unit, name="people")
-    account = Ledger.in_memory(made.asked)
+    account = Ledger.in_memory(made.requested)
     answer = gd.release(QUERY, source, ledger=account, planned=made, rng=gd.research_rng(2))
     assert np.abs(answer.values - truth([0.1, 0.5, 0.9])).max() < 100
     lower, upper = answer.interval()
     assert ((lower <= answer.values) & (answer.values <= upper)).all()
     assert (upper - lower).max() < 700
     assert answer.exactness == "exact"
-    assert account.remaining != made.asked
+    assert account.remaining != made.requested
 
 
 def test_every_engine_gives_the_same(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ def test_a_plan_by_hand_cannot_be_charged_for_less(table: Table, ledger: Ledger)
     made = gd.plan(QUERY, UNITS[0], epsilon=1.0)
     for requested in (PureDP(0.01), ApproxDP(0.01, 1e-6), ZCDP(1e-4), GaussianDP(0.01)):
         with pytest.raises(InvalidRequest, match="does not imply"):
-            gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=requested))
+            gd.release(QUERY, table, ledger=ledger, planned=replace(made, requested=requested))
     assert float(ledger.spent.epsilon(0.0)) == 0
-    gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=ApproxDP(1.0, 1e-6)))
+    gd.release(QUERY, table, ledger=ledger, planned=replace(made, requested=ApproxDP(1.0, 1e-6)))
     assert float(ledger.spent.epsilon(0.0)) == pytest.approx(1.0)
 
 

@@ -475,7 +475,7 @@ def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
     made = gd.plan(QUERY, UNIT, epsilon=0.5, delta=1e-6)
     gaussian = next(candidate.mechanism for candidate in made.candidates if candidate.mechanism.name == "Gaussian")
     honest = dataclasses.replace(made, mechanism=gaussian)
-    cheap = dataclasses.replace(honest, asked=gd.ApproxDP(0.001, 1e-9))
+    cheap = dataclasses.replace(honest, requested=gd.ApproxDP(0.001, 1e-9))
     with pytest.raises(InvalidRequest, match="does not imply"):
         gd.release(QUERY, table, ledger=ledger, planned=cheap)
     assert ledger.spent == gd.ApproxDP(0, 0)

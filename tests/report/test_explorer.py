@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.releases.planning import half_widths
+from gaugedp.releases.plan_widths import half_widths
 from gaugedp.report import explorer, explorer_page
 from gaugedp.report.explorer import DELTAS, EPSILONS, Explored, Point, explore
 from gaugedp.report.explorer_words import percent_down, protected, sentences

@@ -50,14 +50,14 @@ class Stand(Rows):
         return [20 * np.arange(self.domain.n_cells(one.attributes)) for one in wanted]
 
 
-def made(question: Any, domain: gd.Domain = DOMAIN, place: str | Path = ":memory:", **asked: Any) -> gd.Release:
+def made(question: Any, domain: gd.Domain = DOMAIN, place: str | Path = ":memory:", **requested: Any) -> gd.Release:
     """A release of made-up totals; the seed is for tests."""
     query = gd.query(domain, question) if isinstance(question, str) else question
-    budget = asked.pop("budget", gd.PureDP(2.0))
-    unit = asked.pop("unit", gd.PrivacyUnit())
-    asked = {"rng": gd.research_rng(7), **(asked or {"epsilon": 0.5})}
+    budget = requested.pop("budget", gd.PureDP(2.0))
+    unit = requested.pop("unit", gd.PrivacyUnit())
+    requested = {"rng": gd.research_rng(7), **(requested or {"epsilon": 0.5})}
     ledger = gd.Ledger.open(place, budget=budget)
-    return gd.release(query, Stand(domain, unit), ledger=ledger, **asked)  # type: ignore[arg-type]
+    return gd.release(query, Stand(domain, unit), ledger=ledger, **requested)  # type: ignore[arg-type]
 
 
 class Reader(HTMLParser):
@@ -196,12 +196,12 @@ GUARANTEES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("budget", "asked", "wanted"), GUARANTEES)
-def test_guarantees_in_words(budget: Any, asked: dict[str, float], wanted: tuple[str, ...]) -> None:
-    shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **asked)))
+@pytest.mark.parametrize(("budget", "requested", "wanted"), GUARANTEES)
+def test_guarantees_in_words(budget: Any, requested: dict[str, float], wanted: tuple[str, ...]) -> None:
+    shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **requested)))
     for words in wanted:
         assert words in re.sub(r"\s+", " ", shown)
-    flag = " ".join(f"--{name} {value}" for name, value in asked.items())
+    flag = " ".join(f"--{name} {value}" for name, value in requested.items())
     assert flag in shown
 
 

@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, RenyiBudget
 from gaugedp.ledger.chain import add
 from gaugedp.report.ledger_page import ledger_page
-from gaugedp.report.spending import Spending, bar_of_a_count, grouped, median, months
+from gaugedp.report.spending import Spending, grouped, half_width_of_a_count, median, months
 from gaugedp.report.spending import _numbers as numbers_left
 from tests.ledger.kit import SECRET
 from tests.report.test_browser import page, remote
@@ -116,7 +116,7 @@ def test_what_the_rest_would_buy_is_affordable(clock: Any, kind: str) -> None:
     requested = numbers_left(spending.budget, spending.budget.left(spending.spent))
     whole = gd.guarantees.parse_guarantee.guarantee_asked(**requested)
     assert ledger.affords(whole)
-    width = bar_of_a_count(spending, UNIT)
+    width = half_width_of_a_count(spending, UNIT)
     assert width is not None
     assert width == gd.plan(gd.query(gd.Domain.of(A=["1"]), "count"), UNIT, **requested).terms()[0]["interval_95"][0]
 
@@ -135,7 +135,11 @@ def test_nothing_is_bought_with_nothing() -> None:
 
 def test_a_count_is_private_where_rows_are_replaced() -> None:
     spending = Spending.of(gd.PureDP(1), gd.Ledger.in_memory(gd.PureDP(1)).entries())
-    assert bar_of_a_count(spending, gd.PrivacyUnit(neighbours="replace")) == bar_of_a_count(spending, None) == 3
+    assert (
+        half_width_of_a_count(spending, gd.PrivacyUnit(neighbours="replace"))
+        == half_width_of_a_count(spending, None)
+        == 3
+    )
 
 
 def test_the_tables_say_what_was_paid(clock: Any) -> None:

@@ -102,7 +102,7 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _about(planned: Plan) -> dict[str, str]:
-    return {"query": planned.query.text, "protected": str(planned.unit), "guarantee": repr(planned.asked)}
+    return {"query": planned.query.text, "protected": str(planned.unit), "guarantee": repr(planned.requested)}
 
 
 def _named(planned: Plan, name: str | None) -> Mechanism:

@@ -18,7 +18,8 @@ from gaugedp.cli.shared import (
 )
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.releases.planning import Plan, worth
+from gaugedp.releases.plan_widths import worth
+from gaugedp.releases.planning import Plan
 from gaugedp.releases.planning import plan as make_plan
 
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
@@ -42,8 +43,8 @@ def plan(
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
     planned = make_plan(weighted_query(domain, text, importance), unit, **numbers(**options))
-    remark_on_epsilon("a guarantee", planned.asked)
-    remark_on_delta(planned.asked)
+    remark_on_epsilon("a guarantee", planned.requested)
+    remark_on_delta(planned.requested)
     if as_json:
         click.echo(json.dumps(planned.to_dict()))
     else:
@@ -61,7 +62,7 @@ def _check_no_table(words: list[str]) -> None:
 
 def show_plan(planned: Plan, details: bool = False) -> None:
     """Print the plan for people."""
-    click.echo(f"Query: {planned.query.text}\nProtected: {planned.unit}\nGuarantee: {rounded_up(planned.asked)}\n")
+    click.echo(f"Query: {planned.query.text}\nProtected: {planned.unit}\nGuarantee: {rounded_up(planned.requested)}\n")
     heads = ("95 % individual", "95 % simultaneous")
     terms = [
         {"query": term["query"], "answers": term["answers"], **dict(zip(heads, worth(term), strict=True))}

@@ -10,7 +10,8 @@ from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.queries.outline import QUANTILE
-from gaugedp.releases.planning import Plan, worth
+from gaugedp.releases.plan_widths import worth
+from gaugedp.releases.planning import Plan
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
@@ -56,7 +57,7 @@ def publish(
     )
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
     check_place(document, planned.query.digest(), out)
-    payment.check(chargeable(planned.mechanism.guarantee, planned.asked), planned.asked)
+    payment.check(chargeable(planned.mechanism.guarantee, planned.requested), planned.requested)
     account = payment.open(source.name, planned.unit)
     _publish(document, planned, source, account, out)
 
@@ -100,7 +101,7 @@ def _show(publication: Publication, planned: Plan) -> None:
     ]
     for remark in planned.remarks():
         click.echo(remark)
-    show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.asked)}")
+    show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.requested)}")
 
 
 def _check(folder: str) -> None:

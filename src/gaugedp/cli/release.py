@@ -134,8 +134,8 @@ _Prepared = tuple[Sequence[Guarantee], Guarantee, Callable[..., Release]]
 def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
     """Return the possible charges, the requested guarantee and the release."""
     planned = plan(question, unit, **guarantee)
-    charges = chargeable(planned.mechanism.guarantee, planned.asked)
-    return charges, planned.asked, partial(make_release, question, planned=planned)
+    charges = chargeable(planned.mechanism.guarantee, planned.requested)
+    return charges, planned.requested, partial(make_release, question, planned=planned)
 
 
 def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
@@ -143,7 +143,7 @@ def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | N
     planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
     epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
     release_it = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
-    return planned.charges, planned.asked, release_it
+    return planned.charges, planned.requested, release_it
 
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from gaugedp._internal.numbers import readable
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.choose import NEAR, choose
+from gaugedp.mechanisms.choose import EXACTNESS_PREFERENCE, choose
 from gaugedp.queries.base import Query
 
 
@@ -38,23 +38,25 @@ class Candidate:
 
 def best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str, list[Mechanism]]:
     """Return the best mechanism of a part, why, and dominated ones."""
-    weighed, beaten = weigh(
+    weighed, dominated = weigh(
         [Candidate(mechanism, query) for mechanism in {id(mechanism): mechanism for mechanism in offered}.values()]
     )
     mechanisms, errors = [candidate.mechanism for candidate in weighed], [candidate.error for candidate in weighed]
     if mechanisms[0].in_rows:
         error = readable(min(errors))
         words = f"its intervals are the shorter of two; the expected error of ranks is at most {error} rows"
-        return mechanisms[0], words, beaten
-    return *choose(mechanisms, errors), beaten
+        return mechanisms[0], words, dominated
+    return *choose(mechanisms, errors), dominated
 
 
 def weigh(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Mechanism]]:
     """Return candidates whose errors decide, and dominated mechanisms."""
-    least, beaten = float("inf"), list[Mechanism]()
+    least, dominated = float("inf"), list[Mechanism]()
     for candidate in sorted(candidates, key=lambda candidate: candidate.least):
-        if candidate.least > NEAR * least:
-            beaten.append(candidate.mechanism)
+        if candidate.least > EXACTNESS_PREFERENCE * least:
+            dominated.append(candidate.mechanism)
         else:
             least = min(least, candidate.error)
-    return [candidate for candidate in candidates if not any(candidate.mechanism is lost for lost in beaten)], beaten
+    return [
+        candidate for candidate in candidates if not any(candidate.mechanism is lost for lost in dominated)
+    ], dominated

@@ -13,7 +13,7 @@ from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain.domain import Domain
 from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.folded import folded, nested
+from gaugedp.queries.coarsened import folded, nested
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product

@@ -15,7 +15,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.together import JOINED, Together
+from gaugedp.mechanisms.product_mechanism import JOINED, ProductMechanism
 from gaugedp.queries.base import IN_ROWS, ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.candidate import best
 from gaugedp.queries.labels import Labels
@@ -129,16 +129,16 @@ class StackedMechanisms(MechanismChoice):
         """Budget shares, and the preferences of the parts."""
         return self.query.shares, *(part.mechanisms.preferences for part in self.query.parts)
 
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[ProductMechanism]:
         """Yield combinations of the parts' candidates.
 
         With `shares`, it is the combination of the parts' best candidates only.
         """
         offers = (part.mechanisms.candidates(unit, share) for part, share in self._shared(guarantee))
         if not self.query.shares:
-            return map(Together, product(*offers))
+            return map(ProductMechanism, product(*offers))
         mechanisms = tuple(best(part, list(offered))[0] for part, offered in zip(self.query.parts, offers, strict=True))
-        return iter([Together(mechanisms, self.query.shares)])
+        return iter([ProductMechanism(mechanisms, self.query.shares)])
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
         """Return the reasons against mechanisms of any part, by name."""

@@ -18,7 +18,8 @@ from gaugedp.guarantees import from_dict
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.text import query as read
-from gaugedp.releases.planning import Plan, bonferroni_level, plan_within
+from gaugedp.releases.plan_widths import bonferroni_level
+from gaugedp.releases.planning import Plan, plan_within
 from gaugedp.statistics.base import Statistic, for_released, in_units
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last is for means at 0.999

@@ -59,7 +59,7 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
 
 def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
     """Return all public facts before the charge. Nothing in them can fail after the data was read."""
-    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.asked, seed), chosen_plan)
+    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.requested, seed), chosen_plan)
 
 
 def about_answers(query: Query) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
-from gaugedp.mechanisms.unknown_keys import KeySelection
+from gaugedp.mechanisms.partition_selection import PartitionSelection
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.keys import LONGEST, check_source
@@ -156,7 +156,7 @@ class KeyMeasurement:
     """Measurement of the keys that a mechanism selects."""
 
     attribute: str
-    mechanism: KeySelection
+    mechanism: PartitionSelection
 
     encode, decode = staticmethod(KeyRelease.to_json), staticmethod(KeyRelease.from_json)
 
@@ -177,7 +177,7 @@ class KeyMeasurement:
         return Charge([guarantee], table.name, table.unit, {**request, "research_seed": rng.seed}), evaluate
 
 
-def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelection:
+def selection(table: Table, attribute: str, guarantee: Guarantee) -> PartitionSelection:
     """Return the public mechanism that will select the keys.
 
     A key of `least_count(0.5)` people is shown with probability one half or more. Between neighbouring tables a person
@@ -185,10 +185,10 @@ def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelectio
     """
     unknown(table.domain, attribute)
     check_source(table)
-    return KeySelection.calibrate(table.unit.most_changes, guarantee)
+    return PartitionSelection.calibrate(table.unit.most_changes, guarantee)
 
 
-def least_counts(mechanism: KeySelection) -> list[tuple[float, int]]:
+def least_counts(mechanism: PartitionSelection) -> list[tuple[float, int]]:
     """Return (probability, least count shown with it) pairs."""
     return [(chance, mechanism.least_count(chance)) for chance in CHANCES]
 
@@ -211,7 +211,7 @@ def unknown(domain: Domain, attribute: str) -> UnknownKeys:
 
 
 def _shown(
-    attribute: str, keys: list[str], noisy: np.ndarray, mechanism: KeySelection, facts: dict[str, Any]
+    attribute: str, keys: list[str], noisy: np.ndarray, mechanism: PartitionSelection, facts: dict[str, Any]
 ) -> KeyRelease:
     """Return at most `most` passing keys, by their noisy counts."""
     passed = np.flatnonzero(noisy)
@@ -224,7 +224,7 @@ def _shown(
     )
 
 
-def _facts(mechanism: KeySelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
+def _facts(mechanism: PartitionSelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
     """Return the facts that are public before the charge."""
     return {
         "version": __version__,

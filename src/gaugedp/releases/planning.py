@@ -27,16 +27,12 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.rules import left_out
+from gaugedp.releases.plan_widths import ANSWERS, bonferroni_level, finite, widest, worth
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
 _MEAN_ROWS = 1000  # size of the cell for which a plan states the width of a mean
-
-
-def bonferroni_level(level: float) -> float:
-    """Return the level of simultaneous widths. They use 0.6 of the failure probability that `level` allows."""
-    return 1 - 0.6 * (1 - level)
 
 
 @dataclass(frozen=True)
@@ -45,11 +41,11 @@ class Plan:
 
     query: Query
     unit: PrivacyUnit
-    asked: Guarantee
+    requested: Guarantee
     candidates: tuple[Candidate, ...]
     mechanism: Mechanism
     reason: str
-    beaten: tuple[Candidate, ...] = ()  # their lower bound exceeds the chosen error
+    dominated: tuple[Candidate, ...] = ()  # their lower bound exceeds the chosen error
     is_from_planner: bool = field(default=False, init=False, repr=False, compare=False)  # not assembled by the caller
 
     _repr_html_ = drawn_by("plan")
@@ -57,7 +53,7 @@ class Plan:
     @property
     def epsilon(self) -> float:
         """Requested or computed ε; infinite without a pure ε."""
-        return float(self.asked.to_dict().get("epsilon", math.inf))
+        return float(self.requested.to_dict().get("epsilon", math.inf))
 
     @property
     def error(self) -> float:
@@ -84,8 +80,10 @@ class Plan:
     def left_out(self) -> dict[str, str]:
         """Reasons why other mechanisms are not considered, by name; empty for quantiles."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
-        lost = {candidate.mechanism.name: f"error at least {digits_down(candidate.least)}" for candidate in self.beaten}
-        return lost | self.query.mechanisms.left_out(self.unit, self.asked, offered)
+        lost = {
+            candidate.mechanism.name: f"error at least {digits_down(candidate.least)}" for candidate in self.dominated
+        }
+        return lost | self.query.mechanisms.left_out(self.unit, self.requested, offered)
 
     def left_out_in_words(self) -> str:
         """Return `left_out` in one line, or ""."""
@@ -105,7 +103,7 @@ class Plan:
         return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
-        pure = isinstance(self.asked, PureDP | ApproxDP)
+        pure = isinstance(self.requested, PureDP | ApproxDP)
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # no bound is known for ranks
             return 0.0
         body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
@@ -115,8 +113,8 @@ class Plan:
     def table(self) -> list[dict[str, Any]]:
         """Return one row per candidate: error, widest interval, guarantee.
 
-        The row also holds exactness. `beaten` candidates are omitted: `left_out` states a lower bound on their error.
-        For quantiles, errors and intervals are in rows: the distance in ranks.
+        The row also holds exactness. `dominated` candidates are omitted: `left_out` states a lower bound on their
+        error. For quantiles, errors and intervals are in rows: the distance in ranks.
         """
         return [dict(row) for row in self._table]
 
@@ -134,7 +132,7 @@ class Plan:
                 "noise": candidate.mechanism.describe(),
             }
             for candidate in self.candidates
-            if candidate not in self.beaten
+            if candidate not in self.dominated
         ]
 
     def terms(self) -> list[dict[str, Any]]:
@@ -158,8 +156,8 @@ class Plan:
             {
                 "query": text,
                 "answers": estimate.n_answers,
-                "interval_95": _widest(single[start:end], estimate.n_answers),
-                "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
+                "interval_95": widest(single[start:end], estimate.n_answers),
+                "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
                 "of_1000_rows": [
                     estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
@@ -197,13 +195,13 @@ class Plan:
             "query": self.query.text,
             "digest": self.query.digest(),
             "unit": self.unit.to_dict(),
-            "asked": self.asked.to_dict(),
+            "asked": self.requested.to_dict(),
             "mechanism": self.mechanism.name,
             "reason": self.reason,
             "in_rows": self.mechanism.in_rows,
             "lower_bound": self.bound_facts(),
             "candidates": self.table(),
-            "terms": [term | {"of_1000_rows": _finite(term["of_1000_rows"])} for term in self.terms()],
+            "terms": [term | {"of_1000_rows": finite(term["of_1000_rows"])} for term in self.terms()],
         }
 
     def remarks(self) -> list[str]:
@@ -272,31 +270,13 @@ class Plan:
             + f"{rounded_up(row['guarantee']):<22} {row['exactness']}"
             for row in self.table()
         ]
-        head = f"{self.query.text}  ({self.unit}; requested {rounded_up(self.asked)})"
+        head = f"{self.query.text}  ({self.unit}; requested {rounded_up(self.requested)})"
         ends = filter(None, (self.reason, self.left_out_in_words(), self.bound_in_words()))
         return "\n".join([head, f"{ANSWERS}:", *answers, *self.remarks(), f"{self.about_errors()}:", *rows, *ends])
 
     def about_errors(self) -> str:
         """Describe the errors of the candidates."""
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
-
-
-ANSWERS = "Answers: half-widths (±) of 95 % confidence intervals, individual / simultaneous"
-
-
-def _finite(widths: list[float] | None) -> list[float | None] | None:
-    """Replace infinite widths by None, for JSON."""
-    return None if widths is None else [width if math.isfinite(width) else None for width in widths]
-
-
-def half_widths(term: dict[str, Any]) -> list[float]:
-    """Return the shown half-widths of a term: individual and simultaneous."""
-    return term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
-
-
-def worth(term: dict[str, Any]) -> list[str]:
-    """Format the half-widths of a term: individual and simultaneous."""
-    return [f"±{readable(width)}" for width in half_widths(term)]
 
 
 def plan(
@@ -360,8 +340,8 @@ def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
     """Return the deterministic plan for a guarantee."""
     offers = tuple(Candidate(mechanism, query) for mechanism in query.mechanisms.candidates(unit, requested))
     choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
-    lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}
-    beaten = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))
+    lost = {id(mechanism) for *_, dominated in choices for mechanism in dominated}
+    dominated = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))
     chosen = next(
         offer.mechanism
         for offer in offers
@@ -369,7 +349,7 @@ def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
     )
     reasons = zip(query.parts, (reason for _, reason, _ in choices), strict=True)
     reason = choices[0][1] if len(choices) == 1 else ". ".join(f"{part.text}: {why}" for part, why in reasons)
-    planned = Plan(query, unit, requested, offers, chosen, reason, beaten)
+    planned = Plan(query, unit, requested, offers, chosen, reason, dominated)
     object.__setattr__(planned, "is_from_planner", True)
     return planned
 
@@ -393,8 +373,3 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
 def _three_digits_up(value: float) -> float:
     digits = 2 - math.floor(math.log10(value))
     return round(math.ceil(value * 10.0**digits) * 10.0**-digits, max(0, digits))
-
-
-def _widest(widths: np.ndarray, n_answers: int) -> list[float]:
-    """Return the largest width of each part."""
-    return [float(part.max()) for part in np.split(widths, len(widths) // n_answers)]

@@ -107,7 +107,7 @@ class PlannedRelease:
             known = facts.including(account=rows.account)
             return Release(numbers, query.labels, query.estimates, mechanism.guarantee, known)
 
-        guarantees = chargeable(mechanism.guarantee, self.plan.asked)  # a plan assembled by the caller may not fit
+        guarantees = chargeable(mechanism.guarantee, self.plan.requested)  # a plan assembled by the caller may not fit
         return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate
 
     def _drawn(self, rng: Entropy) -> Prepared:
@@ -125,13 +125,13 @@ class PlannedRelease:
         return {
             "query": self.plan.query.text,
             "digest": self.plan.query.digest(),
-            "asked": self.plan.asked.to_dict(),
+            "asked": self.plan.requested.to_dict(),
             "mechanism": self.plan.mechanism.name,
             "research_seed": seed,
         }
 
 
-class Guess(NamedTuple):
+class PredictedCounts(NamedTuple):
     """Predicted counts at a `place`, in units of 1/16 row.
 
     The distance of the answers is weight·(Σ |16·answer − guess| − allowance): `allowance`, in the same units, is not
@@ -144,7 +144,7 @@ class Guess(NamedTuple):
     weight: int
 
 
-class Held:
+class ExactAnswers:
     """Exact answers to a query, evaluated once. They leave the object only through randomness that was drawn before."""
 
     def __init__(self, query: Query, rows: PaidRows, rng: Entropy) -> None:
@@ -154,7 +154,7 @@ class Held:
         """Return noisy answers, with noise drawn and charged before."""
         return noise(self._exact[place])
 
-    def worst(self, guesses: Sequence[Guess], choice: PreparedChoice) -> int:
+    def worst(self, guesses: Sequence[PredictedCounts], choice: PreparedChoice) -> int:
         """Return the index of a bad guess, by private choice.
 
         The choice was drawn and charged before. Scores are exact integers, so each moves by at most 16·weight·(ℓ₁
@@ -162,7 +162,7 @@ class Held:
         """
         return int(choice(np.array([self._off(guess) for guess in guesses], dtype=np.int64)))
 
-    def _off(self, guess: Guess) -> int:
+    def _off(self, guess: PredictedCounts) -> int:
         distance = np.abs(16 * self._exact[guess.place] - guess.sixteenths).sum()
         return guess.weight * (int(distance) - guess.allowance)
 

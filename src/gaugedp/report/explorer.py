@@ -10,7 +10,8 @@ from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
 from gaugedp.releases.answer import Release, check_released
-from gaugedp.releases.planning import Plan, half_widths, plan
+from gaugedp.releases.plan_widths import half_widths
+from gaugedp.releases.planning import Plan, plan
 from gaugedp.report import explorer_page, html
 from gaugedp.report.explored import Explored, Point
 from gaugedp.report.plots import check_installed
@@ -141,7 +142,7 @@ def _outward(
 
 def _point(planned: Plan, epsilon: float, delta: float) -> Point:
     errors: dict[str, float] = {}
-    weighed = [candidate for candidate in planned.candidates if candidate not in planned.beaten]
+    weighed = [candidate for candidate in planned.candidates if candidate not in planned.dominated]
     for candidate in weighed:
         errors[candidate.mechanism.name] = min(candidate.error, errors.get(candidate.mechanism.name, candidate.error))
     name = planned.mechanism.name

@@ -21,8 +21,8 @@ from gaugedp.report.spending import (
     Amounts,
     Spending,
     SpendingStep,
-    bar_of_a_count,
     grouped,
+    half_width_of_a_count,
     median,
     months,
 )
@@ -185,7 +185,7 @@ def _purchases(summary: _Year) -> Iterator[str]:
         count = spending.times(middle)
         more = f"{plain(count)} more charge{'s' * (count != 1)}"
         yield f"{more} like the median one {of}, which cost {_text(middle.amounts)}: entry {middle.entry.number}."
-    width = bar_of_a_count(spending, summary.unit)
+    width = half_width_of_a_count(spending, summary.unit)
     if width is None:
         yield "No count: too little is left."
     else:

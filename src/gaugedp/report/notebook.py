@@ -77,7 +77,7 @@ def plan(shown: "Plan") -> str:
     candidate_heads = ("mechanism", "expected error", "guarantee", "exactness")
     return _box(
         f"Plan for {shown.query.text}",
-        [f"Requested: {symbol(shown.asked)}. Protected: {shown.unit}.", f"Reason: {shown.reason}."],
+        [f"Requested: {symbol(shown.requested)}. Protected: {shown.unit}.", f"Reason: {shown.reason}."],
         _table("95 % intervals of the answers", heads, terms, len(shown.query.labels.terms)),
         _table(caption, candidate_heads, rows, len(shown.candidates)),
         *shown.remarks(),
@@ -232,7 +232,7 @@ def fit_release(shown: "FitRelease") -> str:
     """Draw the released numbers of a fit."""
     rows = list(islice(_entries(shown.values), MOST_ROWS))
     total = sum(np.size(value) for value in shown.values.values())
-    request = "" if shown.asked is None else f"Requested: {symbol(shown.asked)}. "
+    request = "" if shown.requested is None else f"Requested: {symbol(shown.requested)}. "
     return _box(
         f"{shown.estimator}, fitted",
         [*_seeded(shown.facts), f"{request}Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],

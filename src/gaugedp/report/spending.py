@@ -113,7 +113,7 @@ def median(payments: Sequence[SpendingStep]) -> SpendingStep | None:
     return by_cost[(len(by_cost) - 1) // 2] if by_cost else None
 
 
-def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
+def half_width_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
     """Return the half-width of a count for the remaining budget.
 
     It is that of the 95 % interval, or None if too little is left.

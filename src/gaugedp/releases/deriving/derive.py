@@ -29,7 +29,8 @@ from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.deriving.terms import FormTerm, form_term
 from gaugedp.releases.described import spread
 from gaugedp.releases.metadata import about_answers
-from gaugedp.releases.planning import Plan, bonferroni_level
+from gaugedp.releases.plan_widths import bonferroni_level
+from gaugedp.releases.planning import Plan
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import FormPivot
