@@ -73,7 +73,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     wrong side pull no more than most; by public numbers. Not with "newton", whose coefficients are those of the rows as
     read: it needs more rows, and does better where one class is rare.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. In a pipeline, a step before a private
+    Missing values count as docs/how-to/prepare-features.md#missing-values says. In a pipeline, a step before a private
     model that learns from the rows, such as scikit-learn's StandardScaler, looks at them without privacy, and nothing
     here hides that: give `bounds`, or take gaugedp's StandardScaler, which pays.
 
