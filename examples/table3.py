@@ -104,9 +104,10 @@ def walked(retry: bool, d: int = 5, n: int = 50, size: int = 4000, n_steps: int 
 PAGE = """# A published comparison, repeated and corrected
 
 L. Lodrant, *O geometriji diferencirane zasebnosti* (University of Ljubljana 2019), chapter 9, computes d = 40
-and d = 20 random ±1 combinations of the ages of 200 people. Table 3 there states that Laplace noise has smaller errors than K-norm
-noise. With its mistakes corrected, the result is the opposite: **the error of K-norm noise is {gain_40:.1f} times smaller
-at d = 40, and {gain_20:.1f} times smaller at d = 20**. At the end of this page you can repeat the comparison.
+and d = 20 random ±1 combinations of the ages of 200 people. Table 3 there states that Laplace noise has smaller errors
+than K-norm noise. With its mistakes corrected, the result is the opposite:
+**the error of K-norm noise is {gain_40:.1f} times smaller at d = 40, and {gain_20:.1f} times
+smaller at d = 20**. At the end of this page you can repeat the comparison.
 
 `examples/table3.py` writes this page. Errors are expected ℓ₂ norms over all d answers. An answer has a typical size of
 {size:.0f}.
