@@ -1,7 +1,8 @@
 """How near is noise to the best possible, by the shape of the sensitivity body?
 
 Random signs, and bodies that are thin; fitted exponents; the README's questions with one proved volume, and with all
-that is known. Writes docs/how-to/geometry.md, docs/images/geometry.svg and docs/images/geometry_rates.svg in a minute.
+that is known. Writes docs/how-to/geometry.md, docs/benchmarks/geometry.md, and docs/images/geometry.svg and
+geometry_rates.svg, in a minute.
 
     python benchmarks/geometry.py
 """
@@ -21,7 +22,8 @@ from gaugedp.bounds import bound_from_volume, lower_bound, staircase_lower_bound
 from gaugedp.bounds.projected import nested_bounds
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, IMAGES = ROOT / "docs" / "how-to" / "geometry.md", ROOT / "docs" / "images"
+PAGES = tuple(ROOT / "docs" / folder / "geometry.md" for folder in ("how-to", "benchmarks"))
+IMAGES = ROOT / "docs" / "images"
 ONE = gd.PureDP(1.0)
 RANK, SHARES = 20, (2, 4, 8, 16)
 DIMENSIONS = (4, 8, 12, 16, 20)
@@ -111,7 +113,8 @@ def table(heads: tuple[str, ...], places: Iterable[float], rows: list[list[float
     return "\n".join([f"| {' | '.join(heads)} |", "|" + "---:|" * len(heads), *lines])
 
 
-def page() -> str:
+def page() -> tuple[str, str]:
+    """Return the guide, and the page of figures."""
     random = [random_body(RANK, RANK * share) for share in SHARES]
     wide = [random_body(d, 10 * d) for d in DIMENSIONS]
     thin = [thin_body(condition) for condition in CONDITIONS]
@@ -125,7 +128,8 @@ def page() -> str:
     cube = gd.Cube.calibrate(Polytope.symmetric_hull(signs(RANK, 2 * RANK)), ONE).error()
     random_rows = [[*row, row[0] / row[1]] for row in random]
     thin_rows = [[*row, row[1] / row[2]] for row in thin]
-    return f"""# How to inspect the shape of a query
+    return (
+        f"""# How to inspect the shape of a query
 
 The [sensitivity body](../theory/bodies.md) of a query contains every change that one unit can make to the answers. Its
 shape determines which noise is best. At the end of this page you can compute its volume, its axes and the errors of the
@@ -160,7 +164,14 @@ shape.save_svg("shape.svg")
   the body is thin.
 - The picture shows the planes of the principal axes; `--axes 0,2` shows that of two answers, counted from 0.
 
-## Compare with theoretical rates
+See [bounds and errors](../benchmarks/geometry.md) for random and for thin bodies, and for the queries of the README.
+
+Written by `python benchmarks/geometry.py`.
+""",
+        f"""# Shapes of queries, errors and bounds
+
+[`gaugedp geometry`](../how-to/geometry.md) shows the shape of a query. This page compares errors with bounds for random
+and for thin bodies. Errors are expected ℓ₂ norms.
 
 ![Errors and bounds of random bodies by n/d, and of thin ones by condition](../images/geometry_rates.svg)
 
@@ -189,13 +200,14 @@ prints, which combines shadows and uses volumes from draws:
 {chr(10).join(map(question, QUESTIONS))}
 
 Written by `python benchmarks/geometry.py`.
-"""
+""",
+    )
 
 
 def main() -> None:
-    text = page()
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
+    for path, text in zip(PAGES, page(), strict=True):
+        print(text)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
