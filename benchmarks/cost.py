@@ -1,7 +1,7 @@
 """What does a release cost as rows, cells and queries grow?
 
 Times the parts of a release over rows, over cells and over numbers of queries, fits a law to the part that grows, and
-writes docs/how-to/cost.md with docs/images/cost.svg: measured points, and the laws beyond them.
+writes docs/benchmarks/cost.md with docs/images/cost.svg: measured points, and the laws beyond them.
 
     python benchmarks/cost.py [MOST_ROWS]    10^7 rows, in a file of 150 MB
 """
@@ -192,10 +192,10 @@ def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
     figure.savefig(DOCS / "images" / "cost.svg", metadata={"Date": None})
 
 
-TEXT = """# How to estimate the time of a release
+TEXT = """# The time of a release
 
-At the end of this page you can estimate how long a release takes as rows, cells and queries grow. A release has four
-parts, of which only evaluation reads rows:
+How long a release takes as rows, cells and queries grow. A release has four parts, of which only evaluation reads
+rows:
 
 - **Plan and noise**: selecting the mechanism and drawing its noise. Depends on the query and the guarantee.
 - **Charge**: one transaction of the ledger, before evaluation. Depends on nothing else.
@@ -218,7 +218,7 @@ of which at most {max_rows} are used.
 
 Up to {most:,} rows these are measurements. Beyond them, a + b·rows is fitted to them, for one machine of this kind with
 enough memory and disk. In buckets, every bucket reads the file again, and there is one for each {bucket:,} rows,
-so that time grows with the square of the rows. The fit was not checked beyond [10^8 rows](../benchmarks/buckets.md).
+so that time grows with the square of the rows. The fit was not checked beyond [10^8 rows](buckets.md).
 
 - **Linear in the rows**: the scan, and sorting the rows of each person (nearly: times the logarithm of their number).
 - **Not linear**: buckets, from about 10^9 rows on. Use an engine of several machines then.
@@ -266,7 +266,7 @@ def main(most: int) -> None:
     shown = {"cells": stage_table("cells", by_cells), "queries": stage_table("queries", by_queries)}
     text = page({"rows": row_table(sizes, result, laws), **shown}, sizes[-1])
     print(text)
-    (DOCS / "how-to" / "cost.md").write_text(text, encoding="utf-8")
+    (DOCS / "benchmarks" / "cost.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
