@@ -119,7 +119,7 @@ def test_what_is_not_proved_is_not_called_exact(monkeypatch: pytest.MonkeyPatch)
     body = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, 1500)), "x").sensitivity(gd.PrivacyUnit())
     assert gd.Matrix.calibrate(body, gd.GaussianDP(1.0)).exactness == "idealized"
     strategy = best_strategy(BODIES["random"], 2)
-    monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * strategy.radius)
+    monkeypatch.setattr(certified, "_longest", lambda *_: 1.001 * strategy.radius)
     assert not certified.proved(BODIES["random"], strategy.inner, 2).law
     real = gd.Matrix.calibrate(BODIES["random"], gd.GaussianDP(2.0))
     assert replace(real, strategy=replace(strategy, cube=None)).exactness == "idealized"
@@ -130,7 +130,7 @@ def test_an_ellipsoid_whose_radius_is_not_proved_is_not_exact(monkeypatch: pytes
     body = BODIES["random"]
     made = gd.EllipsoidNoise.calibrate(body, gd.PureDP(1.0))
     assert made.exactness == "exact"
-    monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * made.scale_factor)
+    monkeypatch.setattr(certified, "_longest", lambda *_: 1.001 * made.scale_factor)
     mechanism = gd.EllipsoidNoise.calibrate(body, gd.PureDP(1.0))
     assert (mechanism.exactness, mechanism.noise.law) == ("idealized", None)
     assert gd.KNorm.calibrate(mechanism.shape, gd.PureDP(1.0)).exactness == "exact"

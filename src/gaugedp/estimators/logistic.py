@@ -79,7 +79,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     the wrong side have no more influence than most; it depends on public numbers only. "newton" has no cap, so its
     coefficients are those of the rows as read: it needs more rows, and does better if one class is rare.
 
-    Missing values are treated as in docs/how-to/fit-a-model.md#what-is-missing. In a pipeline, a step before a private
+    Missing values are treated as in docs/how-to/prepare-features.md#missing-values. In a pipeline, a step before a private
     model that learns from the rows, such as scikit-learn's StandardScaler, reads them without privacy, and nothing here
     prevents that: specify `bounds`, or use gaugedp's StandardScaler, which spends budget.
 
