@@ -218,7 +218,8 @@ of which at most {max_rows} are used.
 
 Up to {most:,} rows these are measurements. Beyond them, a + b·rows is fitted to them, for one machine of this kind with
 enough memory and disk. In buckets, every bucket reads the file again, and there is one for each {bucket:,} rows,
-so that time grows with the square of the rows. The fit was not checked beyond [10^8 rows](../benchmarks/releases.md#more-people-than-memory-holds).
+so that time grows with the square of the rows. The fit was not checked beyond
+[10^8 rows](releases.md#more-people-than-memory-holds).
 
 - **Linear in the rows**: the scan, and sorting the rows of each person (nearly: times the logarithm of their number).
 - **Not linear**: buckets, from about 10^9 rows on. Use an engine of several machines then.
