@@ -35,6 +35,31 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
     return 0.0
 
 
+def counts_error_bound(body: Body, scales: np.ndarray, epsilon: float) -> VolumeBound | float:
+    """Return a number below the root of E‖noise/scales‖₂² of every ε-DP mechanism on counts; 0 where none is known.
+
+    The larger of `counts_lower_bound`, as no expected norm is above its root mean square, and of its form for squares:
+    √L₂(K, e^ε − 1) − ‖F‖_F/√6, L₂ the bound of `staircase_lower_bound` for the power 2.
+    """
+    expected = least_error(body, scales, epsilon, whole=True)
+    if not expected > 0 or not isinstance(body, Polytope):
+        return expected
+    scaled = image(body, np.diag(1 / scales)) if (scales != 1).any() else body
+    if not isinstance(scaled, Polytope) or scaled.differences:
+        return expected
+    unit = replace(scaled, factor=1.0)
+    with contextlib.suppress(InvalidRequest):
+        square = staircase_lower_bound(unit, math.expm1(epsilon) * (1 + 2.0**-50), power=2)
+        value = (math.sqrt(square) - _rounding_of(unit)) * (1 - 2.0**-50)
+        return max(expected, VolumeBound(value, square.volume, square.rank))
+    return expected
+
+
+def _rounding_of(body: Polytope) -> float:
+    """Return ‖F‖_F/√6, rounded up: what randomised rounding of counts adds to an error."""
+    return float(np.linalg.norm(body.prepared.columns)) / math.sqrt(6) * (1 + 2.0**-40)
+
+
 def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
     """Return the bound from the volume, which needs no list of generators."""
     with contextlib.suppress(InvalidRequest):
@@ -89,6 +114,5 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     unit = replace(body, factor=1.0)
     slope = math.expm1(min(epsilon, _MOST_EPSILON)) * (1 + 2.0**-50)
     bound = projected_lower_bound(unit, slope) if shadows else staircase_lower_bound(unit, slope)
-    rounding = float(np.linalg.norm(unit.prepared.columns)) / math.sqrt(6) * (1 + 2.0**-40)
-    value = max(0.0, (bound - rounding) * (1 - 2.0**-50)) if epsilon <= _MOST_EPSILON else 0.0
+    value = max(0.0, (bound - _rounding_of(unit)) * (1 - 2.0**-50)) if epsilon <= _MOST_EPSILON else 0.0
     return VolumeBound(value, bound.volume, bound.rank)

@@ -26,6 +26,7 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.rules import left_out
+from gaugedp.releases.certificate import Certificate, certify
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
 _LEVEL = 0.95
@@ -102,6 +103,23 @@ class Plan:
         For data in real numbers it is error / real_lower_bound, which may be known where this is not.
         """
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
+
+    @cached_property
+    def certificate(self) -> dict[str, Any]:
+        """The lower bound for all mechanisms with this guarantee: `theorem`, `bound`, `error`, `kind`, `confidence`.
+
+        `error` and `bound` are root mean squared errors; without a bound, `bound` is 0 and `kind` is "none".
+        """
+        return self._certificate.to_dict()
+
+    @property
+    def certified_ratio(self) -> float:
+        """The root mean squared error over the best lower bound for this guarantee; infinity without one."""
+        return self._certificate.ratio
+
+    @cached_property
+    def _certificate(self) -> Certificate:
+        return certify(self.query, self.unit, self.mechanism, self.asked)
 
     @property
     def unit_of_error(self) -> str:
