@@ -18,6 +18,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.strategies.best import best_strategy
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import as_workload
 
 _CLOSE = 1 + 1e-9  # an error may equal a bound up to rounding
 
@@ -71,7 +72,7 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
     if not isinstance(mechanism, AdditiveNoise):
         return Certificate("", 0.0, math.inf, "none")
     weights, in_steps = query.errors.of(mechanism)
-    scales = np.full(query.n_released, 1 / in_steps) if weights is None else weights
+    scales = np.full(len(query.steps), 1 / in_steps) if weights is None else weights
     error = math.sqrt(float((mechanism.variances / scales**2).sum()))
     if not _is_attained(query):
         return Certificate("", 0.0, error, "none")
@@ -83,7 +84,7 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
 
 def _is_attained(query: Query) -> bool:
     """Return whether each vertex of the sensitivity body is known to be a difference of neighbours."""
-    workload = query.linear
+    workload = as_workload(query)
     return workload is not None and not query.domain.impossible and not any(p.squared for p in workload.pieces)
 
 
