@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -94,6 +95,35 @@ def test_truncated_geometric_noise_is_never_below_the_bound_of_epsilon_and_delta
     assert bound <= least_variance(gd.PureDP(epsilon)).value
 
 
+def canonical(epsilon: float, delta: float) -> mpmath.mpf:
+    """Theorem 5 with 60 digits, step by step."""
+    with mpmath.workdps(60):
+        ratio, left = mpmath.exp(-mpmath.mpf(epsilon)), (1 - mpmath.mpf(delta)) / (1 + mpmath.exp(mpmath.mpf(epsilon)))
+        centre = 1 - 2 * left
+        edge, last, squares, mass = centre * ratio, 1, mpmath.mpf(0), centre
+        while left >= edge:
+            squares, mass, left = squares + 2 * last**2 * edge, mass + 2 * edge, left - edge
+            edge, last = edge * ratio, last + 1
+        width = left / edge
+        both, one = max(0, width - mpmath.mpf(1) / 2), min(width, 1 - width)
+        added = 4 * both * last**2 * edge + 2 * one * (last**2 * edge - (last * edge) ** 2 / (mass + edge))
+        return squares + added
+
+
+@pytest.mark.parametrize("epsilon", [1.2e-16, 1e-12, 3e-9, 1e-5, 0.02, 0.7, 3.0, 12.0])
+@pytest.mark.parametrize("delta", [0.003, 0.177, 0.5, 0.89])
+def test_the_bound_of_epsilon_and_delta_loses_no_digits(epsilon: float, delta: float) -> None:
+    bound, truth = least_variance(gd.ApproxDP(epsilon, delta)).value, canonical(epsilon, delta)
+    assert bound <= truth
+    assert bound == pytest.approx(float(truth), rel=1e-11)
+
+
+def test_extreme_parameters_have_bounds() -> None:
+    assert least_variance(gd.ApproxDP(800.0, 1e-6)).value == 0
+    assert least_variance(gd.ApproxDP(1.0, 1e-320)).value == pytest.approx(least_variance(gd.PureDP(1.0)).value)
+    assert least_variance(gd.PureDP(1e-170)).value == least_variance(gd.GaussianDP(1e-170)).value == math.inf
+
+
 def test_bounds_fall_with_the_budget() -> None:
     kinds = (
         gd.PureDP,
@@ -174,9 +204,36 @@ def test_a_query_whose_body_only_contains_its_differences_has_no_certificate(tex
     assert plan.certificate["bound"] == 0
 
 
-def test_structural_zeros_have_no_certificate() -> None:
-    domain = DOMAIN.with_impossible({"A": ["1"], "B": ["2"]})
-    assert gd.plan(gd.query(domain, "A*B"), ONE_ROW, epsilon=1.0).certificate["kind"] == "none"
+LOOKED_UP = gd.Domain.of(
+    **gd.look_up({"C": ["a", "b"], "PRICE": ["10", "20"], "KIND": ["k", "l"]}, on="C", PRICE=gd.bounded(0, 100))
+)
+PEOPLE = gd.PrivacyUnit("pid")
+MADE = DOMAIN.by_person(PEOPLE, {"n": gd.PerPerson.count(gd.integers(0, 3))})
+
+
+@pytest.mark.parametrize(
+    ("domain", "text"),
+    [
+        (DOMAIN.with_impossible({"A": ["1"], "B": ["2"]}), "A*B"),
+        (LOOKED_UP, "sum(PRICE)"),
+        (LOOKED_UP, "sum(PRICE) by KIND"),
+        (gd.Domain({"AGE": gd.bins(0, 100, 10)}, {"AGE": gd.bounded(0, 100)}), "AGE; sum(AGE)"),
+        (MADE, "n"),
+    ],
+    ids=["structural zeros", "looked-up number", "two look-ups", "one source", "aggregated rows"],
+)
+def test_rows_that_cannot_be_any_have_no_certificate(domain: gd.Domain, text: str) -> None:
+    """Laplace noise of scale 20 is enough for prices of 10 and 20, whatever the bounds of the column say."""
+    unit = domain.unit or ONE_ROW
+    assert gd.plan(gd.query(domain, text), unit, epsilon=1.0).certificate["kind"] == "none"
+
+
+@pytest.mark.parametrize(("outside", "kind"), [("drop", "factorisation"), ("other", "none")])
+def test_replaced_rows_need_a_row_that_counts_nowhere(outside: str, kind: str) -> None:
+    """The number of all rows is public where rows are replaced and each counts: no noise is needed for it."""
+    domain = gd.Domain.of(A=gd.categories(["1", "2"], outside))
+    plan = gd.plan(gd.query(domain, "A"), gd.PrivacyUnit(neighbours="replace"), epsilon=1.0)
+    assert plan.certificate["kind"] == kind
 
 
 def test_a_bound_for_pure_mechanisms_is_none_under_a_delta() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaugedp._internal.numbers import digits_down, readable
 from gaugedp._internal.validate import positive
 from gaugedp.bodies import Body, Polytope, image
 from gaugedp.bounds.projected import lower_bound, projected_lower_bound
@@ -67,34 +66,10 @@ def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
     return 0.0
 
 
-def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
-    """Describe an error relative to the bounds for real and integer data (0 if unproved)."""
-    kind = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
-    none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
-    if error < real * (1 - 1e-9):  # an error may be below a bound that it equals by rounding
-        real_is_none = "The bound for real-valued data does not hold for noise on integers"
-        if not _tells(error, whole):
-            return f"{real_is_none}; no useful bound is proved."
-        near = f"For integer data {none} {readable(whole)} ({kind})"
-        return f"{real_is_none}. {near}; this one is at {error / whole:.3g} times that."
-    confidence = " (certified with confidence 1 − 10⁻⁹)" if kind == "certified" else ""
-    ratio = max(error / real, 1.0)
-    near = f"For real-valued data {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
-    if not whole > 0:
-        return f"{near} For integer data, nothing is proved at so large an epsilon."
-    if not _tells(error, whole):
-        return near
-    return f"{near} For integer data {readable(whole)} is {kind}; this one is at {error / whole:.3g} times that."
-
-
 def floor_in_words(ratio: float) -> str:
     """Describe noise relative to the best of its kind, by the ratio of root mean square errors."""
     near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
     return f"The best Gaussian noise with this guarantee has a root mean square error {near} smaller."
-
-
-def _tells(error: float, whole: float, *, telling: float = 10.0) -> bool:  # larger ratios are uninformative
-    return whole > 0 and error / whole < telling
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:

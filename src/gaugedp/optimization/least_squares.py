@@ -146,9 +146,9 @@ class LeastSquares:
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
         mean_square = self._mean_square(sums, weights, rng)
-        asked, slopes = np.array(points[:-1]), np.array(gradients)
-        whole = self.n_rows * before_clipping(mean_square) + explained(second, asked, slopes, weights)
-        releases = NoisyEvidence(second, asked, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
+        requested, slopes = np.array(points[:-1]), np.array(gradients)
+        whole = self.n_rows * before_clipping(mean_square) + explained(second, requested, slopes, weights)
+        releases = NoisyEvidence(second, requested, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))

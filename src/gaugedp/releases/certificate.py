@@ -20,7 +20,7 @@ from gaugedp.mechanisms.strategies.best import best_strategy
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import as_workload
 
-_CLOSE = 1 + 1e-9  # an error may equal a bound up to rounding
+_MOST_CELLS = 20_000  # of a query that is no marginal: its factorisation takes seconds
 
 
 class Certificate(NamedTuple):
@@ -74,30 +74,51 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
     weights, in_steps = query.errors.of(mechanism)
     scales = np.full(len(query.steps), 1 / in_steps) if weights is None else weights
     error = math.sqrt(float((mechanism.variances / scales**2).sum()))
-    if not _is_attained(query):
+    if not _is_attained(query, unit):
         return Certificate("", 0.0, error, "none")
     body = query.sensitivity(unit)
     bounds = [_by_factorisation(body, weights, in_steps, guarantee), _by_volume(body, scales, guarantee)]
     best = max(bounds, key=lambda found: found.bound)
-    return best._replace(error=error)
+    return best._replace(error=error) if best.bound > 0 else Certificate("", 0.0, error, "none")
 
 
-def _is_attained(query: Query) -> bool:
-    """Return whether each vertex of the sensitivity body is known to be a difference of neighbours."""
-    workload = as_workload(query)
-    return workload is not None and not query.domain.impossible and not any(p.squared for p in workload.pieces)
+def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
+    """Return True if each vertex of the sensitivity body is known to be a difference of neighbours.
+
+    Rows of any cells and values must be possible: no structural zeros, no rows made of others, no two attributes or
+    columns of one source. If rows are replaced, a row that counts nowhere must be possible.
+    """
+    workload, domain = as_workload(query), query.domain
+    if workload is None or domain.impossible or domain.made or domain.rows is not None:
+        return False
+    names = domain.finest(workload.attributes)
+    columns = [(name, domain.columns[name]) for name in workload.columns]
+    sources = [*map(domain.source, names), *(column.column or name for name, column in columns)]
+    if len(set(sources)) < len(sources) or any(column.by_key for _, column in columns):
+        return False
+    if any(piece.squared for piece in workload.pieces):
+        return False
+    may_vanish = any(domain.attribute(name).outside == "drop" for name in names)
+    may_vanish = may_vanish or all(piece.may_miss for piece in workload.pieces)
+    return may_vanish or unit.neighbours != "replace"
 
 
 def _by_factorisation(body: Any, weights: np.ndarray | None, in_steps: float, guarantee: Guarantee) -> Certificate:
     """Return √(opt·V*), opt the least trace of a covariance above all differences, V* that of one answer: theorem 1."""
     least = least_variance(guarantee)
-    if least is None or not isinstance(body, Polytope):
+    if least is None or not isinstance(body, Polytope) or _is_large(body):
         return Certificate("", 0.0, math.inf, "none")
     root = 0.0
     with contextlib.suppress(InvalidRequest):  # queries without a structure that are too large
         root = best_strategy(body, 2, weights).least * (in_steps if weights is None else 1.0)
     bound = root * math.sqrt(least.value) if root > 0 else 0.0
     return Certificate(f"theorems 1 and {least.theorem}", bound, math.inf, "factorisation")
+
+
+def _is_large(body: Polytope) -> bool:
+    structure = body.generators.structure
+    is_marginal = structure is not None and {block.kind for block in structure.blocks} == {"cells"}
+    return not is_marginal and body.generators.n_generators > _MOST_CELLS
 
 
 def _by_volume(body: Any, scales: np.ndarray, guarantee: Guarantee) -> Certificate:
