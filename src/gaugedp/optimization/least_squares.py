@@ -17,7 +17,11 @@ from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by which estimates are judged
+_CLIPPED_SHARE = 0.03  # the same, for each count of clipped residuals
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
+_COUNTED_AT = (2, 4)  # preconditioned steps before which clipped residuals are counted
+_SURELY = 2.5  # standard deviations of the noise of a count, above which residuals are known to be clipped
+_FEWEST_HALVED = 4  # steps without second moments, of which the half may have wider residuals
 _FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # of 1 − the mean square of clipped residuals, which tells how large they are
@@ -32,8 +36,9 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 class LeastSquares:
     """Estimate w with Σ(⟨w, x⟩ − t)² small, ‖x‖₂ ≤ 1, |t| ≤ 1, ‖w‖₂ ≤ `radius`.
 
-    Each step subtracts M⁻¹ times the gradient Σ x·clip(⟨w, x⟩ − t, ±1), with noise, and goes to the point of the ball
-    that is nearest in the norm of M. "preconditioned": M is Σ xxᵀ with noise, its eigenvalues raised to the noise's own
+    Each step subtracts M⁻¹ times the gradient Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and goes to the point of the ball
+    that is nearest in the norm of M. c is 1 at first. Where a count of residuals beyond c, with noise, shows that
+    clipping moves the gradient further than noise does, c is doubled and the earlier gradients are forgotten. "preconditioned": M is Σ xxᵀ with noise, its eigenvalues raised to the noise's own
     edge, and the last steps are averaged. "gradient": M is a multiple of the identity; how far to go is set by n, d, ε
     and δ alone; a long way is gone with `momentum`, in about twice the square root of the steps (Nesterov 1983).
 
@@ -51,6 +56,8 @@ class LeastSquares:
     pace: float
     momentum: bool = False
     residuals: AdditiveNoise | None = None  # with moments
+    clipped: AdditiveNoise | None = None  # of a count of clipped residuals
+    counted_at: tuple[int, ...] = ()  # steps
 
     @classmethod
     def calibrate(
@@ -86,17 +93,23 @@ class LeastSquares:
             radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
-            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE) / _STEPS)
-            residuals = _noise(LpBall(1, 2, 1.0), guarantee, _RESIDUALS_SHARE)
-            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals)
+            once = _MOMENTS_SHARE + _RESIDUALS_SHARE + len(_COUNTED_AT) * _CLIPPED_SHARE
+            step = _noise(ball, guarantee, (1 - once) / _STEPS)
+            residuals, clipped = (_noise(LpBall(1, 2, 1.0), guarantee, s) for s in (_RESIDUALS_SHARE, _CLIPPED_SHARE))
+            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, False, residuals, clipped, _COUNTED_AT)
         steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
-        return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
+        if steps < _FEWEST_HALVED:
+            return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
+        step = _noise(ball, guarantee, (1 - _CLIPPED_SHARE) / steps)
+        clipped = _noise(LpBall(1, 2, 1.0), guarantee, _CLIPPED_SHARE)
+        return cls(n_rows, d, radius, solver, None, step, steps, pace, momentum, None, clipped, (steps // 2,))
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all releases together."""
-        once = [noise.guarantee for noise in (self.moments, self.residuals) if noise is not None]
-        return compose([(self.gradient.guarantee, self.steps), *((guarantee, 1) for guarantee in once)])
+        once = ((self.moments, 1), (self.residuals, 1), (self.clipped, len(self.counted_at)))
+        others = [(noise.guarantee, times) for noise, times in once if noise is not None]
+        return compose([(self.gradient.guarantee, self.steps), *others])
 
     @property
     def exactness(self) -> str:
@@ -126,9 +139,13 @@ class LeastSquares:
     def _by_gradients(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, None]:
         metric = Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
         start = weights = np.zeros(self.n_columns)
+        clip, begun = 1.0, 0
         for step in range(self.steps):
-            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, rng)))
-            start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
+            if step in self.counted_at and self._is_clipping(sums, weights, clip, rng):
+                clip, begun, start = 2 * clip, step, weights  # with momentum that starts again
+            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, clip, rng)))
+            speed = (step - begun) / (step - begun + 3)
+            start = self._rounded(weights + speed * (weights - before)) if self.momentum else weights
         return weights, None
 
     def _by_moments(
@@ -138,28 +155,42 @@ class LeastSquares:
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
         points, gradients = [np.zeros(self.n_columns)], []
-        for _ in range(self.steps):
-            gradients.append(self._gradient(sums, points[-1], rng))
+        clip, begun, counted_at = 1.0, 0, self.counted_at
+        for step in range(self.steps):
+            if step in counted_at:
+                is_clipping = self._is_clipping(sums, points[-1], clip, rng)
+                clip, begun, counted_at = (2 * clip, step, counted_at) if is_clipping else (clip, begun, ())
+            gradients.append(self._gradient(sums, points[-1], clip, rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
-        weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
-        mean_square = self._mean_square(sums, weights, rng)
-        asked, slopes = np.array(points[:-1]), np.array(gradients)
-        whole = self.n_rows * before_clipping(mean_square) + explained(second, asked, slopes, weights)
-        releases = NoisyEvidence(second, asked, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
+        weights = self._rounded(np.mean(points[max(begun, 1) + _SKIPPED :], axis=0))
+        mean_square = self._mean_square(sums, weights, clip, rng)
+        unclipped = before_clipping(mean_square) if clip == 1 else mean_square
+        asked, slopes = np.array(points[begun:-1]), np.array(gradients[begun:])
+        whole = self.n_rows * unclipped + explained(second, asked, slopes, weights)
+        noise = clip * deviation_of(self.gradient)
+        releases = NoisyEvidence(second, asked, slopes, deviation_of(moments), noise, whole)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
 
-    def _gradient(self, sums: Sums, point: np.ndarray, rng: Entropy) -> np.ndarray:
-        exact = sums(Gradient(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
-        return released(exact, self.gradient, rng)
+    def _gradient(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> np.ndarray:
+        exact = sums(Gradient(np.rint(point / self._fine), self._fine, clip)) * 4.0**-BITS
+        return clip * released(exact, self.gradient, rng)
 
-    def _mean_square(self, sums: Sums, weights: np.ndarray, rng: Entropy) -> float:
+    def _is_clipping(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> bool:
+        """Release how many residuals lie beyond `clip`, and return whether they move the gradient more than noise."""
+        assert self.clipped is not None
+        exact = sums(Clipped(np.rint(point / self._fine), self._fine, clip)).astype(float)
+        n_clipped = float(released(exact, self.clipped, rng)[0])
+        hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
+        return n_clipped > max(_SURELY * deviation_of(self.clipped), hidden)
+
+    def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         """Return the residuals' mean square, with noise, and a deviation of that noise more."""
         assert self.residuals is not None
-        exact = sums(Squares(np.rint(weights / self._fine), self._fine)) * 4.0**-BITS
+        exact = sums(Squares(np.rint(weights / self._fine), self._fine, clip)) * 4.0**-BITS
         noisy, std = released(exact, self.residuals, rng)[0], deviation_of(self.residuals)
-        return (max(float(noisy), 0.0) + std) / max(self.n_rows - self.n_columns, 1)
+        return clip**2 * (max(float(noisy), 0.0) + std) / max(self.n_rows - self.n_columns, 1)
 
     @property
     def _fine(self) -> float:
@@ -208,34 +239,49 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Σ x·clip(⟨w, x⟩ − t, ±1) in steps of 4^−BITS, where w is `weights` whole steps of size `fine`, a power of two.
+    """Σ x·clip((⟨w, x⟩ − t)/c, ±1) in steps of 4^−BITS, where w is `weights` whole steps of size `fine`.
+
+    `fine` and c, `clip`, are powers of two.
 
     Predictions, residuals and sums are of whole steps: exact, the same in any order and in any blocks of the rows.
     """
 
     weights: np.ndarray
     fine: float
+    clip: float = 1.0
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows."""
         return summed(lambda part: features[part].T @ self.residuals(features[part], target[part]), features)
 
     def residuals(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return clip(⟨w, x⟩ − t, ±1) of each row, in steps of 2^−BITS."""
+        """Return clip((⟨w, x⟩ − t)/c, ±1) of each row, in steps of 2^−BITS."""
         unit = 2.0**-BITS
-        predicted = features @ self.weights * self.fine
-        clipped: np.ndarray = np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
+        clipped: np.ndarray = np.rint(np.clip(self._sizes(features, target), -1, 1) / unit)
         return clipped
+
+    def _sizes(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        sizes: np.ndarray = (features @ self.weights * self.fine - target) * (2.0**-BITS / self.clip)
+        return sizes
 
 
 @dataclass(frozen=True, eq=False)
 class Squares(Gradient):
-    """Σ clip(⟨w, x⟩ − t, ±1)² in steps of 4^−BITS."""
+    """Σ clip((⟨w, x⟩ − t)/c, ±1)² in steps of 4^−BITS."""
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows, shape (1,)."""
         residuals = self.residuals(features, target)
         return np.array([residuals @ residuals])
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(Gradient):
+    """Number of rows with |⟨w, x⟩ − t| > c."""
+
+    def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the number in a block of rows, shape (1,)."""
+        return np.array([np.count_nonzero(np.abs(self._sizes(features, target)) > 1)])
 
 
 def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
