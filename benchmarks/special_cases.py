@@ -1,6 +1,6 @@
 """What do the special cases of the tight accountant save, against the line alone?
 
-Prints the table of docs/theory/accountant.md: δ at an ε with each special case and without it.
+Prints δ at an ε with each special case of docs/theory/accountant.md and without it.
 
     python benchmarks/special_cases.py
 """

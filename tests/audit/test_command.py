@@ -20,14 +20,16 @@ def asked(tmp_path: Path) -> list[str]:
 
 def test_a_mechanism_that_was_left_out_is_refused_with_the_reason(asked: list[str], capsys) -> None:
     assert run(["audit", *asked, "--mechanism", "KNorm"]) == 2
-    assert "KNorm is not a candidate: here noise on the cells, as Identity or Laplace." in capsys.readouterr().err
+    assert "KNorm is not a candidate: identical to Identity or Laplace for this query." in capsys.readouterr().err
     assert run(["audit", *asked, "--mechanism", "Nothing"]) == 2
     assert "No candidate is called 'Nothing'" in capsys.readouterr().err
 
 
 def test_a_plan_says_what_was_left_out(asked: list[str], capsys) -> None:
     assert run(["plan", *asked, "--details"]) == 0
-    assert "Not applicable: Identity (here the same as Laplace); KNorm (" in capsys.readouterr().out.replace("\n", " ")
+    assert "Not applicable: Identity (identical to Laplace for this query); KNorm (" in capsys.readouterr().out.replace(
+        "\n", " "
+    )
 
 
 def test_the_table_of_an_audit_has_the_delta_of_each_bound(asked: list[str], capsys) -> None:

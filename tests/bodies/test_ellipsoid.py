@@ -98,5 +98,5 @@ def test_bad_points_and_directions_are_refused() -> None:
     body = Ellipsoid(np.eye(2))
     for ask in (body.gauge, body.support, body.argmax):
         for bad in (np.ones(3), [np.nan, 1.0], np.ones((1, 1, 2))):
-            with pytest.raises(InvalidRequest, match="points have shape"):
+            with pytest.raises(InvalidRequest, match="Points have shape"):
                 ask(bad)

@@ -17,12 +17,12 @@ MAKERS = [Polytope.symmetric_hull, Polytope.difference_hull]
     [
         (np.array([[1.0, np.nan]]), "Give finite numbers"),
         (np.array([[1.0, np.inf]]), "Give finite numbers"),
-        (np.zeros((0, 3)), "Give a matrix"),
-        (np.zeros((3, 0)), "Give a matrix"),
-        (np.array([]), "Give a matrix"),
-        (np.ones(3), "Give a matrix"),
-        (np.ones((2, 2, 2)), "Give a matrix"),
-        (np.float64(3), "Give a matrix"),
+        (np.zeros((0, 3)), "Give generators as columns"),
+        (np.zeros((3, 0)), "Give generators as columns"),
+        (np.array([]), "Give generators as columns"),
+        (np.ones(3), "Give generators as columns"),
+        (np.ones((2, 2, 2)), "Give generators as columns"),
+        (np.float64(3), "Give generators as columns"),
     ],
 )
 def test_a_bad_matrix_is_refused(make, matrix, words: str) -> None:
@@ -36,7 +36,7 @@ NOT_NUMBERS = [[[1, 0], [0]], [[1j, 0], [0, 1]], [["a", "b"]], [[None, object()]
 @pytest.mark.parametrize("make", [*MAKERS, Ellipsoid, lambda rows: LpBall(2, 2).gauge(rows), LpBall(2, 2).support])
 @pytest.mark.parametrize("rows", NOT_NUMBERS, ids=["ragged", "complex", "texts", "objects", "nested"])
 def test_ragged_complex_and_other_rows_are_refused_in_a_sentence(make, rows) -> None:
-    with pytest.raises(InvalidRequest, match="not real numbers in rows of one length"):
+    with pytest.raises(InvalidRequest, match="not real numbers in rows of equal length"):
         make(rows)
 
 

@@ -70,8 +70,8 @@ def test_the_table_says_how_each_number_is_known() -> None:
         "LpBall(d=3, p=1, radius=1) at ε = 1",
         "rank                3 of 3 dimensions",
         "volume              1.333 (exact; its logarithm 0.287682)",
-        "VolLB               5.719 (an order of magnitude, no bound)",
-        "GVolLB              5.719 (over shadows; no bound)",
+        "VolLB               5.719 (an order of magnitude, not a bound)",
+        "GVolLB              5.719 (over shadows; not a bound)",
         "isotropic constant  0.2873 (exact)",
         "deviations          0.316, 0.316, 0.316 (exact)",
     ]
@@ -81,7 +81,7 @@ def test_the_table_says_how_each_number_is_known() -> None:
 
 
 def test_noise_for_whole_numbers_may_be_below_a_bound_for_real_ones() -> None:
-    words = "below 1: the bound is for data in real numbers, and some noise for whole ones"
+    words = "below 1: the bound is for real-valued data, and some noise for integers"
     domain = gd.Domain.of(SEX=["1", "2"])
     counts = gd.geometry(gd.query(domain, "SEX; count").sensitivity(gd.PrivacyUnit()))
     assert 0.9 < counts.ratio < 1

@@ -137,7 +137,7 @@ def test_it_covers_its_own_body_and_smaller_ones_only(case: Case) -> None:
 def test_prepared_noise_is_used_once(case: Case) -> None:
     prepared = case.mechanism.prepare(gd.research_rng(5))
     answer = np.arange(case.body.ambient_dim)
-    with pytest.raises(InvalidRequest, match="Give one number a row"):
+    with pytest.raises(InvalidRequest, match="Give a number per answer"):
         prepared(np.zeros(case.body.ambient_dim + 1, dtype=int))
     assert "unused" in repr(prepared)
     noisy = prepared(answer)
@@ -188,7 +188,7 @@ def test_draws_of_another_shape_or_type_are_refused_before_anything_is_paid(wron
         lambda: mechanism.sample_noise(3),
         lambda: mechanism.pool(2),
     ):
-        with pytest.raises(InvalidRequest, match=r"Laplace drew noise of shape .* Mend its method draw"):
+        with pytest.raises(InvalidRequest, match=r"Laplace drew noise of shape .* Fix its draw\(\) method"):
             use()
     assert {entry.kind for entry in ledger.entries()} <= {"open", "bind"}
 
@@ -221,7 +221,9 @@ def test_what_a_mechanism_says_of_itself_is_looked_at_before_anything_is_paid(fa
 def test_noise_is_drawn_from_our_streams_alone() -> None:
     mechanism = gd.Laplace.calibrate(LpBall(2, 1), gd.PureDP(1.0))
     for use in (mechanism.sample_noise, mechanism.pool):
-        with pytest.raises(InvalidRequest, match=r"rng is of type Generator.*give gd\.research_rng\(seed\)"):
+        with pytest.raises(
+            InvalidRequest, match=r"rng must be an Entropy, and is of type Generator.*give gd\.research_rng\(seed\)"
+        ):
             use(1, np.random.default_rng(1))
         with pytest.raises(InvalidRequest, match="size is 0"):
             use(0)
@@ -254,19 +256,19 @@ WRONG = [
 
 @pytest.mark.parametrize(("kind", "guarantee"), WRONG, ids=str)
 def test_a_guarantee_it_cannot_keep_is_refused(kind, guarantee) -> None:
-    with pytest.raises(InvalidRequest, match=r"noise cannot be made for .* above 0"):
+    with pytest.raises(InvalidRequest, match=r"noise does not support .* above 0"):
         kind.calibrate(HISTOGRAM, guarantee)
 
 
 @pytest.mark.parametrize("body", [LpBall(3, 1), Polytope.symmetric_hull(np.eye(2))], ids=str)
 def test_noise_on_cells_needs_counts(body) -> None:
-    with pytest.raises(InvalidRequest, match="needs a question that counts rows"):
+    with pytest.raises(InvalidRequest, match="needs a query that counts rows"):
         gd.Identity.calibrate(body, gd.PureDP(1))
 
 
 @pytest.mark.parametrize("text", ["sum(v)", "mean(w) by b", "a; sum(v)"])
 def test_noise_on_cells_is_not_for_sums(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="needs a question that counts rows"):
+    with pytest.raises(InvalidRequest, match="needs a query that counts rows"):
         gd.Identity.calibrate(gd.query(DOMAIN, text).sensitivity(ROW), gd.PureDP(1))
 
 

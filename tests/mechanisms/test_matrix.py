@@ -54,7 +54,7 @@ def test_for_one_histogram_no_strategy_errs_less_than_laplace_noise_on_each_coun
         alone = gd.Laplace.calibrate(body, PURE, weights).error(2, weights)
         assert Matrix.calibrate(body, PURE, weights).error(2, weights) > alone * (1 - 1e-3)
         assert not list(Matrix.candidates(body, PURE, weights))
-    assert Matrix.why_not(body, PURE) == "here no strategy has a smaller mean square"
+    assert Matrix.why_not(body, PURE) == "no strategy has a smaller mean square here"
     assert list(Matrix.candidates(body, PURE, np.arange(1.0, size + 1)))
     assert list(Matrix.candidates(query.sensitivity(gd.PrivacyUnit(neighbours="replace")), PURE))
     assert list(Matrix.candidates(gd.prefix_sums(line(size), "x").sensitivity(ROW), PURE))
@@ -240,7 +240,7 @@ def test_it_covers_its_own_body_and_smaller_ones_only() -> None:
     "guarantee", [gd.PureDP(0), gd.ApproxDP(1, 0), gd.ZCDP(0), gd.GaussianDP(0), 1.0, None], ids=str
 )
 def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
-    with pytest.raises(InvalidRequest, match=r"noise cannot be made for .* above 0"):
+    with pytest.raises(InvalidRequest, match=r"Matrix noise does not support .* above 0"):
         Matrix.calibrate(BODIES["prefix"], guarantee)
 
 

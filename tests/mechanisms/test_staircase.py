@@ -111,7 +111,10 @@ def test_a_plan_takes_it_where_it_errs_least() -> None:
         errors = {candidate.mechanism.name: candidate.error for candidate in plan.candidates}
         assert plan.mechanism.name == "Staircase"
         assert errors["Staircase"] < 0.75 * errors["Laplace"]
-    assert gd.plan(gd.count(domain), gd.PrivacyUnit(), epsilon=4).left_out["Staircase"] == "here the same as Laplace"
+    assert (
+        gd.plan(gd.count(domain), gd.PrivacyUnit(), epsilon=4).left_out["Staircase"]
+        == "identical to Laplace for this query"
+    )
     assert gd.plan(gd.query(domain, "a"), person, epsilon=4).left_out["Staircase"] == "for one answer"
 
 
@@ -123,7 +126,7 @@ def test_for_counts_of_rows_it_is_laplace_noise() -> None:
 
 @pytest.mark.parametrize("guarantee", [gd.PureDP(0), gd.ApproxDP(1, 1e-6), gd.ZCDP(1), 1.0, None], ids=str)
 def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
-    with pytest.raises(InvalidRequest, match=r"noise cannot be made for .* above 0"):
+    with pytest.raises(InvalidRequest, match=r"noise does not support .* above 0"):
         gd.Staircase.calibrate(answer(3), guarantee)
 
 

@@ -149,7 +149,7 @@ def test_several_sums_err_less_than_by_other_noise(count: int) -> None:
     if count >= 80:
         expected = count * (math.sqrt(count) + 1) / (2 * MU) / math.sqrt(count)
         assert plan.error == pytest.approx(expected, rel=0.03)
-        assert "Of all Gaussian noise" in plan.bound_in_words()
+        assert "The best Gaussian noise" in plan.bound_in_words()
 
 
 class Less(BySweeps):

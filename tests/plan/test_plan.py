@@ -134,16 +134,16 @@ def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guar
         assert f"({reason})" in actual.left_out_in_words()
 
 
-WITH_ELLIPSOIDS = "weighed for polytopes, and for ellipsoids where there is a δ"
+WITH_ELLIPSOIDS = "considered for polytopes, and for ellipsoids if there is a δ"
 
 
 @pytest.mark.parametrize(
     ("body", "reasons"),
     [
-        (gd.bodies.LpBall(3, 1.5), (WITH_ELLIPSOIDS, "weighed for polytopes only")),
-        (gd.bodies.Ellipsoid(np.diag([1e3, 1.0])), (WITH_ELLIPSOIDS, "weighed for polytopes only")),
-        (gd.bodies.LpBall(3000, 2), ("there are more than 2,000 answers", "weighed for polytopes only")),
-        (gd.bodies.LpBall(1, 2), ("in one direction it is the same as Laplace", "weighed for polytopes only")),
+        (gd.bodies.LpBall(3, 1.5), (WITH_ELLIPSOIDS, "considered for polytopes only")),
+        (gd.bodies.Ellipsoid(np.diag([1e3, 1.0])), (WITH_ELLIPSOIDS, "considered for polytopes only")),
+        (gd.bodies.LpBall(3000, 2), ("there are more than 2,000 answers", "considered for polytopes only")),
+        (gd.bodies.LpBall(1, 2), ("identical to Laplace in one direction", "considered for polytopes only")),
     ],
 )
 def test_bodies_that_are_no_polytopes_have_a_reason_of_their_own(body, reasons: tuple[str, str]) -> None:
@@ -154,8 +154,8 @@ def test_bodies_that_are_no_polytopes_have_a_reason_of_their_own(body, reasons: 
 def test_the_reasons_are_those_that_hold() -> None:
     assert planned("a", epsilon=1).left_out_in_words() in str(planned("a", epsilon=1))
     reasons = {
-        "Identity": "here the same as Laplace",
-        "KNorm": "here noise on the cells, as Identity or Laplace",
+        "Identity": "identical to Laplace for this query",
+        "KNorm": "identical to Identity or Laplace for this query",
         "NIM": "for bodies 100 times longer in one direction than in another",
         "Ellipsoid": "for bodies 100 times longer in one direction than in another",
         "Gaussian": "needs a δ, ρ or μ",
@@ -165,11 +165,11 @@ def test_the_reasons_are_those_that_hold() -> None:
     assert left_out(body, gd.PureDP(1.0), None, ALL - {"Identity"}) == {
         "Identity": "the joint table has 4,000,000 cells"
     }
-    assert planned("sum(v)", epsilon=1).left_out["Cube"] == "of one answer it is the same as Laplace"
-    assert planned("sum(v)", epsilon=1).left_out["Identity"] == "for questions that only count rows"
+    assert planned("sum(v)", epsilon=1).left_out["Cube"] == "identical to Laplace for one answer"
+    assert planned("sum(v)", epsilon=1).left_out["Identity"] == "for queries that only count rows"
     domain = gd.Domain.of(a=["x", "y"], b=["x", "y"], c=gd.integers(1, 5))
     marginals = gd.marginals(domain, ("a", "b"), ("a", "c"), ("b", "c"))
-    assert gd.plan(marginals, ROW, epsilon=1).left_out["KNorm"] == "needs a random walk, and so a δ"
+    assert gd.plan(marginals, ROW, epsilon=1).left_out["KNorm"] == "needs a random walk, and therefore a δ"
     assert "KNorm" not in gd.plan(marginals, ROW, epsilon=1, delta=1e-6).left_out
     assert gd.plan(gd.quantiles(DOMAIN, "v", 0.5), ROW, epsilon=1).left_out == {}
 
@@ -411,7 +411,7 @@ def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: flo
     floor = next(candidate.mechanism for candidate in actual.candidates if candidate.mechanism.name == "Matrix").floor
     own = math.sqrt(float((actual.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
-    assert "Of all Gaussian noise that keeps this guarantee, the best has" in actual.bound_in_words()
+    assert "The best Gaussian noise with this guarantee has" in actual.bound_in_words()
     assert actual.ratio == math.inf
     told = actual.to_dict()["lower_bound"]
     assert (told["kind"], told["words"]) == ("gaussian", actual.bound_in_words())
@@ -422,16 +422,14 @@ def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
     actual = planned("b", epsilon=6)
     assert actual.error < actual.real_lower_bound
     words = actual.bound_in_words()
-    assert (
-        words == "The bound for data in real numbers does not hold for noise on whole numbers; nothing near is proved."
-    )
+    assert words == "The bound for real-valued data does not hold for noise on integers; no useful bound is proved."
 
 
 def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_for_whole_ones() -> None:
     actual = planned("b", epsilon=0.5)
     assert 0.98 * actual.real_lower_bound < actual.error < actual.real_lower_bound
     assert actual.bound_in_words() == (
-        "The bound for data in real numbers does not hold for noise on whole numbers. For whole numbers no 0.5-DP "
+        "The bound for real-valued data does not hold for noise on integers. For integer data no 0.5-DP "
         f"mechanism has an expected error below {readable(actual.lower_bound)} (proved); this one is at "
         f"{actual.ratio:.3g} times that."
     )

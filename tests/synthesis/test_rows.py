@@ -177,10 +177,10 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
         ([release, released("prefix(AGE)")], "prefix(AGE)"),
         ([], "There is no release."),
         ("a.json", "There is no release."),
-        ([release, other], "SEX has other cells"),
+        ([release, other], "SEX has different cells"),
         ([release, far], "differ in their table"),
         ([release, many], "differ in their unit"),
-        ([regions, districts], "REGION and DISTRICT are not levels of one tree"),
+        ([regions, districts], "REGION and DISTRICT are in different trees"),
         (old, "no counts of cells"),
     ]:
         with pytest.raises(InvalidRequest) as refused:

@@ -1,4 +1,4 @@
-"""Norms as convex bodies: what a question's answer can change by."""
+"""Norms as convex bodies: the sensitivity of a query's answers."""
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.box_hull import BoxHull

@@ -9,16 +9,16 @@ from gaugedp.errors import InvalidRequest
 
 
 class Body(ABC):
-    """A symmetric convex body K in ℝ^d, possibly flat: the unit ball of a norm on its span.
+    """A symmetric convex body K in ℝ^d, possibly flat.
 
-    A sensitivity body holds every difference f(D) − f(D′) of the answers to neighbouring tables. Points and
-    directions are rows: shape (k, d), or (d,) for one.
+    It is the unit ball of a norm on its span. A sensitivity body holds every difference f(D) − f(D′) of the answers to
+    neighbouring tables. Points and directions are rows: shape (k, d), or (d,) for one.
     """
 
     @property
     @abstractmethod
     def ambient_dim(self) -> int:
-        """The dimension d of the space that the body lies in."""
+        """The dimension d of the ambient space."""
 
     @property
     @abstractmethod
@@ -28,50 +28,48 @@ class Body(ABC):
     @property
     @abstractmethod
     def span(self) -> np.ndarray:
-        """An orthonormal basis of the body's span, as columns: shape (d, rank)."""
+        """An orthonormal basis of the span, shape (d, rank)."""
 
     @property
     def has_closed_form(self) -> bool:
-        """Return whether gauge, volume, second moment and draws need no list of generators, though there may be one."""
+        """True if gauge, volume, moments and draws need no list of generators."""
         return False
 
     @abstractmethod
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return a number that is at least max over z in K of ‖z/weights‖_p, 1 ≤ p ≤ ∞, equal where documented.
+        """Return at least max over z in K of ‖z/weights‖_p.
 
-        `weights` has shape (d,) and is positive (ones where None).
+        1 ≤ p ≤ ∞; it is the maximum itself where documented. `weights` has shape (d,) and is positive (ones if None).
         """
 
     @abstractmethod
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return inf{r ≥ 0 : point in r·K} for each point, infinity off the span; shape (k,), (1,) for one point."""
+        """Return inf{r ≥ 0 : point in r·K}, shape (k,), infinite off the span."""
 
     @abstractmethod
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return max over z in K of ⟨direction, z⟩ for each direction; shape (k,), (1,) for one direction."""
+        """Return max over z in K of ⟨direction, z⟩, shape (k,)."""
 
     @abstractmethod
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return a point of K at which the support of each direction is attained; shape (k, d)."""
+        """Return points of K that attain the supports, shape (k, d)."""
 
 
 def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
-    """Return points, or directions, as rows (k, d), refusing another dimension and what is not finite."""
+    """Return finite points, or directions, as rows (k, d)."""
     rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
-        raise InvalidRequest(
-            f"The points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} to a point."
-        )
+        raise InvalidRequest(f"Points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} per point.")
     return rows
 
 
 def real_numbers(values: object, what: str) -> np.ndarray:
-    """Return a new array of floats; refuse complex numbers, texts, and rows of unlike lengths."""
+    """Return a new array of floats; refuse everything else."""
     with contextlib.suppress(TypeError, ValueError):
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
             return array.astype(float)
-    raise InvalidRequest(f"{what} are not real numbers in rows of one length.", "Give an array of real numbers.")
+    raise InvalidRequest(f"{what} are not real numbers in rows of equal length.", "Give an array of real numbers.")
 
 
 def with_weights(weights: np.ndarray | None, ambient_dim: int) -> np.ndarray:
@@ -80,7 +78,7 @@ def with_weights(weights: np.ndarray | None, ambient_dim: int) -> np.ndarray:
 
 
 def check_body(body: object) -> None:
-    """Refuse what is no body, such as the matrix of one."""
+    """Refuse what is not a `Body`, such as a matrix."""
     if not isinstance(body, Body):
         raise InvalidRequest(
             f"The body is of type {type(body).__name__}.",

@@ -1,4 +1,4 @@
-"""The corners of a box as generators: 2^k of them in k dimensions, which nothing here lists unless asked to."""
+"""Corners of a box, represented implicitly (2^k generators)."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _LARGEST = 1e140  # squares must not leave the floats
 
 @dataclass(frozen=True)
 class Corners:
-    """The corners of B = Π[l_i, u_i], the last coordinate with l < u fastest, its lower end first."""
+    """The corners of B = Π[l_i, u_i], the last coordinate with l < u fastest, lower end first."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -31,8 +31,8 @@ class Corners:
         ends = np.concatenate([np.ravel(low), np.ravel(high)])
         if low.ndim != 1 or low.shape != high.shape or not (np.abs(ends) < _LARGEST).all() or not (low <= high).all():
             raise InvalidRequest(
-                f"The bounds have shapes {low.shape} and {high.shape}, or are no bounds of a box.",
-                "Give finite numbers, low <= high, one of each for a coordinate.",
+                f"The bounds have shapes {low.shape} and {high.shape}, or are not the bounds of a box.",
+                "Give finite numbers, low <= high, one pair per coordinate.",
             )
         if not ends.any():
             raise InvalidRequest("No unit can change this answer: every bound is zero.", "Give one that is not.")
@@ -51,21 +51,21 @@ class Corners:
 
     @property
     def ambient_dim(self) -> int:
-        """d."""
+        """The dimension d."""
         return len(self.low)
 
     @property
     def n_generators(self) -> int:
-        """2^k, k the number of coordinates with l < u."""
+        """2^k for k coordinates with l < u."""
         return int(2 ** len(self._moving))
 
     @property
     def rank(self) -> int:
-        """k, and one more where another coordinate is not 0."""
+        """k, plus one if another coordinate is not 0."""
         return len(self._moving) + bool(self.middle[self.half == 0].any())
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return the combination of the corners, which are listed for it."""
+        """Return the combination of the corners, which are listed."""
         return coefficients @ self._listed.T
 
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class Corners:
         return np.asarray(direction @ self._listed)
 
     def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return the largest and the least product: each coordinate is at the end that is the best for it."""
+        """Return the largest and least product, with their corners."""
         middle, half = float(direction @ self.middle), float(np.abs(direction) @ self.half)
         upper = direction[self._moving] > 0
         return (middle + half, self._index(upper)), (middle - half, self._index(~upper))
@@ -91,7 +91,7 @@ class Corners:
         return self.n_generators * (self.middle**2 + self.half**2)
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
-        """Return the norm of the corner that is the farthest off in every coordinate."""
+        """Return the norm of the farthest corner."""
         return _norm(np.abs(self.middle) + self.half, p, weights)
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
@@ -105,9 +105,7 @@ class Corners:
     @property
     def _listed(self) -> np.ndarray:
         if self.n_generators * self.ambient_dim > _MOST_DENSE:
-            raise InvalidRequest(
-                f"The box has 2^{len(self._moving)} corners.", "Use what is known of it without a list: BoxHull."
-            )
+            raise InvalidRequest(f"The box has 2^{len(self._moving)} corners.", "Use BoxHull, which needs no list.")
         return np.stack([self.column(index) for index in range(self.n_generators)], axis=1)
 
     def _index(self, upper: np.ndarray) -> int:

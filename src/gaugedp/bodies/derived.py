@@ -1,4 +1,4 @@
-"""Bodies that are known by their support: linear images and Minkowski sums."""
+"""Linear images and Minkowski sums, given by their support."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ _MOST_SIGNS = 12
 
 
 def radius_by_support(body: Body, p: float, weights: np.ndarray | None) -> float:
-    """Return at least max ‖z/weights‖_p, by supports of the axes: exact at p = ∞, and at p = 1 for d ≤ 12."""
+    """Return a bound of max ‖z/weights‖_p by supports of the axes. It is exact at p = ∞, and at p = 1 for d ≤ 12."""
     inverse = 1 / with_weights(weights, body.ambient_dim)
     if p == 1 and body.ambient_dim <= _MOST_SIGNS:
         signs = np.array(list(product((1.0,), *[(1.0, -1.0)] * (body.ambient_dim - 1))))
@@ -24,7 +24,7 @@ def radius_by_support(body: Body, p: float, weights: np.ndarray | None) -> float
 
 @dataclass(frozen=True, eq=False)
 class LinearImage(FramedBody):
-    """{M·z : z ∈ K} for a matrix M of shape (k, d) that is not zero."""
+    """The image {M·z : z ∈ K} of a matrix M (k, d)."""
 
     body: Body
     matrix: np.ndarray
@@ -40,15 +40,15 @@ class LinearImage(FramedBody):
         return self.matrix.shape[0]
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return at least max ‖z/weights‖_p; see `radius_by_support`."""
+        """Return an upper bound of max ‖z/weights‖_p; see `radius_by_support`."""
         return radius_by_support(self, p, weights)
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return ‖z‖_K for the one z in the span of K with M·z = point; refused where M maps several z to a point."""
+        """Return ‖z‖_K for the unique z in span K with M·z = point. Refused if M is not one-to-one on the span."""
         rows = check_points(points, self.ambient_dim)
         if self.rank < self.body.rank:
             raise InvalidRequest(
-                "The map takes several points of the body to one, and the image has no gauge at hand.",
+                "The map is not one-to-one on the body, so the gauge of the image is not available.",
                 "Use its support and radius, or a map that is one-to-one on the body.",
             )
         coordinates, inside = self.frame.coordinates(rows)
@@ -67,13 +67,13 @@ class LinearImage(FramedBody):
 
     @cached_property
     def _preimages(self) -> np.ndarray:
-        """Vectors in the span of K whose images are a basis of the span of the image."""
+        """Vectors of span K whose images are a basis."""
         span = self.body.span
         return span[:, independent(self.matrix @ span)]
 
     @cached_property
     def frame(self) -> Frame:
-        """Columns of M·span K."""
+        """Independent columns of M·span K."""
         return Frame(self.matrix @ self._preimages)
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class LinearImage(FramedBody):
 
 @dataclass(frozen=True, eq=False)
 class MinkowskiSum(FramedBody):
-    """{y + z : y ∈ K, z ∈ L}. It has no gauge at hand."""
+    """The Minkowski sum {y + z : y ∈ K, z ∈ L}, without a gauge."""
 
     one: Body
     other: Body
@@ -93,16 +93,14 @@ class MinkowskiSum(FramedBody):
         return self.one.ambient_dim
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return at least max ‖z/weights‖_p: the lesser of the sum of the radii and of `radius_by_support`."""
+        """Return the sum of the radii, or `radius_by_support` if smaller."""
         apart = self.one.radius(p, weights) + self.other.radius(p, weights)
         return min(apart, radius_by_support(self, p, weights))
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Refuse: a sum has a gauge here only where both parts are polytopes, whose sum is one."""
+        """Refuse: only sums of two polytopes have a gauge."""
         check_points(points, self.ambient_dim)
-        raise InvalidRequest(
-            f"The sum of {self.one!r} and {self.other!r} has no gauge at hand.", "Use its support, or add polytopes."
-        )
+        raise InvalidRequest(f"The sum of {self.one!r} and {self.other!r} has no known gauge.", "Use its support.")
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return the sum of the supports."""
@@ -114,6 +112,6 @@ class MinkowskiSum(FramedBody):
 
     @cached_property
     def frame(self) -> Frame:
-        """Columns of span K + span L."""
+        """Independent columns of span K + span L."""
         both = np.hstack([self.one.span, self.other.span])
         return Frame(both[:, independent(both)])

@@ -1,4 +1,4 @@
-"""A name for a body by what it is, so that what was computed for it once can be found again."""
+"""Hashes of bodies, as keys of cached results."""
 
 import hashlib
 
@@ -12,7 +12,7 @@ from gaugedp.bodies.polytope import Polytope
 
 
 def digest(body: Body) -> str:
-    """Return a hash of a body: equal for equal parameters, and different, but for collisions of SHA-256, otherwise."""
+    """Return a SHA-256 hash of a body's parameters."""
     match body:
         case BoxHull():
             facts = f"BoxHull {body.factor!r} {body.differences} {body.with_zero} {body.generators.whole_numbers}"

@@ -1,4 +1,4 @@
-"""Linear images of the Euclidean ball."""
+"""Ellipsoids: linear images of the Euclidean ball."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ _MOST_SIGNS = 16  # all 2^15 sign patterns up to a global sign
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(FramedBody):
-    """{A·u : ‖u‖₂ ≤ 1} for a matrix A of shape (d, k), flat where A has a rank below d."""
+    """The ellipsoid {A·u : ‖u‖₂ ≤ 1} of a matrix A (d, k). It is flat if A has a rank below d."""
 
     matrix: np.ndarray
 
@@ -28,17 +28,15 @@ class Ellipsoid(FramedBody):
             )
         largest = float(np.abs(matrix).max())
         if not _SMALLEST < largest < 1 / _SMALLEST:
-            raise InvalidRequest(
-                f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale the matrix towards 1."
-            )
+            raise InvalidRequest(f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it towards 1.")
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
 
     @cached_property
     def frame(self) -> Frame:
-        """Independent columns B with BBᵀ = AAᵀ, hence the body {B·x : ‖x‖₂ ≤ 1}.
+        """Independent columns B with BBᵀ = AAᵀ: the body is {B·x : ‖x‖₂ ≤ 1}.
 
-        They are A itself, or where A has k > r columns the Bᵀ of a QR decomposition Aᵀ = Q·Bᵀ with pivoting.
+        They are A itself or, if A has k > r columns, Bᵀ of a QR decomposition Aᵀ = Q·Bᵀ with pivoting.
         """
         rank = len(independent(self.matrix))
         if rank == self.matrix.shape[1]:
@@ -55,7 +53,7 @@ class Ellipsoid(FramedBody):
 
     @property
     def ambient_dim(self) -> int:
-        """d."""
+        """The dimension d."""
         return self.matrix.shape[0]
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
@@ -68,7 +66,7 @@ class Ellipsoid(FramedBody):
         return np.linalg.norm(check_points(directions, self.ambient_dim) @ self.matrix, axis=1)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return A·u for the unit vector u along Aᵀ·direction (the origin where that is zero)."""
+        """Return A·u for the unit vector u along Aᵀ·direction."""
         rows = check_points(directions, self.ambient_dim) @ self.matrix
         largest = np.abs(rows).max(axis=1, keepdims=True)
         rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
@@ -76,10 +74,10 @@ class Ellipsoid(FramedBody):
         return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0) @ self.matrix.T
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return max ‖A·u/weights‖_p: exact at p = 2, p = ∞, and p = 1 with d ≤ 16; else an upper bound.
+        """Return max ‖A·u/weights‖_p, or an upper bound.
 
-        The bound is the least of what Hölder's inequality gives between the radii at 1, 2 and ∞, and of the ℓ_p norm
-        of the row lengths (each |z_i| is at most the length of row i).
+        It is exact at p = 2, p = ∞, and p = 1 with d ≤ 16. The bound is the lesser of Hölder's inequality between the
+        radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (each |z_i| is at most the length of row i).
         """
         matrix = self.matrix / with_weights(weights, self.ambient_dim)[:, None]
         lengths = np.linalg.norm(matrix, axis=1)
@@ -98,9 +96,9 @@ class Ellipsoid(FramedBody):
 
 
 def _largest_sum(matrix: np.ndarray, lengths: np.ndarray, longest: float) -> float:
-    """Return max over signs s of ‖matrixᵀs‖₂ for few rows; else the bound that weights row i by its length.
+    """Return max over signs s of ‖matrixᵀs‖₂, or a bound for many rows.
 
-    For positive c, ‖Aᵀs‖² = sᵀAAᵀs ≤ Σc_i · λ_max(C^−½ A Aᵀ C^−½): with c = 1 that is d·σ_max².
+    Rows are weighted by length: for positive c, ‖Aᵀs‖² = sᵀAAᵀs ≤ Σc_i · λ_max(C^−½ A Aᵀ C^−½): d·σ_max² for c = 1.
     """
     if len(matrix) <= _MOST_SIGNS:
         return float(np.linalg.norm(_signs(len(matrix)) @ matrix, axis=1).max())
@@ -111,6 +109,6 @@ def _largest_sum(matrix: np.ndarray, lengths: np.ndarray, longest: float) -> flo
 
 
 def _signs(size: int) -> np.ndarray:
-    """Return every pattern of ±1 with a leading 1, shape (2^(size−1), size)."""
+    """Return the sign patterns with a leading 1, (2^(size−1), size)."""
     bits = np.arange(2 ** (size - 1))[:, None] >> np.arange(size)
     return 1.0 - 2 * (bits & 1)[:, ::-1]

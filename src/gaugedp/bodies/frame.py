@@ -1,4 +1,4 @@
-"""Independent columns as a frame: coordinates in their span, an orthonormal basis, their volume, short sums of them."""
+"""Frames of independent columns: coordinates, bases, volumes and short sums."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,20 +12,20 @@ from gaugedp.errors import InvalidRequest
 _UNIT = 2.0**-53
 _OFF_SPAN = 1e-10  # relative distance from the span at which a point counts as off it
 _WORTH_REFINING = 1e6  # the condition number from which residuals are taken in extended precision
-_WORST_CONDITION = 1e13  # from here on coordinates would have no correct digits
+_WORST_CONDITION = 1e13  # above it coordinates would have no correct digits
 STEPS = 15  # then sums are within some thousandths of the least
 _SHRINKAGE = 0.5  # of the smoothing, from step to step
 _ROUNDING = 2.0**-40  # of a sum: far more than its additions lose
 
 
 def powers_of_two(sizes: np.ndarray) -> np.ndarray:
-    """Return, for each size, the power of two that brings it into [1/2, 1); 1 for the size 0."""
+    """Return powers of two that scale sizes into [1/2, 1)."""
     exponents = np.where(sizes > 0, np.frexp(sizes)[1], 0)
     return np.ldexp(1.0, np.clip(-exponents, -1021, 1021))
 
 
 def equilibrated(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows and columns scaled by powers of two (no rounding) to entries of at most 1, and both scales."""
+    """Return the matrix with entries scaled to at most 1 by powers of two, and both scales."""
     rows = powers_of_two(np.abs(matrix).max(axis=1))
     scaled = matrix * rows[:, None]
     columns = powers_of_two(np.abs(scaled).max(axis=0))
@@ -44,7 +44,7 @@ def independent(matrix: np.ndarray) -> np.ndarray:
 
 
 class Frame:
-    """Independent columns B, shape (d, r)."""
+    """A frame of independent columns B, shape (d, r)."""
 
     def __init__(self, columns: np.ndarray) -> None:
         self.columns = columns
@@ -53,13 +53,13 @@ class Frame:
 
     @cached_property
     def span(self) -> np.ndarray:
-        """An orthonormal basis of the span, shape (d, r); the coordinate axes where r = d."""
+        """An orthonormal basis of the span, shape (d, r)."""
         if self.rank == self.ambient_dim:
             return np.eye(self.rank)
         return np.linalg.qr(self.columns * powers_of_two(np.abs(self.columns).max(axis=0)))[0]
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x with B·x = point for each row of `points`, shape (k, r), and whether each point is on the span."""
+        """Return x (k, r) with B·x = point, and a mask of the span."""
         targets = points.T * self._rows[:, None]
         picked, square, condition = self._square
         answers = _solved(square, targets[picked], condition > _WORTH_REFINING)
@@ -70,20 +70,20 @@ class Frame:
 
     @cached_property
     def _square(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return r independent rows, the scaled columns on them, and the condition number of that square matrix."""
+        """Independent rows, the columns on them, and the condition number."""
         picked = np.arange(self.rank) if self.rank == self.ambient_dim else independent(self._scaled.T)[: self.rank]
         square = self._scaled[picked]
         condition = float(np.linalg.cond(square)) if len(picked) == self.rank else math.inf
         if not condition < _WORST_CONDITION:
             raise InvalidRequest(
-                f"The generators are nearly parallel: their condition number is {condition:.1e}, the most is 1e13.",
+                f"The generators are nearly parallel: their condition number is {condition:.1e}, above 1e13.",
                 "Leave out directions that differ from others by rounding only.",
             )
         return picked, square, condition
 
     @cached_property
     def log_volume(self) -> tuple[float, float]:
-        """The logarithm of the r-dimensional volume that the columns span, √det(BᵀB), and a bound on its error.
+        """log √det(BᵀB), the log volume of the columns, and an error bound.
 
         B = QR by Householder reflections is exact for columns that are off by at most 10·d·r·2^−53 of their length;
         unit columns B that are off by E have a volume within (1 ± ‖B⁺E‖)^r of the right one.
@@ -103,7 +103,7 @@ class Frame:
 
 
 def _solved(square: np.ndarray, targets: np.ndarray, refine: bool) -> np.ndarray:
-    """Return the solution; where asked, residuals in extended precision win back digits."""
+    """Return the solution, optionally refined in extended precision."""
     answers = np.linalg.solve(square, targets)
     if not refine:
         return answers
@@ -115,12 +115,12 @@ def _solved(square: np.ndarray, targets: np.ndarray, refine: bool) -> np.ndarray
 
 
 class FramedBody(Body, ABC):
-    """A body whose span is that of a frame's columns."""
+    """A body whose span has a frame."""
 
     @property
     @abstractmethod
     def frame(self) -> Frame:
-        """Independent columns that span what the body spans."""
+        """Independent columns that span the body."""
 
     @property
     def rank(self) -> int:
@@ -134,11 +134,11 @@ class FramedBody(Body, ABC):
 
 
 def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return, for each row of `points` (k, m), a number S ≥ min{Σ|λ_j| : columns·λ = point}; shape (k,).
+    """Return bounds S ≥ min{Σ|λ_j| : columns·λ = point}, shape (k,).
 
-    `columns` (m, n) have rank m. Each λ comes from reweighted least squares, Σλ²/w least with w = √(λ² + smoothing²) of
-    the λ before (Daubechies and others 2010). Any λ gives a bound; what it leaves of the point, by rounding, is paid
-    for by the least squares solution: Σ|λ| ≤ √n·‖columns⁺‖·‖what is left‖₂.
+    The points are the rows of `points` (k, m), and `columns` (m, n) have rank m. Each λ comes from reweighted least
+    squares, Σλ²/w least with w = √(λ² + smoothing²) of the λ before (Daubechies and others 2010). Any λ gives a bound;
+    its residual, by rounding, is covered by the least-squares solution: Σ|λ| ≤ √n·‖columns⁺‖·‖residual‖₂.
     """
     inverse = np.linalg.pinv(columns)
     worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + _ROUNDING)

@@ -1,4 +1,4 @@
-"""The points that a polytope is the hull of, as an operator: F with the generators as columns."""
+"""The generators of a polytope, as a linear operator F."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,9 +15,9 @@ _MOST_PAIR_WORK = 10**9
 
 @dataclass(frozen=True)
 class Block:
-    """Answers that count cells over `axes` of a table: each cell, prefixes or ranges of one axis, or products.
+    """Answers that count cells over `axes` of a table.
 
-    Of a product, `factors` are the kinds along each of the axes.
+    They are single cells, prefixes or ranges of one axis, or products, whose kinds along the axes are `factors`.
     """
 
     axes: tuple[int, ...]
@@ -27,17 +27,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Structure:
-    """A question as blocks of answers over one joint table of `shape`, whose cells are the generators."""
+    """A query as blocks of answers over one table of `shape`, whose cells are generators."""
 
     shape: tuple[int, ...]
     blocks: tuple[Block, ...]
 
 
 class Generators(Protocol):
-    """A linear map F from n coefficients to ℝ^d whose columns v_1 … v_n generate a body. It may be implicit.
+    """A linear map F whose columns v_1 … v_n generate a body.
 
-    `whole_numbers`: the answers are integers. `counting`: moreover, two neighbours' answers differ by an integer
-    combination of columns, so that integer noise on the coefficients protects.
+    It maps n coefficients to ℝ^d and may be implicit. `whole_numbers`: the answers are integers. `counting`: moreover,
+    neighbours' answers differ by an integer combination of columns, so integer noise on the coefficients protects.
     """
 
     @property
@@ -54,22 +54,22 @@ class Generators(Protocol):
 
     @property
     def whole_numbers(self) -> bool:
-        """Return whether the answers are integers."""
+        """True if the answers are integers."""
 
     @property
     def counting(self) -> bool:
-        """Return whether neighbours differ by integer combinations of columns."""
+        """True if neighbours differ by integer combinations of columns."""
 
     @property
     def structure(self) -> Structure | None:
-        """Return the structure of the map where it is known: mechanisms for large queries use it."""
+        """The structure of the map, if known, for large queries."""
 
     @property
     def nesting(self) -> Nesting | None:
-        """The levels of areas that are counted, where nothing else is."""
+        """The levels of areas, if only these are counted."""
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return F·coefficients for coefficients (…, n), shape (…, d), exactly for integers."""
+        """Return F·coefficients (…, d) for coefficients (…, n), exact for integers."""
 
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return Fᵀ·direction, shape (n,)."""
@@ -84,14 +84,14 @@ class Generators(Protocol):
         """Return Σ_j F_ij² for each row, shape (d,)."""
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
-        """Return at least max_i ‖v_i/weights‖_p."""
+        """Return an upper bound of max_i ‖v_i/weights‖_p."""
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
-        """Return at least max_{i,j} ‖(v_i − v_j)/weights‖_p."""
+        """Return an upper bound of max_{i,j} ‖(v_i − v_j)/weights‖_p."""
 
 
 class MatrixGenerators:
-    """An explicit matrix of shape (d, n). All norms are exact up to rounding (differences up to 10^9 products)."""
+    """An explicit matrix (d, n) of generators, with exact norms (differences up to 10^9 products)."""
 
     whole_numbers = False
     counting = False
@@ -104,7 +104,7 @@ class MatrixGenerators:
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise InvalidRequest(
                 f"The generators have shape {np.shape(matrix)}.",
-                "Give a matrix (d, n) whose columns are the generators.",
+                "Give generators as columns (d, n).",
             )
         if not np.isfinite(self.matrix).all():
             raise InvalidRequest("A generator is not finite.", "Give finite numbers.")
@@ -133,7 +133,7 @@ class MatrixGenerators:
         return self.matrix.T @ direction
 
     def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return the largest and the least product, each with the index of its column."""
+        """Return the largest and least product, with column indices."""
         products = self.adjoint(direction)
         high, low = int(products.argmax()), int(products.argmin())
         return (float(products[high]), high), (float(products[low]), low)
@@ -153,11 +153,11 @@ class MatrixGenerators:
         return largest * float(np.linalg.norm(columns / largest, p, axis=0).max()) if largest else 0.0
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
-        """Return the largest distance between two columns; twice the largest norm where there are too many pairs."""
+        """Return the largest distance of two columns, or a bound."""
         columns, scales = self.matrix.T, with_weights(weights, self.ambient_dim)
         if columns.size * len(columns) > _MOST_PAIR_WORK:
             return 2 * self.largest_norm(p, weights)
-        # what is subtracted first loses no digits to the weights
+        # subtract before dividing, which loses no digits to the weights
         return max(float(np.linalg.norm((columns - column) / scales, p, axis=1).max()) for column in columns)
 
     def _weighted(self, weights: np.ndarray | None) -> np.ndarray:

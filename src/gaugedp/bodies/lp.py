@@ -12,7 +12,14 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class LpBall(Body):
-    """{z in ℝ^d : ‖z‖_p ≤ radius}, 1 ≤ p ≤ ∞. Every method is exact up to rounding."""
+    """The ball ‖z‖_p ≤ radius in ℝ^d, 1 ≤ p ≤ ∞. Every method is exact up to rounding.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall
+    >>> LpBall(2, 1).radius(2), LpBall(2, 1).gauge([[0.5, 1.0]]).tolist()
+    (1.0, [1.5])
+    """
 
     d: int
     p: float
@@ -26,12 +33,12 @@ class LpBall(Body):
 
     @property
     def ambient_dim(self) -> int:
-        """d."""
+        """The dimension d."""
         return self.d
 
     @property
     def rank(self) -> int:
-        """d."""
+        """The dimension d."""
         return self.d
 
     @property
@@ -40,7 +47,7 @@ class LpBall(Body):
         return np.eye(self.d)
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return max ‖z/weights‖_p by Hölder's inequality, which is attained."""
+        """Return max ‖z/weights‖_p, which attains Hölder's inequality."""
         inverse = np.ones(self.d) if weights is None else 1 / np.asarray(weights, dtype=float)
         if p >= self.p:
             return float(self.size * inverse.max())
@@ -56,7 +63,7 @@ class LpBall(Body):
         return self.size * np.linalg.norm(check_points(directions, self.d), dual_exponent(self.p), axis=1)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return the point where Hölder's inequality is an equality (the first vertex at p = 1)."""
+        """Return the point of equality in Hölder's inequality."""
         rows = check_points(directions, self.d)
         if self.p == 1:
             points = np.zeros_like(rows)
@@ -75,7 +82,7 @@ class LpBall(Body):
 
 
 def dual_exponent(p: float) -> float:
-    """Return p/(p − 1): ∞ for 1, and 1 for ∞."""
+    """Return the dual exponent p/(p − 1) of p."""
     if p == 1:
         return math.inf
     return 1.0 if math.isinf(p) else p / (p - 1)

@@ -1,4 +1,4 @@
-"""New bodies from old ones: multiples, sums, linear images and projections."""
+"""Operations on bodies: multiples, sums, linear images and projections."""
 
 from dataclasses import replace
 from typing import cast
@@ -22,7 +22,7 @@ _ORTHONORMAL = 1e-9
 
 
 def scaled(body: Body, factor: float) -> Body:
-    """Return {factor·z : z ∈ body}, a body of the same kind: gauges are divided by the factor, supports multiplied."""
+    """Return {factor·z : z ∈ body}, a body of the same kind. Gauges are divided by the factor, supports multiplied."""
     positive(factor=factor)
     match body:
         case LpBall() | SchattenBall():
@@ -41,11 +41,17 @@ def scaled(body: Body, factor: float) -> Body:
 
 
 def image(body: Body, matrix: np.ndarray) -> Body:
-    """Return {M·z : z ∈ body} for a matrix M of shape (k, d).
+    """Return {M·z : z ∈ body} for a matrix M (k, d).
 
-    A polytope's generators are mapped (the bounds of a `BoxHull`, where the matrix is diagonal), and an ellipsoid's
+    A polytope's generators are mapped (the bounds of a `BoxHull`, if the matrix is diagonal), and an ellipsoid's
     matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an ellipsoid; a sum is mapped part by part. Other bodies
-    become a `LinearImage`, which knows its support.
+    become a `LinearImage`, given by its support.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall, image
+    >>> image(LpBall(2, 2), [[2, 0], [0, 1]]).support([[1.0, 0.0]]).tolist()
+    [2.0]
     """
     array = np.asarray(matrix, dtype=float)
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
@@ -74,7 +80,7 @@ def _image(body: Body, matrix: np.ndarray) -> Body:
 
 
 def _image_of_hull(body: BoxHull, matrix: np.ndarray) -> Body:
-    """Return another such body under a diagonal matrix; else a polytope where the corners can be listed."""
+    """Return a hull, a polytope of few corners, or an image."""
     if matrix.shape[0] != matrix.shape[1] or (matrix != np.diag(np.diag(matrix))).any():
         listed = body.generators.n_generators * body.ambient_dim <= MOST_DENSE
         return _image(body.listed, matrix) if listed else LinearImage(body, matrix)
@@ -83,7 +89,7 @@ def _image_of_hull(body: BoxHull, matrix: np.ndarray) -> Body:
 
 
 def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
-    """Return the image of a ball: one of fewer coordinates, where the matrix has columns of zeros."""
+    """Return the image of a ball, without zero columns."""
     if body.p == 1:
         return Polytope.symmetric_hull(matrix, body.size)
     if body.p == 2:
@@ -93,27 +99,30 @@ def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
 
 
 def project(body: Body, basis: np.ndarray) -> Body:
-    """Return the orthogonal projection {Qᵀz : z ∈ body} in coordinates of the orthonormal columns of Q, (d, k)."""
+    """Return the projection {Qᵀz : z ∈ body} on the orthonormal columns of Q = `basis` (d, k)."""
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
-        raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, a vector to a column.")
+        raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, one vector per column.")
     if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > _ORTHONORMAL:
-        raise InvalidRequest(
-            "The basis is not orthonormal.", "Give orthonormal columns, as numpy.linalg.qr makes them."
-        )
+        raise InvalidRequest("The basis is not orthonormal.", "Give orthonormal columns, such as from numpy.linalg.qr.")
     return image(body, columns.T)
 
 
 def minkowski_sum(first: Body, second: Body) -> Body:
-    """Return {y + z : y ∈ one, z ∈ other}; supports add.
+    """Return {y + z : y ∈ first, z ∈ second}; supports add.
 
-    Two balls of one norm make a ball of that norm, and two polytopes a polytope, whose points v_i ± w_j are refused
-    where they are more than 10^7 numbers. Other sums have no gauge.
+    Two balls of one norm make a ball of that norm, and two polytopes a polytope, which is refused if its points v_i ±
+    w_j are more than 10^7 numbers. Other sums have no gauge.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall, minkowski_sum
+    >>> minkowski_sum(LpBall(2, 1), LpBall(2, 1, 0.5))
+    LpBall(d=2, p=1, radius=1.5)
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies lie in dimensions {first.ambient_dim} and {second.ambient_dim}.",
-            "Add bodies of one dimension.",
+            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions."
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
@@ -130,9 +139,7 @@ def _sum_of_polytopes(body_a: Polytope, body_b: Polytope) -> Polytope:
     first, second = body_a.factor * body_a.symmetric_columns(), body_b.factor * body_b.symmetric_columns()
     count = 2 * first.shape[1] * second.shape[1]
     if count * body_a.ambient_dim > MOST_DENSE:
-        raise InvalidRequest(
-            f"The sum has up to {count} corners in dimension {body_a.ambient_dim}.", "Add bodies with fewer generators."
-        )
+        raise InvalidRequest(f"The sum has {count} corners in dimension {body_a.ambient_dim}.", "Use fewer generators.")
     points, shifts = first[:, :, None], second[:, None, :]
     corners = np.concatenate([points + shifts, points - shifts], axis=2)
     return Polytope.symmetric_hull(corners.reshape(body_a.ambient_dim, -1))

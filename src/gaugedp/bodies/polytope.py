@@ -1,4 +1,4 @@
-"""The hull of finitely many points and their negatives, or of their differences."""
+"""Convex hulls of points and their negatives or differences."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +18,10 @@ _FEW = 512  # generators up to which a product with unit vectors is faster than 
 
 @dataclass(frozen=True)
 class Polytope(Body):
-    """factor·conv{±v_i}, or factor·conv({v_i − v_j} ∪ {±v_i where `with_zero`}) where `differences`.
+    """factor·conv{±v_i}, or factor·conv({v_i − v_j} ∪ {±v_i}) for `differences`.
 
-    The first is the sensitivity body of a linear question whose units are added or removed, the second of one whose
-    units are replaced; `with_zero` says that a unit may contribute nothing (docs/theory/bodies.md).
+    The first is the sensitivity body of a linear query whose units are added or removed, the second of one whose units
+    are replaced; ±v_i belong to it only `with_zero`, if a unit may contribute nothing (docs/theory/bodies.md).
     """
 
     generators: Generators
@@ -38,7 +38,7 @@ class Polytope(Body):
 
     @classmethod
     def symmetric_hull(cls, matrix: np.ndarray, factor: float = 1) -> "Polytope":
-        """Return factor·conv{±v_i}, v_i the columns of `matrix` (d, n), not all zero."""
+        """Return factor·conv{±v_i}, v_i the columns of `matrix` (d, n). They must not all be zero."""
         positive(factor=factor)
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
@@ -65,23 +65,23 @@ class Polytope(Body):
 
     @property
     def span(self) -> np.ndarray:
-        """An orthonormal basis of the span of the generators, or of their differences."""
+        """An orthonormal basis of the span."""
         if self._is_origin:
             return np.zeros((self.ambient_dim, 0))
         return self.prepared.frame.span
 
     @cached_property
     def prepared(self) -> PreparedGenerators:
-        """The generators, or their differences from the first, distinct and with a basis; without the factor."""
+        """The distinct generators, or differences, with a basis (without the factor)."""
         return prepared(self._from_one_end)
 
     @cached_property
     def distinct(self) -> PreparedGenerators:
-        """Points v_j, distinct and with a basis, with the body as factor·conv{±v_j}."""
+        """Distinct points v_j with a basis: the body is factor·conv{±v_j}."""
         return prepared(self.symmetric_columns()) if self.differences else self.prepared
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return factor times the largest norm of a generator, or of a difference of two; see the generators."""
+        """Return the largest norm of a generator or difference."""
         if not self.differences:
             return self.factor * self.generators.largest_norm(p, weights)
         apart = self.generators.largest_difference(p, weights)
@@ -90,14 +90,14 @@ class Polytope(Body):
 
     @property
     def coefficient_radius(self) -> float:
-        """The largest ℓ₁ norm of the coefficients that two neighbours differ by."""
+        """The largest ℓ₁ distance of two neighbours' coefficients."""
         return self.factor * (2 if self.differences and self.generators.n_generators > 1 else 1)
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return min Σ|x| with F·x = point (for differences, the least flow), by a linear program a point.
+        """Return min Σ|x| with F·x = point, or the least flow.
 
-        It is solved in coordinates of a basis of generators, to about 1e−7 of itself, and is exact up to rounding
-        where the distinct generators are independent.
+        It is computed by a linear program per point, in coordinates of a basis of generators, to a relative error of
+        about 1e−7, and is exact up to rounding if the distinct generators are independent. The flow is for differences.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:
@@ -136,7 +136,7 @@ class Polytope(Body):
         return np.stack([self.generators.column(i) for i in range(size)], axis=1).astype(float)
 
     def symmetric_columns(self) -> np.ndarray:
-        """Return points (d, k), as columns, with the body as factor times their symmetric hull conv{±column}."""
+        """Return points (d, k) with the body equal to factor·conv{±column}."""
         columns = self._dense()
         if self.differences:
             first, second = np.triu_indices(columns.shape[1], 1)
@@ -146,9 +146,9 @@ class Polytope(Body):
 
     @property
     def representation(self) -> np.ndarray:
-        """Columns (m, n) with gauge = min{Σ|λ| : columns·λ = point}/`coefficient_radius`, in coordinates of `prepared`.
+        """Columns (m, n) with gauge = min{Σ|λ| : columns·λ = point}/`coefficient_radius`.
 
-        m is the rank; for differences a row of ones comes last, and a 0 after the coordinates of each point.
+        In coordinates of `prepared`; m is the rank; for differences plus a last row of ones, and points a last 0.
         """
         columns = self._coordinates
         return np.vstack([columns, np.ones(columns.shape[1])]) if self.differences else columns
@@ -160,14 +160,14 @@ class Polytope(Body):
 
     @cached_property
     def _coordinates(self) -> np.ndarray:
-        """Each generator in coordinates of the prepared basis; for differences all of them, from the first."""
+        """The generators in coordinates of the prepared basis."""
         if not self.differences:
             return self.prepared.coordinates
         return self.prepared.frame.coordinates(self._from_one_end.T)[0].T
 
     @cached_property
     def _from_one_end(self) -> np.ndarray:
-        """Columns with the body's span: F, or v_i − v_1, which do as well where coefficients sum to zero."""
+        """F, or the differences v_i − v_1 of equal span."""
         columns = self._dense()
         return columns - columns[:, :1] if self.differences else columns
 
@@ -176,7 +176,7 @@ class Polytope(Body):
         return not self._from_one_end.any()
 
     def _dense(self) -> np.ndarray:
-        """The generators as columns, the zero column among them where a unit may contribute nothing."""
+        """Return the generators, and a zero column if `with_zero`."""
         columns = self.columns()
         return np.hstack([columns, np.zeros((self.ambient_dim, 1))]) if self.with_zero else columns
 
@@ -184,7 +184,7 @@ class Polytope(Body):
         if size * self.ambient_dim > MOST_DENSE:
             raise InvalidRequest(
                 f"The body has {size} generators in dimension {self.ambient_dim}.",
-                "Its radius and support are at hand; gauge and rank need a smaller body.",
+                "Use its radius and support; gauge and rank need a smaller body.",
             )
 
     def __repr__(self) -> str:
@@ -198,7 +198,7 @@ def _first(pair: tuple[float, np.ndarray]) -> float:
 
 
 def _least_norm(columns: np.ndarray, point: np.ndarray, flow: bool) -> float:
-    """Return min Σ|x| with columns·x = point; for a flow, half of it, with Σx = 0."""
+    """Return min Σ|x| with columns·x = point; for flows, half of it with Σx = 0."""
     import scipy.optimize
 
     length = float(np.abs(point).max())

@@ -1,4 +1,4 @@
-"""Generators made ready: distinct up to sign, in coordinates of the best basis among them."""
+"""Prepared generators: distinct up to sign, with the best basis."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,19 +10,19 @@ from gaugedp.errors import InvalidRequest
 
 _GROWTH = 1 + 1e-6  # an exchange must enlarge the determinant by this factor
 _MOST_ROUNDS = 5
-KEPT = 2**17  # numbers up to which what was made of a matrix is kept for the next that is equal
+KEPT = 2**17  # size in numbers up to which a prepared matrix is cached
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedGenerators:
-    """The distinct generators v_1 … v_k of a body of rank r, and a basis B of r of them.
+    """The distinct generators v_1 … v_k of a body, and a basis.
 
-    v_j = B·w_j with |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges |det B| by more. So conv{±b_i}, whose
-    volume is 2^r |det B| / r!, is the largest such cross-polytope up to exchanges, and in coordinates of B the body
-    lies between the cross-polytope and the cube, whatever its own units are.
+    The basis B has r of them, r the rank, and v_j = B·w_j with |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges
+    |det B| by more. So conv{±b_i}, whose volume is 2^r |det B| / r!, is the largest such cross-polytope up to
+    exchanges, and in coordinates of B the body lies between the cross-polytope and the cube.
 
-    `columns` (d, k) are the generators, column `kept[j]` of the given matrix each, up to no sign; `basis` (r,) says
-    which of them make up B, `frame` is B, and `coordinates` (r, k) holds the w_j.
+    `columns` (d, k) are the generators, column `kept[j]` of the given matrix each, with the same sign; `basis` (r,) are
+    the indices of B, `frame` is B, and `coordinates` (r, k) holds the w_j.
     """
 
     columns: np.ndarray
@@ -38,9 +38,9 @@ class PreparedGenerators:
 
 
 def prepared(generators: np.ndarray) -> PreparedGenerators:
-    """Return the columns of `generators` (d, n) without zeros and repetitions up to sign, with a basis of their span.
+    """Return the distinct columns of `generators` with a basis.
 
-    The rank is numerical; `independent` states its tolerance. Refused: what is not finite, and what is zero.
+    Zeros and repetitions up to sign are dropped. The rank is numerical (`independent`). Refused if all zero.
     """
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
@@ -63,7 +63,7 @@ def _prepared(matrix: np.ndarray) -> PreparedGenerators:
 
 
 def distinct(matrix: np.ndarray) -> np.ndarray:
-    """Return the first index, in order, of each column that is not zero and no ± copy of an earlier one."""
+    """Return the indices of non-zero columns, distinct up to sign."""
     nonzero = np.flatnonzero(matrix.any(axis=0))
     if not len(nonzero):
         return nonzero
@@ -76,7 +76,7 @@ def distinct(matrix: np.ndarray) -> np.ndarray:
 
 
 def _largest_basis(columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, Frame, np.ndarray]:
-    """Exchange columns while one exchange enlarges |det B|, the largest factor first."""
+    """Exchange columns while |det B| grows, the largest first."""
     basis = start.copy()
     for _ in range(_MOST_ROUNDS):
         frame = Frame(columns[:, basis])
@@ -88,7 +88,7 @@ def _largest_basis(columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _exchange(coordinates: np.ndarray, basis: np.ndarray) -> bool:
-    """Exchange in place; |det B| grows by the pivot, so this ends. Return whether there was one to make."""
+    """Exchange columns in place while |det B| grows; return whether any was exchanged."""
     for count in range(20 * len(basis) + 20):
         i, j = np.unravel_index(np.abs(coordinates).argmax(), coordinates.shape)
         pivot = coordinates[i, j]

@@ -1,4 +1,4 @@
-"""Products of bodies: parts of an answer that move independently of each other."""
+"""Products of bodies, for independent parts of an answer."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True, eq=False)
 class Product(Body):
-    """K_1 × … × K_n in ℝ^(d_1 + … + d_n): the points whose part i lies in body i."""
+    """The product K_1 × … × K_n of bodies in ℝ^(d_1 + … + d_n)."""
 
     parts: tuple[Body, ...]
 
@@ -30,13 +30,13 @@ class Product(Body):
 
     @property
     def span(self) -> np.ndarray:
-        """The parts' bases, as blocks along the diagonal."""
+        """The parts' bases, as diagonal blocks."""
         from scipy.linalg import block_diag
 
         return np.asarray(block_diag(*(part.span for part in self.parts)))
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return the ℓ_p norm of the parts' radii, equal where theirs are."""
+        """Return the ℓ_p norm of the parts' radii."""
         pairs = zip(self.parts, self.split(with_weights(weights, self.ambient_dim)), strict=True)
         return float(np.linalg.norm([part.radius(p, scales) for part, scales in pairs], p))
 
@@ -51,12 +51,12 @@ class Product(Body):
         return np.sum([part.support(directions) for part, directions in zip(self.parts, rows, strict=True)], axis=0)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return the parts' argmaxes, side by side."""
+        """Return the concatenated argmaxes of the parts."""
         rows = self.split(check_points(directions, self.ambient_dim))
         return np.hstack([part.argmax(directions) for part, directions in zip(self.parts, rows, strict=True)])
 
     def split(self, rows: np.ndarray) -> list[np.ndarray]:
-        """Cut rows (…, d) into those of the parts."""
+        """Split rows (…, d) by part."""
         return np.split(rows, np.cumsum([part.ambient_dim for part in self.parts])[:-1], axis=-1)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Balls of the Schatten norms: ℓ_p norms of the singular values."""
+"""Balls of Schatten norms, the ℓ_p norms of singular values."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,10 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class SchattenBall(Body):
-    """{Z in ℝ^{m×n} : ‖σ(Z)‖_p ≤ radius}, as vectors of length m·n, row after row; 1 ≤ p ≤ ∞.
+    """The ball {Z in ℝ^{m×n} : ‖σ(Z)‖_p ≤ radius}, 1 ≤ p ≤ ∞.
 
-    p = 1 is the nuclear ball, p = 2 the Euclidean (Frobenius) ball, p = ∞ the ball of the largest singular value.
+    Points are vectors of length m·n, row after row. p = 1 is the nuclear ball, p = 2 the Euclidean (Frobenius) ball, p
+    = ∞ the ball of the largest singular value.
     """
 
     shape: tuple[int, int]
@@ -23,24 +24,24 @@ class SchattenBall(Body):
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple | list) or len(self.shape) != 2:
-            raise InvalidRequest(f"The shape is {self.shape!r}.", "Give two whole numbers, rows and columns.")
+            raise InvalidRequest(f"The shape is {self.shape!r}.", "Give two integers, rows and columns.")
         whole(minimum=1, rows=self.shape[0], columns=self.shape[1])
         object.__setattr__(self, "shape", (int(self.shape[0]), int(self.shape[1])))
         _ = self.spectrum  # refuses a bad p or radius
 
     @property
     def spectrum(self) -> LpBall:
-        """The ball that the singular values of the body's matrices fill."""
+        """The ball of the singular values."""
         return LpBall(min(self.shape), self.p, self.size)
 
     @property
     def ambient_dim(self) -> int:
-        """m·n."""
+        """The dimension m·n."""
         return self.shape[0] * self.shape[1]
 
     @property
     def rank(self) -> int:
-        """m·n."""
+        """The dimension m·n."""
         return self.ambient_dim
 
     @property
@@ -53,21 +54,21 @@ class SchattenBall(Body):
         return self.spectrum.gauge(self._values(check_points(points, self.ambient_dim)))
 
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return radius·‖σ(direction)‖_q, 1/p + 1/q = 1 (von Neumann's trace inequality)."""
+        """Return radius·‖σ(direction)‖_q, 1/p + 1/q = 1. By von Neumann's trace inequality."""
         return self.spectrum.support(self._values(check_points(directions, self.ambient_dim)))
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return the matrix with the direction's singular vectors and the argmax of its singular values."""
+        """Return the direction's singular vectors with the values' argmax."""
         rows = check_points(directions, self.ambient_dim)
         left, values, right = np.linalg.svd(self._matrices(rows), full_matrices=False)
         return ((left * self.spectrum.argmax(values)[:, None, :]) @ right).reshape(rows.shape)
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return at least max ‖Z/weights‖_p over the body.
+        """Return an upper bound of max ‖Z/weights‖_p.
 
-        The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p, 2)), k = min(m, n), and in the cube of the
-        same radius; the lesser of their radii is returned. Without weights it is exact at p = 2 and p = ∞, and at
-        every p for a body of p ≤ 2; with weights it is exact at p = ∞, and at p ≥ 2 for a body of p ≤ 2.
+        The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p, 2)), k = min(m, n), and in the cube of the same
+        radius; the lesser of their radii is returned. Without weights it is exact at p = 2 and p = ∞, and at every p
+        for a body of p ≤ 2; with weights it is exact at p = ∞, and at p ≥ 2 for a body of p ≤ 2.
         """
         euclidean = LpBall(self.ambient_dim, 2, self.spectrum.radius(2))
         cube = LpBall(self.ambient_dim, np.inf, self.size)

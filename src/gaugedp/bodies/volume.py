@@ -1,4 +1,4 @@
-"""Volumes of bodies, in their span: exact, or bounded from below."""
+"""Volumes of bodies in their span: exact, or lower bounds."""
 
 import math
 from dataclasses import dataclass
@@ -18,22 +18,21 @@ from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
-_EXACT_TO = 1e-6  # a volume is called exact where its radius, vol^(1/r), is known to this part of itself
+_EXACT_TO = 1e-6  # relative error of the radius vol^(1/r) up to which a volume is called exact
 _HULL_ROUNDING = 1e-9
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
-_MOST_FACETS = 300_000  # that a hull is expected to have: some seconds for it and all before it
+_MOST_FACETS = 300_000  # expected for a hull: some seconds, with those before it
 _SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 
 
 @dataclass(frozen=True)
 class Volume:
-    """The rank-dimensional volume of a body in its span, as a logarithm.
+    """The log volume of a body in its span.
 
-    `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted), or
+    `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted),
     "certified": a lower bound that holds with `confidence` over a public key, or "estimate": by drawing, with the
-    `standard_error` of the logarithm. `log_error` bounds how far the rounding of the
-    generators' frame may have moved an exact logarithm.
+    `standard_error` of the logarithm. `log_error` bounds the rounding error of an exact logarithm.
     """
 
     log_volume: float
@@ -44,7 +43,7 @@ class Volume:
 
     @property
     def value(self) -> float:
-        """The volume itself; infinity or zero beyond the floats."""
+        """The volume; infinity or zero beyond the floats."""
         try:
             return math.exp(self.log_volume)
         except OverflowError:
@@ -53,20 +52,19 @@ class Volume:
 
 @singledispatch
 def volume(body: Body) -> Volume:
-    """Return the volume of a body in its span: vol_r, r the rank.
+    """Return the volume of a body in its span.
 
     Exact: balls of ℓ_p; Schatten balls with p = 2, p = ∞ or a single row or column; ellipsoids; hulls of a box and its
-    negative; polytopes with r independent generators, or of rank at most 8 (by their facets, as long as those are few
-    enough to list in seconds); one-to-one images of these. Other polytopes get a lower bound: the largest
-    cross-polytope of r generators that exchanges find, 2^r|det|/r!, or at rank at most 8 the hull of the generators
-    that stick out most.
+    negative; polytopes with r independent generators, r the rank, or of rank at most 8 (by their facets, if these are
+    few enough to list in seconds); one-to-one images of these. Other polytopes get a lower bound: the largest
+    cross-polytope found by exchanges, 2^r|det|/r!, or at rank at most 8 the hull of the outermost generators.
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Ask for a ball, an ellipsoid or a polytope.")
 
 
 @volume.register
 def _(body: LpBall) -> Volume:
-    """(2Γ(1 + 1/p)·radius)^d / Γ(1 + d/p)."""
+    """Return (2Γ(1 + 1/p)·radius)^d / Γ(1 + d/p)."""
     inverse = 1 / body.p
     log_factor = _LOG_2 + math.lgamma(1 + inverse) + math.log(body.size)
     return Volume(body.d * log_factor - math.lgamma(1 + body.d * inverse), "exact")
@@ -78,27 +76,25 @@ def _(body: SchattenBall) -> Volume:
     if low == 1 or body.p == 2:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
-        raise InvalidRequest(
-            f"The volume of a Schatten ball with p = {body.p:g} has no closed form here.", "Ask for p = 2 or infinity."
-        )
+        raise InvalidRequest(f"The Schatten volume has no closed form for p = {body.p:g}.", "Use p = 2 or infinity.")
     return Volume(_log_spectral(low, high) + body.ambient_dim * math.log(body.size), "exact")
 
 
 def _log_spectral(m: int, n: int) -> float:
-    """Return log vol{Z ∈ ℝ^{m×n} : σ_1(Z) ≤ 1} = log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2), after Selberg."""
+    """Return log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2) = log vol{σ_1(Z) ≤ 1}, after Selberg."""
     gammas = [math.lgamma(1 + j / 2) - math.lgamma(1 + (n + j) / 2) for j in range(m)]
     return m * n / 2 * _LOG_PI + math.fsum(gammas)
 
 
 @volume.register
 def _(body: Ellipsoid) -> Volume:
-    """vol(B₂^r)·√det(BᵀB)."""
+    """Return vol(B₂^r)·√det(BᵀB)."""
     return _stretched(volume(LpBall(body.rank, 2)), body.frame)
 
 
 @volume.register
 def _(body: LinearImage) -> Volume:
-    """The volume in the span of K, stretched by √det((M·S)ᵀ(M·S)), S an orthonormal basis of that span."""
+    """Return the volume in span K, times √det((M·S)ᵀ(M·S)) for an orthonormal basis S."""
     if body.rank < body.body.rank:
         raise InvalidRequest("The volume of a projection is not known.", "Ask for a one-to-one image.")
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
@@ -106,13 +102,13 @@ def _(body: LinearImage) -> Volume:
 
 @volume.register
 def _(body: BoxHull) -> Volume:
-    """Return the volume of the box and of what its facets sweep."""
+    """Return the volume of the box and its facets' sweeps."""
     return Volume(body.log_volume, "exact")
 
 
 @volume.register
 def _(body: Product) -> Volume:
-    """The product of the parts' volumes, exact where all are."""
+    """Return the product of the parts' volumes, exact if all are."""
     parts = [volume(part) for part in body.parts]
     log, error = math.fsum(part.log_volume for part in parts), math.fsum(part.log_error for part in parts)
     is_exact = all(part.kind == "exact" for part in parts)
@@ -121,7 +117,7 @@ def _(body: Product) -> Volume:
 
 @volume.register
 def _(body: Polytope) -> Volume:
-    """The hull by its facets, or a cross-polytope in it."""
+    """Return the volume of the hull, or of a cross-polytope in it."""
     generators = body.distinct
     rank, count = generators.coordinates.shape
     cross = Volume(rank * (_LOG_2 + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
@@ -136,7 +132,7 @@ def _(body: Polytope) -> Volume:
 
 
 def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
-    """Return the volume in coordinates of the basis, of all generators or, where facets are many, of the outermost."""
+    """Return the volume of all, or of the outermost, generators."""
     log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
     log += log_scale
     return Volume(log, "exact", log_error=_HULL_ROUNDING) if is_whole else Volume(log - _HULL_ROUNDING, "lower")
@@ -144,7 +140,7 @@ def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
 
 @lru_cache(maxsize=64)
 def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
-    """Return the logarithm of the hull's volume, and whether it is that of all points; kept for other guarantees."""
+    """Return the hull's log volume, and whether it is complete."""
     import scipy.spatial
 
     (rank, count), coordinates = shape, np.frombuffer(numbers).reshape(shape)
@@ -161,12 +157,12 @@ def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
 
 
 def _stretched(unit: Volume, frame: Frame) -> Volume:
-    """Return the volume of a body that is `unit` in coordinates of a frame; a lower bound where the frame is unsure."""
+    """Return the volume of a body that is `unit` in a frame, as a bound if imprecise."""
     log, error = frame.log_volume
     if math.isinf(error):
         raise InvalidRequest(
             "The generators are so nearly parallel, or their units so far apart, that the volume has no correct digit.",
-            "Leave out directions that differ by rounding only, and give the answers in like units.",
+            "Leave out directions that differ by rounding only, and give the answers in similar units.",
         )
     if unit.kind == "exact" and error <= _EXACT_TO * frame.rank:
         return Volume(unit.log_volume + log, "exact", log_error=unit.log_error + error)

@@ -1,13 +1,13 @@
-"""A basis of the rows of a matrix that gives all others in whole numbers."""
+"""Integer bases of the rows of a matrix."""
 
 import numpy as np
 
 _WHOLE = 2.0**52
-_NOTHING = 1e-12  # of the longest row: what is taken for dependent is checked in whole numbers
+_NOTHING = 1e-12  # of the longest row: dependence is then checked in integers
 
 
 def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return whole numbers M (d, r) and r rows of F = `columns` (d, n) with F = M·F[rows]; None where none are met."""
+    """Return integers M (d, r) and r rows of F with F = M·F[rows], or None."""
     import scipy.linalg
 
     triangle, order = scipy.linalg.qr(columns.T, mode="r", pivoting=True)

@@ -1,4 +1,4 @@
-"""The geometry of a sensitivity body and its effect on the error: one object, a table, a picture."""
+"""The geometry of sensitivity bodies and its effects."""
 
 import contextlib
 import math
@@ -31,7 +31,7 @@ _MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than 
 _DRAWS, _KEY = 600, 7
 _PANELS = ((0, 1), (0, 2), (1, 2))  # of principal axes
 _OVER = "least error over the bound"
-_BELOW = "below 1: the bound is for data in real numbers, and some noise for whole ones"
+_BELOW = "below 1: the bound is for real-valued data, and some noise for integers"
 _HOW = {
     "exact": "exact",
     "lower": "at least this, proved",
@@ -41,13 +41,13 @@ _HOW = {
 
 @dataclass(frozen=True, eq=False)
 class BodyGeometry:
-    """A sensitivity body of rank r, and the noise of every mechanism for it at ε. Made of public facts alone.
+    """A sensitivity body, and every mechanism's noise for it at ε.
 
-    `volume` is vol_r and how it is known; `volume_quantity` = r√r·vol_r^{1/r}/ε ("VolLB") and `projected_quantity`
-    ("GVolLB"), its largest value over shadows on top eigenvectors, are orders of magnitude, no bounds. `moments` are
-    those of a uniform point (None where they would take minutes), `isotropic_constant` that of the body (NaN without
-    moments). `mechanisms` are those for PureDP(ε), K-norm noise from a walk with its δ. `bound` is `lower_bound`, and
-    `ratio` the least of the errors E‖noise‖₂ over it.
+    It depends on public facts only. r is the rank; `volume` is vol_r and how it is known; `volume_quantity` =
+    r√r·vol_r^{1/r}/ε ("VolLB") and `projected_quantity` ("GVolLB"), its largest value over shadows on top eigenvectors,
+    are orders of magnitude, not bounds. `moments` are those of a uniform point (None if they would take minutes),
+    `isotropic_constant` that of the body (NaN without moments). `mechanisms` are those for PureDP(ε), K-norm noise from
+    a walk with its δ. `bound` is `lower_bound`, and `ratio` the least of the errors E‖noise‖₂ over it.
     """
 
     body: Body
@@ -65,34 +65,34 @@ class BodyGeometry:
 
     @property
     def volume_quantity(self) -> float:
-        """r√r·vol_r^{1/r}/ε."""
+        """The quantity r√r·vol_r^{1/r}/ε."""
         return _quantity(self.volume, self.rank, self.epsilon)
 
     @property
     def isotropic_constant(self) -> float:
-        """det(Cov)^{1/(2r)}/vol_r^{1/r}; of a volume that is a lower bound, an upper bound; NaN without moments."""
+        """det(Cov)^{1/(2r)}/vol_r^{1/r}, or an upper bound; NaN without moments."""
         if self.moments is None:
             return math.nan
         return isotropic_constant(self.body.span.T @ self.moments.second_moment @ self.body.span, self.volume)
 
     @property
     def principal_deviations(self) -> np.ndarray:
-        """The standard deviations of a uniform point along its principal axes, the largest first; () if unknown."""
+        """Standard deviations of a uniform point along principal axes, decreasing."""
         return np.sqrt(_principal(self.body, self.moments)[0]) if self.moments is not None else np.zeros(0)
 
     @property
     def errors(self) -> dict[str, float]:
-        """E‖noise‖₂ of the mechanisms by name, the least first."""
+        """E‖noise‖₂ of the mechanisms by name, increasing."""
         listed = [(mechanism.name, mechanism.error()) for mechanism in self.mechanisms]
         return dict(sorted(listed, key=lambda pair: pair[1]))
 
     @property
     def ratio(self) -> float:
-        """The least error over the bound."""
+        """The least error divided by the bound."""
         return next(iter(self.errors.values())) / self.bound if self.bound > 0 else math.inf
 
     def table(self) -> str:
-        """Return all numbers as text, a line each."""
+        """Return all numbers as text, one line each."""
         exactness = {mechanism.name: mechanism.exactness for mechanism in self.mechanisms}
         how = "" if self.moments is None else f" ({self.moments.kind})"
         most = "" if self.volume.kind == "exact" else "at most "
@@ -100,8 +100,8 @@ class BodyGeometry:
         rows = [
             ("rank", f"{self.rank} of {self.body.ambient_dim} dimensions"),
             ("volume", f"{readable(self.volume.value)} ({_HOW[self.volume.kind]}; {logarithm})"),
-            ("VolLB", f"{readable(self.volume_quantity)} (an order of magnitude, no bound)"),
-            ("GVolLB", f"{readable(self.projected_quantity)} (over shadows; no bound)"),
+            ("VolLB", f"{readable(self.volume_quantity)} (an order of magnitude, not a bound)"),
+            ("GVolLB", f"{readable(self.projected_quantity)} (over shadows; not a bound)"),
             ("isotropic constant", f"{most}{self.isotropic_constant:.4g}{how}" if how else "not known"),
             ("deviations", f"{_short(self.principal_deviations)}{how}"),
             *((f"error of {name}", f"{readable(error)} ({exactness[name]})") for name, error in self.errors.items()),
@@ -114,7 +114,7 @@ class BodyGeometry:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them; None where one is not known."""
+        """Return the numbers for JSON, None if unknown."""
         return {
             "epsilon": self.epsilon,
             "rank": self.rank,
@@ -134,10 +134,10 @@ class BodyGeometry:
         return f"BodyGeometry(rank={self.rank}, {name} {error:.4g}, bound {self.bound:.4g}, ε={self.epsilon:g})"
 
     def to_svg(self, axes: tuple[int, int] | None = None) -> str:
-        """Return shadows of the body, with draws of the least noise around them, as SVG text. Needs `report`.
+        """Return shadows of the body and noise draws as SVG.
 
-        On the plane of two coordinates, numbered from 0; without `axes`, on those of the first three principal axes.
-        The draws have a public key, and no data is near them.
+        The draws are of the least noise, with a public key and no data. Needs `report`. The plane is that of two
+        coordinates, numbered from 0; without `axes`, planes of the first three principal axes.
         """
         best = min(self.mechanisms, key=lambda mechanism: mechanism.error())
         noise = best.sample_noise(_DRAWS, research_rng(_KEY))
@@ -151,15 +151,21 @@ class BodyGeometry:
         Path(path).write_text(self.to_svg(axes), encoding="utf-8")
 
     def _edge(self, plane: np.ndarray, *, n_points: int = 180) -> np.ndarray:  # points of a shadow's edge
-        """Return points in order around the shadow on a plane (d, 2), closed; shape (k, 2)."""
+        """Return the closed edge (k, 2) of a planar shadow."""
         turns = np.linspace(0, 2 * math.pi, 2 * n_points + 1)
         return self.body.argmax(np.column_stack([np.cos(turns), np.sin(turns)]) @ plane.T) @ plane
 
 
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
-    """Return what a body is like and what every mechanism's error is for it at ε, without any data.
+    """Describe a body and every mechanism's error for it.
 
-    Takes seconds, and a walk's minute at high rank; beyond that the moments and the noise of walks are left out.
+    No data is used. It takes seconds, or a minute for a walk at high rank; beyond that walks are left out.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.geometry(gd.bodies.LpBall(3, 1))
+    BodyGeometry(rank=3, KNorm 2.104, bound 2.046, ε=1)
     """
     check_body(body)
     positive(epsilon=epsilon)
@@ -173,7 +179,7 @@ def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
 
 
 def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
-    """Yield every mechanism that can be had for the body, of each name the one of least error."""
+    """Yield the best mechanism of each name for the body."""
     offered = [*candidates(body, PureDP(epsilon))]
     names = {mechanism.name for mechanism in offered}
     for kind in (KNorm, NIM, EllipsoidNoise):
@@ -204,7 +210,7 @@ def _quantity(body_volume: Volume, rank: int, epsilon: float) -> float:
 
 
 def _principal(body: Body, measured: UniformMoments | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean squares (r,) along the principal axes (d, r), the largest first; of the span if not measured."""
+    """Return mean squares (r,) and principal axes (d, r), decreasing."""
     span = body.span
     moment = np.eye(body.rank) if measured is None else span.T @ measured.second_moment @ span
     values, vectors = np.linalg.eigh(moment)
@@ -214,7 +220,7 @@ def _principal(body: Body, measured: UniformMoments | None) -> tuple[np.ndarray,
 def _planes(
     body: Body, measured: UniformMoments | None, axes: tuple[int, int] | None
 ) -> Iterator[tuple[np.ndarray, tuple[str, str]]]:
-    """Yield planes (d, 2) and the names of their axes; one of a single axis has a column of zeros."""
+    """Yield planes (d, 2) and the names of their axes."""
     d = body.ambient_dim
     if axes is not None:
         if len(axes) != 2 or len({axis for axis in axes if axis in range(d)}) != 2:
@@ -236,11 +242,11 @@ def _short(values: np.ndarray) -> str:
 
 
 def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
-    """Return L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, the same for every one-to-one linear image of K.
+    """Return L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, a linear invariant.
 
     `covariance` (r, r) is that of a uniform point of K, in coordinates of an orthonormal basis of the span: SᵀCS for a
-    C of shape (d, d), S = body.span. L_K is 1/√12 = 0.2887 for a cube and at least that of the ball,
-    Γ(1 + r/2)^{1/r}/√(π(r + 2)), for every body (Milman and Pajor 1989).
+    C of shape (d, d), S = body.span. L_K is 1/√12 = 0.2887 for a cube and at least that of the ball, Γ(1 +
+    r/2)^{1/r}/√(π(r + 2)), for every body (Milman and Pajor 1989).
     """
     logs = np.log(_eigenvalues(covariance))
     return math.exp(float(logs.mean()) / 2 - volume.log_volume / len(logs))
@@ -258,9 +264,9 @@ def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
 
 
 def volume_quantity(body: Body, epsilon: float) -> float:
-    """Return r·√r·vol_r(K)^{1/r}/ε, r the rank: the order of the volume bound of Hardt and Talwar 2010.
+    """Return r·√r·vol_r(K)^{1/r}/ε, the order of the volume bound.
 
-    It is no bound: that one has a constant that this leaves out, and mechanisms have a third of this error.
+    r is the rank (Hardt and Talwar 2010). It is not a bound: it lacks a constant, and errors can be a third of it.
     """
     positive(epsilon=epsilon)
     rank = body.rank

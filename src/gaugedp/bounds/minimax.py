@@ -8,10 +8,11 @@ from gaugedp.errors import InvalidRequest
 
 
 class Rate(float):
-    """A minimax rate: the least worst-case error is between c and C times this number, for constants nobody knows.
+    """A minimax rate, known up to constants.
 
-    It is `statistical` + `privacy`: what any estimator pays, and what privacy adds. No certificate: compare the two
-    parts, or two values of n, never an error with the number. `upper` is the rate that is reached.
+    The least worst-case error is between c and C times this number, for unknown constants. It is `statistical` +
+    `privacy`: the error of any estimator, and what privacy adds. It is not a certificate: compare the two parts, or two
+    values of n, never an error with the number. `upper` is the rate that is attained.
     """
 
     kind = "rate, constants unknown"
@@ -33,9 +34,10 @@ class Rate(float):
         return float(self)
 
     def free_from(self, share: float = 0.1) -> int:
-        """Return the number of rows from which the privacy part is at most `share` of the statistical one.
+        """Return the number of rows at which privacy becomes negligible.
 
-        The first falls as 1/n, the second as 1/√n; as constants are unknown, so is a factor of this number.
+        From there on, the privacy part is at most `share` of the statistical one. The first falls as 1/n, the second as
+        1/√n; as constants are unknown, so is a factor of this number.
         """
         positive(share=share)
         return math.ceil(self.n * (self.privacy / (share * self.statistical)) ** 2)
@@ -51,16 +53,23 @@ class Rate(float):
 
 
 def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
-    """Return the rate of E‖error‖₂ for the mean of n rows in ℝ^d with s coordinates that are not 0, σ-sub-Gaussian.
+    """Return the minimax rate of E‖error‖₂ for a sparse mean.
 
-    σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13), for ε of order 1 and δ below
-    1/n. `upper` (theorem 14) has log d for log(d/s) and a factor √log n in its second part. Privacy shows where √n·ε is
-    below √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, in which the source prints nε for √n·ε.
+    The n rows in ℝ^d are σ-sub-Gaussian, and s coordinates of the mean are not 0. It is σ·(√(s·log d/n) +
+    s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13), for ε of order 1 and δ below 1/n. `upper`
+    (theorem 14) has log d for log(d/s) and a factor √log n in its second part. Privacy dominates if √n·ε is below
+    √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, where the paper has nε instead of √n·ε.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.sparse_mean(n=10_000, d=1000, s=10, epsilon=1.0, delta=1e-6), 4)
+    0.1002
     """
     _check(n, d, epsilon, delta, sigma)
     whole(minimum=1, s=s)
     if s >= d:
-        raise InvalidRequest(f"s is {s} and d is {d}.", "Give s below d; for all coordinates take dense_mean.")
+        raise InvalidRequest(f"s is {s} and d is {d}.", "Give s below d; for all coordinates use dense_mean.")
     statistical = sigma * math.sqrt(s * math.log(d) / n)
     scale = sigma * s * math.sqrt(math.log(1 / delta)) / (n * epsilon)
     reached = statistical + scale * math.log(d) * math.sqrt(math.log(max(n, 3)))
@@ -68,10 +77,10 @@ def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: flo
 
 
 def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
-    """Return the rate of E‖error‖₂ for the mean of n rows in ℝ^d, σ-sub-Gaussian in every coordinate.
+    """Return the minimax rate of E‖error‖₂ for a mean.
 
-    σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 12), for ε of order 1 and δ below 1/n; `upper`
-    (theorem 15) has a factor √log n in its second part.
+    The n rows in ℝ^d are σ-sub-Gaussian in every coordinate. It is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang
+    2021, theorem 12), for ε of order 1 and δ below 1/n; `upper` (theorem 15) has a factor √log n in its second part.
     """
     _check(n, d, epsilon, delta, sigma)
     statistical = sigma * math.sqrt(d / n)

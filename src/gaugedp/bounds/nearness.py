@@ -1,4 +1,4 @@
-"""The ratio of an error to the least possible one, as a number and in words."""
+"""The ratio of an error to the least possible one."""
 
 import contextlib
 import math
@@ -14,12 +14,12 @@ from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-_FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
+_FEW_GENERATORS = 45  # up to these the bound includes shadows, whose facets take a second to list
 _MOST_EPSILON = 6.0  # e^ε − 1 is 402 there, and nothing is left
 
 
 def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) -> float:
-    """Return a number below which E‖noise/scales‖₂ of no ε-DP mechanism for `body` is; 0 where none is known."""
+    """Return a lower bound of E‖noise/scales‖₂ under ε-DP, or 0."""
     if not isinstance(body, Polytope):
         return 0.0
     if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
@@ -36,49 +36,51 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
 
 
 def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
-    """Return the bound from the volume, which needs no list of generators."""
+    """Return the bound from the volume, without generators."""
     with contextlib.suppress(InvalidRequest):
         return staircase_lower_bound(image(body, np.diag(1 / scales)), epsilon)
     return 0.0
 
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
-    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
+    """Describe an error relative to the bounds for real and integer data (0 if unproved)."""
     kind = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
     none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
     if error < real * (1 - 1e-9):  # an error may be below a bound that it equals by rounding
-        real_is_none = "The bound for data in real numbers does not hold for noise on whole numbers"
+        real_is_none = "The bound for real-valued data does not hold for noise on integers"
         if not _tells(error, whole):
-            return f"{real_is_none}; nothing near is proved."
-        near = f"For whole numbers {none} {readable(whole)} ({kind})"
+            return f"{real_is_none}; no useful bound is proved."
+        near = f"For integer data {none} {readable(whole)} ({kind})"
         return f"{real_is_none}. {near}; this one is at {error / whole:.3g} times that."
     confidence = " (certified with confidence 1 − 10⁻⁹)" if kind == "certified" else ""
     ratio = max(error / real, 1.0)
-    near = f"For data in real numbers {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
+    near = f"For real-valued data {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
     if not whole > 0:
-        return f"{near} For whole numbers, nothing is proved at so large an epsilon."
+        return f"{near} For integer data, nothing is proved at so large an epsilon."
     if not _tells(error, whole):
         return near
-    return f"{near} For whole numbers {readable(whole)} is {kind}; this one is at {error / whole:.3g} times that."
+    return f"{near} For integer data {readable(whole)} is {kind}; this one is at {error / whole:.3g} times that."
 
 
 def floor_in_words(ratio: float) -> str:
-    """Return how far noise is from the best of its kind, from the ratio of their root mean square errors."""
+    """Describe noise relative to the best of its kind, by the ratio of root mean square errors."""
     near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
-    return f"Of all Gaussian noise that keeps this guarantee, the best has a root mean square error {near} smaller."
+    return f"The best Gaussian noise with this guarantee has a root mean square error {near} smaller."
 
 
-def _tells(error: float, whole: float, *, telling: float = 10.0) -> bool:  # ratios to a bound beyond this say nothing
+def _tells(error: float, whole: float, *, telling: float = 10.0) -> bool:  # larger ratios are uninformative
     return whole > 0 and error / whole < telling
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
-    """Return L such that every ε-DP mechanism on counts x ∈ ℕ^n has sup_x E‖M(x) − Fx‖₂ ≥ L; units come and go.
+    """Return a lower bound of the error on counts.
 
-    Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, L′ the bound for real-valued data and F the distinct generators v_j
-    of K = conv{±v_j}: randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M and moves the answer by
-    ‖F‖_F/√6 at most, on the average over x (docs/theory/lower-bound.md, theorem 4). It is near L′(K, ε) for small ε
-    and 0 for large. Without `shadows` only the body itself is looked at, which is quicker at high rank.
+    Every ε-DP mechanism M on counts x ∈ ℕ^n, of which units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L.
+
+    Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, L′ the bound for real-valued data and F the distinct generators v_j of
+    K = conv{±v_j}: randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M and moves the answer by
+    ‖F‖_F/√6 at most, on average over x (docs/theory/lower-bound.md, theorem 4). It is near L′(K, ε) for small ε and 0
+    for large. Without `shadows` only the body itself is evaluated, which is faster at high rank.
     """
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:

@@ -1,4 +1,4 @@
-"""Lower bounds from the shadows of a body: nested projections put together, and the best bound there is."""
+"""Lower bounds from nested projections (shadows) of a body."""
 
 import math
 from itertools import pairwise
@@ -16,20 +16,27 @@ from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, st
 from gaugedp.errors import InvalidRequest
 
 _SEGMENT = 1e-12  # of a support that is computed
-_MORE = 1.01  # so much larger a certified bound is taken in place of a proved one
-_JOINED = 2.0**-40  # of a bound from several: more than their bases and sums lose by rounding
+_MORE = 1.01  # factor by which a certified bound must exceed a proved one to replace it
+_JOINED = 2.0**-40  # of a joint bound: more than the rounding of bases and sums
 _WORTH, _WORTH_MORE = 0.4, 0.5  # of the best shadow's expected bound; the truth of a bound does not depend on it
-_QUICK = 6  # up to this rank a shadow takes milliseconds, and the smaller share is asked for
-_WORTH_BESIDE_DRAWS = 0.9  # of the body's own, where that comes from draws, which lose little
+_QUICK = 6  # up to this rank a shadow takes milliseconds, and the smaller share suffices
+_WORTH_BESIDE_DRAWS = 0.9  # of the body's own, if that comes from draws, which lose little
 _HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
 _LISTED = 8  # up to this rank a polytope's volume is by its facets
 
 
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
-    """Return the largest certified L known here with sup_x E‖M(x) − Fx‖_p ≥ L for every ε-DP mechanism M, p = `norm`.
+    """Return the largest certified lower bound of the error.
 
-    The setting is that of `volume_lower_bound`. It is the larger of `staircase_lower_bound`, where the volume is known,
-    and, since ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂, that multiple of `projected_lower_bound`.
+    It is the largest L known here with sup_x E‖M(x) − Fx‖_p ≥ L for every ε-DP mechanism M, p = `norm`, in the setting
+    of `volume_lower_bound`: the larger of `staircase_lower_bound`, if the volume is known, and, since ‖z‖_p ≥ d^{min(0,
+    1/p − 1/2)}·‖z‖₂, that multiple of `projected_lower_bound`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.lower_bound(gd.bodies.LpBall(3, 1), epsilon=1.0), 3)
+    2.046
     """
     check_norm(norm)
     shadow = projected_lower_bound(body, epsilon)
@@ -41,24 +48,26 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 
 
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
-    """Return a bound on E‖M(x) − Fx‖₂ from the shadows of the body on the top eigenvectors of `covariance` (d, d).
+    """Return a lower bound of E‖M(x) − Fx‖₂ from shadows.
 
-    Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the question PFx. So every bound
-    L_k for the body PK is one for K. Of nested shadows, all together,
+    They are those of the body on the top eigenvectors of `covariance` (d, d).
+
+    Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the query PFx. So every bound L_k
+    for the body PK is one for K. For nested shadows, together,
 
         (sup_x E‖M(x) − Fx‖₂)² ≥ Σ_i e^{s_i},
 
     s_i the slopes of the least concave majorant of k ↦ k·log(L_k²/k), 0 at k = 0: at least every L_k²
-    (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first). `covariance` only picks the
-    P's, any matrix will do: without one, the covariance of the generators. `volume` and `rank` are those of the best
-    shadow; those of the body, where its volume is certified and adds more than 1 %.
+    (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first). `covariance` only selects the
+    P's, and any matrix is valid: without one, the covariance of the generators. `volume` and `rank` are those of the
+    best shadow; those of the body, if its volume is certified and adds more than 1 %.
 
     The shadow of rank 1 is a segment, 2·h_K(u) long, for every body. A polytope's shadows of rank up to 8 have exact
-    volumes, where its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
+    volumes, if its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
     """
     bounds = nested_bounds(body, epsilon, covariance)
     sure = [bound for bound in bounds if bound.confidence == 1]
-    proved = _together(sure) if sure else staircase_lower_bound(body, epsilon)  # which says what is missing
+    proved = _together(sure) if sure else staircase_lower_bound(body, epsilon)  # whose error names what is missing
     if len(sure) == len(bounds):
         return proved
     drawn = VolumeBound(_together(bounds), bounds[-1].volume, bounds[-1].rank)
@@ -66,7 +75,7 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
 
 
 def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> list[VolumeBound]:
-    """Return the bounds of single shadows on top eigenvectors, of rising ranks, and last the body's own, if known."""
+    """Return the bounds of nested shadows, and last the body's own, if known."""
     positive(epsilon=epsilon)
     values, vectors = _eigenvectors(body, covariance)
     of_body = _if_known(body, epsilon)
@@ -76,7 +85,7 @@ def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = No
 
 
 def _together(bounds: list[VolumeBound]) -> VolumeBound:
-    """Return the bound that those of nested shadows, of unlike ranks, give together."""
+    """Return the joint bound from nested shadows of different ranks."""
     best = max(bounds)
     corners = [(0, 0.0)]
     for bound in sorted(bounds, key=lambda bound: bound.rank):
@@ -101,7 +110,7 @@ def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None
 
 
 def _proved(shadow: Body, epsilon: float) -> VolumeBound | None:
-    """Return the bound from what is proved of the volume: draws are for the body itself."""
+    """Return the bound from the proved volume, without draws."""
     try:
         return bound_from_volume(volume(shadow), shadow.rank, epsilon)
     except InvalidRequest:
@@ -109,7 +118,7 @@ def _proved(shadow: Body, epsilon: float) -> VolumeBound | None:
 
 
 def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound | None:
-    """Return the bound of the shadow on the span of the basis; None where its volume is not known."""
+    """Return a shadow's bound, if its volume is known."""
     if basis.shape[1] == 1:
         length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
         bound: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)
@@ -120,7 +129,7 @@ def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound 
 
 
 def _ranks(values: np.ndarray, drawn: bool, *, flat: float = 1e-200) -> list[int]:
-    """Return the ranks k below the full one whose shadows may give a bound near the best, by k·(λ_1⋯λ_k)^{1/2k}."""
+    """Return the ranks k of promising shadows, by k·(λ_1⋯λ_k)^{1/2k}."""
     rank = len(values)
     high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
     every = np.arange(1, rank + 1)
@@ -132,7 +141,7 @@ def _ranks(values: np.ndarray, drawn: bool, *, flat: float = 1e-200) -> list[int
 
 
 def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues (rank,) and eigenvectors (d, rank) of the covariance on the span, the largest first."""
+    """Return the covariance's eigenvalues and eigenvectors (d, rank), decreasing."""
     span = body.span
     matrix = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
     if matrix.shape != (body.ambient_dim,) * 2 or not np.isfinite(matrix).all():
@@ -144,7 +153,7 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
 
 
 def _spread(body: Body) -> np.ndarray:
-    """Return a covariance that has about the directions of the body's, shape (d, d): at the least those of its span."""
+    """Return a covariance (d, d) with roughly the body's directions."""
     match body:
         case Polytope():
             return _spread_of_generators(body)
@@ -158,7 +167,7 @@ def _spread(body: Body) -> np.ndarray:
 
 
 def _spread_of_generators(body: Polytope) -> np.ndarray:
-    """The second moment of the generators; of their differences, n·Σvvᵀ − (Σv)(Σv)ᵀ, up to a factor."""
+    """Return the generators' second moment, or n·Σvvᵀ − (Σv)(Σv)ᵀ for differences (up to a factor)."""
     columns = body.columns()
     columns = columns / (np.abs(columns).max() or 1.0)
     count = columns.shape[1] + body.with_zero

@@ -1,4 +1,4 @@
-"""The volume of a polytope of any rank from below, with a stated confidence, by independent draws on the sphere."""
+"""Certified lower bounds of volumes, by draws on the sphere."""
 
 import math
 from functools import lru_cache
@@ -13,8 +13,8 @@ from gaugedp.bodies.volume import Volume, volume
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.samplers.continuous import normals
 
-MISS = 1e-9  # the chance, over the public key, that a volume is above the truth
-_KEY = 24  # public and fixed, so that a plan says the same each time
+MISS = 1e-9  # the probability, over the public key, that a volume is above the truth
+_KEY = 24  # public and fixed, so that plans are reproducible
 _PILOT = 96  # draws by which power and stake are chosen, and which are not used again
 _FEWEST, _MOST = 48, 2048  # draws
 _WORK = 7.5e8  # multiplications: a third of a second
@@ -24,14 +24,15 @@ _STAKES = tuple(np.geomspace(0.003, 0.95, 24).tolist())
 
 
 def certified_volume(body: Body) -> Volume | None:
-    """Return a number that log vol_r(K) is at least with confidence 1 − 1e−9; None for other bodies than polytopes.
+    """Return a lower bound of a polytope's log volume.
+
+    It holds with confidence 1 − 1e−9. None for other bodies, and if the draws would take longer than a second or so.
 
     Theorem (docs/theory/lower-bound.md, theorem 7). For θ uniform on the unit sphere of ℝ^r, L regular and 0 < s ≤ r,
     vol K ≥ |det L|·vol B·(E‖Lθ‖_K^{−s})^{r/s}, with equality for s = r. Let S_i ≥ ‖Lθ_i‖_K for N independent draws, and
     0 < b < 1 be fixed before them. With probability 1 − α, E‖Lθ‖_K^{−s} ≥ m for Π(1 + b·(S_i^{−s}/m − 1)) = 1/α.
 
-    L is a root of the second moment of the generators; s and b are the best for a pilot with draws of its own. None,
-    too, where the draws would take longer than a second or so.
+    L is a root of the second moment of the generators; s and b are the best for a pilot with draws of its own.
     """
     if not isinstance(body, Polytope):
         return None
@@ -47,7 +48,7 @@ def certified_volume(body: Body) -> Volume | None:
 
 @lru_cache(maxsize=32)
 def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: int) -> float:
-    """Return the bound for {columns·λ : Σ|λ| ≤ 1}, of a representation that is balanced: with its last row at zero."""
+    """Return the bound for {columns·λ : Σ|λ| ≤ 1}; if balanced, with the last row at zero."""
     columns = np.frombuffer(numbers).reshape(shape)
     root = _root(columns[:-1] if balanced else columns, balanced)
     rank, rng = len(root), research_rng(_KEY)
@@ -64,13 +65,13 @@ def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: i
 
 
 def _root(columns: np.ndarray, balanced: bool) -> np.ndarray:
-    """Return L with L·Lᵀ the second moment of the columns; of those of differences, about their mean."""
+    """Return a root of the columns' second moment, centred if balanced."""
     centre = columns.mean(axis=1, keepdims=True) if balanced else 0.0
     return np.linalg.cholesky((columns - centre) @ (columns - centre).T / columns.shape[1])
 
 
 def _sums(columns: np.ndarray, root: np.ndarray, count: int, rng: Entropy) -> np.ndarray:
-    """Return Σ|λ| of a representation of Lθ, for `count` draws of θ."""
+    """Return Σ|λ| of representations of Lθ, for `count` draws."""
     points = normals(count * len(root), rng).reshape(count, len(root))
     points = points / np.linalg.norm(points, axis=1, keepdims=True) @ root.T
     points = np.pad(points, ((0, 0), (0, len(columns) - len(root))))

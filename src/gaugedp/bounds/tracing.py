@@ -1,4 +1,4 @@
-"""Membership tests against a released mean: the power of an adversary, and an upper bound for all."""
+"""Membership tests against a released mean, with an upper bound."""
 
 import math
 
@@ -12,7 +12,7 @@ from gaugedp.guarantees.probability import probability_range
 STATISTICS = ("printed", "signed")
 
 
-def tracing_power(  # noqa: PLR0913, PLR0917 - a door that people use
+def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
     n: int,
     d: int,
     s: int,
@@ -21,15 +21,15 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a door that people use
     noise: float = 0.0,
     guarantee: Guarantee | None = None,
 ) -> float:
-    """Return the true-positive rate of the "printed" or "signed" statistic at the mean of `n` normal rows.
+    """Return the true-positive rate of a tracing attack.
 
-    Rows are N(0, I_d); M is their mean plus N(0, `noise`²·I_d), `noise` in deviations of one entry of a row. Let
-    r = 1/√(n + n²·noise²), the correlation of a member's x_j and M_j, and T the sum of the s largest of d independent
-    normal variables ("signed": of their sizes). Then the power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), the
-    completeness that lemma 13 of Cai, Wang and Zhang (2021) asks for; soundness is Φ(−2√log(1/δ)) ≤ δ². T is taken
-    as normal, with the mean and the variance of a trimmed sum (Stigler 1973): an error below 0.03, and below 0.002
-    from s = 10 on where d is 1,000 or more. With a `guarantee` for one row, it is at most `tracing_ceiling` at that
-    soundness. docs/theory/audit.md
+    The attack has the "printed" or "signed" `statistic`, against the mean of `n` normal rows. Rows are N(0, I_d); M is
+    their mean plus N(0, `noise`²·I_d), `noise` in deviations of one entry of a row. Let r = 1/√(n + n²·noise²), the
+    correlation of a member's x_j and M_j, and T the sum of the s largest of d independent normal variables ("signed":
+    of their sizes). Then the power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), the completeness of lemma 13 of Cai,
+    Wang and Zhang (2021); soundness is Φ(−2√log(1/δ)) ≤ δ². T is taken as normal, with the mean and the variance of a
+    trimmed sum (Stigler 1973): an error below 0.03, and below 0.002 from s = 10 on if d is 1,000 or more. With a
+    `guarantee` for one row, it is at most `tracing_ceiling` at that soundness. docs/theory/audit.md
     """
     one_of(STATISTICS, statistic=statistic)
     whole(minimum=1, n=n, d=d)
@@ -44,9 +44,15 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a door that people use
 
 
 def tracing_ceiling(guarantee: Guarantee, false_positive_rate: float) -> float:
-    """Return what no true-positive rate exceeds, for one row under the guarantee, at that rate of false positives.
+    """Return the largest true-positive rate under a guarantee.
 
-    That is the largest P(E) of all events with Q(E) = `false_positive_rate` (`guarantees.probability_range`).
+    For one row, it is the largest P(E) with Q(E) = `false_positive_rate` (`guarantees.probability_range`).
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.tracing_ceiling(gd.PureDP(1), false_positive_rate=0.01), 4)
+    0.0272
     """
     between(0, 1, false_positive_rate=false_positive_rate)
     return probability_range(guarantee, float(false_positive_rate))[1]
@@ -61,7 +67,7 @@ def check_size(s: int | None, d: int) -> None:
 
 
 def _largest(s: int, d: int, sides: int) -> tuple[float, float]:
-    """Return mean and variance, both over s, of the sum of the s largest of d normal variables or of their sizes."""
+    """Return mean and variance, over s, of the sum of the s largest of d normal variables (or sizes)."""
     share = (s + 0.5) / (d + 0.5)
     threshold = float(-ndtri(share / sides))
     if math.isinf(threshold):

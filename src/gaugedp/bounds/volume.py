@@ -1,4 +1,4 @@
-"""Volume lower bounds on the error of pure mechanisms, with their constants."""
+"""Volume lower bounds on errors under pure DP, with constants."""
 
 import math
 import sys
@@ -26,10 +26,10 @@ _MOST_ROUNDS = 200  # the minimum may lie as near to 0 as e^{−ε}
 
 
 class VolumeBound(float):
-    """A lower bound on an expected error: a float that knows the `volume` it rests on and that volume's `rank`.
+    """A lower bound on an expected error, as a float.
 
-    `kind` is that of the volume: "exact" or "lower" (proved), "certified" (true with `confidence`, over a public key),
-    or "estimate" (no certificate), and then `standard_error` is that of this number.
+    It has the `volume` it rests on and that volume's `rank`. `kind` is that of the volume: "exact" or "lower" (proved),
+    "certified" (true with `confidence`, over a public key), or "estimate" (no certificate, with `standard_error`).
     """
 
     volume: Volume
@@ -47,7 +47,7 @@ class VolumeBound(float):
 
     @property
     def kind(self) -> str:
-        """Return the kind of the volume."""
+        """The kind of the volume."""
         return self.volume.kind
 
     @property
@@ -57,23 +57,27 @@ class VolumeBound(float):
 
 
 def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return L such that every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L, p = `norm` ≥ 1, s = `power` 1 or 2.
+    """Return a lower bound of the error from the volume.
 
-    Theorem. Let x run over ℝ^n, or over the x ≥ 0, and let P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) whenever x − x′ ∈ U, U
-    convex and symmetric with F·U = K, the body, of rank r. Then the bound holds with
+    Every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L, p = `norm` ≥ 1, s = `power` 1 or 2.
+
+    Theorem. Let x run over ℝ^n, or over the x ≥ 0, and let P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) whenever x − x′ ∈ U, U convex
+    and symmetric with F·U = K, the body, of rank r. Then the bound holds with
 
         L = κ^s · min_{0≤u≤1} Σ_{k≥0} (u + k)^{r−1+s} e^{−εk} / Σ_{k≥0} (u + k)^{r−1} e^{−εk},
 
     κ = (vol_r K/vol_r B)^{1/r}, B the unit ball of ℓ_p^r (docs/theory/lower-bound.md, theorem 1; after Hardt and Talwar
     2010, who have no constants). A flat body with p ≠ 2 is first projected on r coordinates, which lengthens nothing.
-    Answers that are counts are integers: there L is the bound of the relaxed question, see `counts_lower_bound`.
+    Answers that are counts are integers: there L is the bound of the relaxed query, see `counts_lower_bound`.
     """
     shown, body_volume = _measured(body, norm)
     return bound_from_volume(body_volume, shown, epsilon, (norm, power), sharp=False)
 
 
 def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return a larger L of which the theorem of `volume_lower_bound` is also true, with equality for K a ball of ℓ_p.
+    """Return a larger L that satisfies `volume_lower_bound`'s theorem.
+
+    It is sharp for K a ball of ℓ_p:
 
         L = κ^s · r/(r + s) · min_{0≤u≤1} Σ_{k≥0} (u + k)^{r+s} e^{−εk} / Σ_{k≥0} (u + k)^r e^{−εk}.
 
@@ -87,7 +91,7 @@ def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: in
 def bound_from_volume(
     body_volume: Volume, rank: int, epsilon: float, moment: tuple[float, int] = (2, 1), sharp: bool = True
 ) -> VolumeBound:
-    """Return the bound for a volume in `rank` dimensions; `moment` is (norm, power), `sharp` picks theorem 2."""
+    """Return the bound for a volume in `rank` dimensions. `moment` is (norm, power), and `sharp` selects theorem 2."""
     norm, power = moment
     positive(epsilon=epsilon)
     one_of(("1", "2"), power=f"{power}")
@@ -102,44 +106,42 @@ def bound_from_volume(
 
 
 def check_norm(norm: float) -> None:
-    """Refuse what is not the p of a norm ℓ_p."""
+    """Refuse p below 1, which has no ℓ_p norm."""
     if not norm >= 1:
         raise InvalidRequest(f"norm is {norm!r}.", "Give a number of at least 1, or infinity.")
 
 
 def largest_volume(body: Body) -> Volume:
-    """Return the volume where it is known exactly, else the larger of its lower bounds."""
+    """Return the exact volume, or the best lower bound."""
     proved = volume(body)
     certified = certified_volume(body) if proved.kind == "lower" else None
     return certified if certified is not None and certified.log_volume > proved.log_volume else proved
 
 
 def _measured(body: Body, norm: float) -> tuple[int, Volume]:
-    """Return the rank and the volume; for a flat body and another norm than ℓ₂, of its shadow on r coordinates."""
+    """Return rank and volume, of a shadow if flat and the norm is not ℓ₂."""
     check_norm(norm)
     rank = body.rank
     if not rank:
-        raise InvalidRequest("The body is a point: no answer can change.", "Ask something that depends on the rows.")
+        raise InvalidRequest("The body is a point: no answer can change.", "Ask a query that depends on the rows.")
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])
     try:
         return rank, largest_volume(body)
     except RuntimeError as failure:  # Qhull gives up on some nearly degenerate hulls
-        raise InvalidRequest(
-            "The facets of the body could not be listed reliably.", "Merge generators that differ by rounding only."
-        ) from failure
+        raise InvalidRequest("The facets could not be listed reliably.", "Merge nearly equal generators.") from failure
 
 
 def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:
-    """Return at most log min over 0 ≤ u ≤ 1 of S_{m+p}(u)/S_m(u), S_m(u) = Σ_{k≥0} (u + k)^m e^{−εk}.
+    """Return at most log min over 0 ≤ u ≤ 1 of S_{m+p}(u)/S_m(u).
 
-    m = `exponent` ≥ 0 and p = `power` ≥ 1 are whole numbers. Rounded down: within 1e−5 for ε ≤ 50 and m ≤ 100; −∞
-    above ε = 700.
+    S_m(u) = Σ_{k≥0} (u + k)^m e^{−εk}, and m = `exponent` ≥ 0 and p = `power` ≥ 1 are integers. Rounded down: within
+    1e−5 for ε ≤ 50 and m ≤ 100; −∞ above ε = 700.
 
     By Poisson's summation S_m(u) = e^{εu}·m!/ε^{m+1}·(1 + waves), so that S_{m+p}/S_m = (m + 1)…(m + p)/ε^p up to the
-    waves. Where those are not negligible the minimum is searched for: on a cell [a, b] with middle c, the convex
-    numerator lies above its tangent at c and the convex denominator below its chord; the ratio of two affine
-    functions is least at an end. Cells that this does not settle are halved (docs/theory/lower-bound.md).
+    waves. If those are not negligible the minimum is searched for: on a cell [a, b] with middle c, the convex numerator
+    lies above its tangent at c and the convex denominator below its chord; the ratio of two affine functions is least
+    at an end. Cells that this does not settle are halved (docs/theory/lower-bound.md).
     """
     if epsilon > _MOST_EPSILON:
         return -math.inf
@@ -150,7 +152,7 @@ def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:
 
 
 def _waves(exponent: int, epsilon: float, *, least_epsilon: float = 1e-290) -> float:  # below it waves are as small
-    """Return at least 2·Σ_{n≥1} |1 + 2πin/ε|^{−m−1}, m = `exponent`: at most 1; it falls as m grows."""
+    """Return an upper bound of 2·Σ_{n≥1} |1 + 2πin/ε|^{−m−1}, falling in m."""
     if exponent == 0:
         return 1.0
     log_first = (exponent + 1) * math.log(epsilon / (2 * math.pi))
@@ -163,7 +165,7 @@ def _waves(exponent: int, epsilon: float, *, least_epsilon: float = 1e-290) -> f
 
 
 def _least_share(sums: tuple[int, float, int], *, first_cells: int = 8) -> float:
-    """Return the minimum as a part of (m + 1)…(m + p)/ε^p, rounded down."""
+    """Return the least ratio over (m + 1)…(m + p)/ε^p, rounded down."""
     precision = 1 - (1e-7 if sums[0] <= _SMALL else 1e-5)
     edges = np.linspace(0, 1, first_cells + 1)
     low, high, settled, best = edges[:-1], edges[1:], math.inf, math.inf
@@ -185,9 +187,10 @@ def _halved(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _on_cells(low: np.ndarray, high: np.ndarray, sums: tuple[int, float, int]) -> tuple[np.ndarray, float]:
-    """Return a lower bound of the ratio on each cell, and the least value at a middle; without the factor of m and p.
+    """Return lower bounds of the ratio on cells, and its least middle value.
 
-    S_{m+p}/S_m is m!⁻¹(m + p)!/ε^p times the ratio of scaled sums, and S_{m+p}′ = (m + p)·S_{m+p−1}.
+    Without the factor: S_{m+p}/S_m is m!⁻¹(m + p)!/ε^p times the ratio of scaled sums, and S_{m+p}′ = (m +
+    p)·S_{m+p−1}.
     """
     exponent, epsilon, power = sums
     last = exponent + power
@@ -202,11 +205,11 @@ def _on_cells(low: np.ndarray, high: np.ndarray, sums: tuple[int, float, int]) -
 
 
 def scaled_sums(offsets: np.ndarray, epsilon: float, last: int) -> np.ndarray:
-    """Return T_m(u) = (1 − e^{−ε})·ε^m/m!·Σ_{k≥0} (u + k)^m e^{−εk} for m = 0 … last, shape (last + 1, len(offsets)).
+    """Return T_m(u) = (1 − e^{−ε})·ε^m/m!·Σ_{k≥0} (u + k)^m e^{−εk}.
 
-    S_m(u) = u^m + e^{−ε}·S_m(u + 1) and the binomial theorem give T_m = (uε)^m/m! + Σ_{i=1}^m c_i·T_{m−i} with
-    c_i = ε^i/i!/(e^ε − 1): no infinite sum is left. Nothing is subtracted, so the relative error is at most
-    3(last + 2)²·2^−53; and as Σ c_i = 1, nothing overflows.
+    For m = 0 … last, shape (last + 1, len(offsets)). S_m(u) = u^m + e^{−ε}·S_m(u + 1) and the binomial theorem give T_m
+    = (uε)^m/m! + Σ_{i=1}^m c_i·T_{m−i} with c_i = ε^i/i!/(e^ε − 1): no infinite sum remains. Nothing is subtracted, so
+    the relative error is at most 3(last + 2)²·2^−53; and as Σ c_i = 1, nothing overflows.
     """
     steps = np.arange(1, last + 1)
     weights = np.cumprod(np.concatenate([[epsilon / math.expm1(epsilon)], epsilon / steps[1:]]))

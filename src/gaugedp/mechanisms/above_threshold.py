@@ -1,4 +1,4 @@
-"""The first score above a threshold: however many are looked at before it, they cost nothing more."""
+"""The first score above a threshold, at one fixed cost."""
 
 import math
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.discrete import check_scale, discrete_laplace
 
-_MOST_NUMBERS = 2**22  # of a law: places of the threshold times scores
+_MOST_NUMBERS = 2**22  # of a distribution: threshold values times scores
 _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused at calibration
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
-    """The number of the first of k scores that is at least the threshold, both with noise; k where none is.
+    """Index of the first noisy score above a noisy threshold.
 
-    The threshold's noise is discrete Laplace of scale 2B/ε, each score's of scale 4B/ε, B the ℓ_∞ radius of the body;
-    2B/ε for counts under add_remove, which all move one way.
+    It is k if none of the k scores is at least the threshold. The threshold's noise is discrete Laplace of scale 2B/ε,
+    each score's of scale 4B/ε, B the ℓ_∞ radius of the body; 2B/ε for counts under add_remove, which all move one way.
 
     Theorem. It is ε-DP, whatever k is (Dwork and Roth 2014, theorem 3.23, for discrete noise; Lyu, Su and Li 2017,
     theorem 4 for one answer). docs/theory/above_threshold.md
@@ -36,7 +36,7 @@ class AboveThreshold(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, threshold: float = 0.0) -> "AboveThreshold":
-        """Return the mechanism for a body, PureDP(ε) and a public threshold, in the units of the scores."""
+        """Return the mechanism for PureDP(ε) and a public threshold, in the scores' units."""
         epsilon = pure_epsilon(cls.name, guarantee)
         finite(threshold=threshold)
         mechanism = cls(
@@ -60,19 +60,19 @@ class AboveThreshold(Selection):
         return self.threshold_scale * (1 if self.monotone else 2)
 
     def error_bound(self, failure: float) -> float:
-        """Return by how much a score that is told apart from the threshold may be on the other side of it.
+        """Return a bound on the distance from the wrong side.
 
-        With probability at least 1 − `failure` none of k scores, and not the threshold, has more noise than half of it.
+        With probability at least 1 − `failure`, the noise of no score and not that of the threshold exceeds half of it.
         """
         between(0, 1, failure=failure)
         farthest = tail(self.n_candidates + 1, failure) + 1
         return (farthest * float(self.threshold_scale + self.score_scale) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the law of the output, shape (k + 1,): a sum over the threshold's noise, in floats.
+        """Return the output distribution, shape (k + 1,), in floats.
 
-        What is left out of the sum has a probability below 10⁻¹⁵. On a fine lattice it is a sum over every n-th value,
-        so that there are some 2²² numbers.
+        It is a sum over the threshold's noise. What is left out of the sum has a probability below 10⁻¹⁵. On a fine
+        lattice it is a sum over every n-th value, so that there are some 2²² numbers.
         """
         distances = self._threshold_in_steps - self.in_steps(scores).astype(float)
         reach = math.ceil(36 * float(self.threshold_scale)) + 1
@@ -85,7 +85,7 @@ class AboveThreshold(Selection):
         return weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
 
     def describe(self) -> str:
-        """Return the number of scores, the threshold and the scales of noise."""
+        """Return the number of scores, the threshold and the scales."""
         scales = [float(scale * self.step) for scale in (self.threshold_scale, self.score_scale)]
         return (
             f"first of {self.n_candidates:,} at {self.threshold:g} or above, discrete Laplace, scale {scales[0]:.6g} "
@@ -97,7 +97,7 @@ class AboveThreshold(Selection):
         return min(max(math.floor(self.threshold / float(self.step) + 0.5), -_OUT), _OUT)
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Draw noise for all scores, also those after the first: the running time tells nothing."""
+        """Draw noise for all scores: the running time reveals nothing."""
         border = self._threshold_in_steps + discrete_laplace(size, self.threshold_scale, rng)
         noise = discrete_laplace(size * len(scores), self.score_scale, rng).reshape(size, -1)
         is_above = noise >= border[:, None] - scores
@@ -105,6 +105,6 @@ class AboveThreshold(Selection):
 
 
 def _at_least(values: np.ndarray, scale: float) -> np.ndarray:
-    """Return P(noise ≥ value) for whole values and discrete Laplace noise."""
+    """Return P(noise ≥ value) for integers and discrete Laplace noise."""
     tails = np.exp(-np.abs(np.where(values > 0, values, 1 - values)) / scale) / (1 + math.exp(-1 / scale))
     return np.asarray(np.where(values > 0, tails, 1 - tails))

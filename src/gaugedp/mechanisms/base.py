@@ -1,4 +1,4 @@
-"""Calibrated randomness: a function of a body and a guarantee, blind to tables and ledgers."""
+"""Mechanisms: calibrated randomness without access to tables or ledgers."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,16 +19,16 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.mechanisms.noise_laws import NoiseLaw, Unchecked
 
-ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
-FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
+ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to the release
+FINE_STEPS = 2**12  # lattice steps per radius, for a body of real answers
 
 
 class Calibrated(ABC):
-    """Randomness that keeps a guarantee, and says how it is calibrated for another one.
+    """Randomness that satisfies a guarantee and can be recalibrated.
 
     `exactness` is "exact" where integers, or floats within proved bounds, decide every draw, "idealized" where floats
-    alone do, "mixing" for a walk.
-    `form` names the family of the output's law, by which an audit picks its white-box tests; empty where it has none.
+    do, "mixing" for a Markov chain. `form` is the output distribution's family, which selects an audit's tests, or
+    empty.
     """
 
     name: ClassVar[str]
@@ -38,120 +38,117 @@ class Calibrated(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the law in words, with its scale."""
+        """Return a description of the distribution and its scale."""
 
     def recalibrated(self, guarantee: Guarantee) -> "Calibrated":
-        """Return the mechanism for the same body and options whose noise is what `guarantee` asks for.
+        """Return the mechanism calibrated for `guarantee`, same body and options.
 
-        What it keeps implies `guarantee`, but for the allowance of a walk under `PureDP`. Refused where it is not made
-        for such a guarantee. A class that does not say how it is calibrated knows its own guarantee alone.
+        The new mechanism's guarantee implies `guarantee`, except for the allowance of a walk under `PureDP`. Guarantees
+        that the mechanism does not support are refused. A class without this method supports its own guarantee only.
         """
         if guarantee == self.guarantee:
             return self
-        raise InvalidRequest(
-            f"{self.name} does not say how it is calibrated for {guarantee!r}.",
-            "Give the class a method recalibrated(guarantee).",
-        )
+        raise InvalidRequest(f"{self.name} does not support {guarantee!r}.", "Implement recalibrated(guarantee).")
 
     def __repr__(self) -> str:
         return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
 
 class Mechanism(Calibrated):
-    """Calibrated randomness between one exact answer, a vector of integers, and what may be released for it.
+    """Calibrated randomness between an exact answer and its release.
 
-    `guarantee` holds for answers that differ between neighbours by a point of `body`. Where `in_rows`, errors and
-    widths are ranks, counted in rows; else they are in the answer's units.
+    The exact answer is a vector of integers. `guarantee` holds for answers that differ between neighbours by a point of
+    `body`. If `in_rows`, errors and widths are ranks, counted in rows; otherwise they are in the answer's units.
     """
 
     in_rows: ClassVar[bool] = False
-    plan_order: ClassVar[int] = 9  # the place in the table of a plan, the smallest first
+    plan_order: ClassVar[int] = 9  # position in the table of a plan, in increasing order
     body: Body
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003
-        """Yield the mechanisms of this class that a plan weighs for a sensitivity body: none where it is not for it.
+        """Yield the mechanisms of this class that a plan compares.
 
-        What they keep implies `guarantee`. Errors are compared over `weights` (d,), ones where None.
+        They imply `guarantee`; errors are over `weights` (d,), ones if None. Unsupported bodies yield nothing.
         """
         yield from ()
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return in words why `candidates` yields nothing; empty for a class that no plan weighs."""
+        """Return the reason why `candidates` yields nothing. Empty for a class that no plan considers."""
         return ""
 
     @property
     def parts(self) -> "tuple[Mechanism, ...]":
-        """The mechanisms that release the parts of the answer one by one; itself where it is a single one."""
+        """The mechanisms of the answer's parts; itself if single."""
         return (self,)
 
     @property
     def n_answers(self) -> int:
-        """The number of answers that it makes, each with a width."""
+        """The number of answers, each of which has a width."""
         return self.body.ambient_dim
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ‖error/weights‖, norm 1 or 2 (ones where None)."""
+        """Return the expected ‖error/weights‖ in norm 1 or 2."""
 
     def least_error(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
-        """Return a number that `error(2, weights)` is proved not to be below, without a draw; 0 where none is known."""
+        """Return a proved lower bound of `error(2, weights)`, or 0."""
         return 0.0
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
-        """Return at least the expected ‖error/weights‖₂²."""
-        raise InvalidRequest(f"{self.name} does not know the mean square of its error.", "Release it alone.")
+        """Return an upper bound of the expected ‖error/weights‖₂²."""
+        raise InvalidRequest(f"{self.name} has no known mean square error.", "Release it on its own.")
 
     @property
     def variances(self) -> np.ndarray:
-        """The variance of the noise that is added to each answer, shape (n_answers,): 0 where none is."""
+        """The variance of each answer's added noise, shape (n_answers,)."""
         return np.zeros(self.n_answers)
 
     @abstractmethod
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return widths such that each error is within its own with probability at least `level`.
+        """Return half-widths that cover each error with probability `level`.
 
-        Each alone, or all at once where `simultaneous`.
+        The coverage is at least `level`, pointwise, or jointly for all answers if `simultaneous`.
         """
 
     def noise_law(self) -> NoiseLaw:
-        """Return the law of what `draw` adds in lattice steps, by which a release checks it before it is charged."""
-        return Unchecked(f"{self.name}: no law of its noise is stated")
+        """Return the noise distribution in lattice steps, checked before charging."""
+        return Unchecked(f"{self.name}: it states no noise distribution")
 
     @abstractmethod
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the guarantee holds for a question with this sensitivity body."""
+        """Return whether the guarantee holds for this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
-        """Return randomness drawn now, for one answer later, once; `progress` is told the share that is done."""
+        """Draw the randomness for one answer; `progress` receives the completed share."""
         return self.pool(1, rng, progress)[0]
 
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
-        """Return randomness drawn now for `size` answers, each to be used once."""
+        """Draw the randomness for `size` answers, each used once."""
         whole(minimum=1, size=size)
         stream = _generator(rng)
         return [Prepared(apply_noise, self, stream.seed) for apply_noise in self._finishers(size, stream, progress)]
 
     @abstractmethod
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[ApplyNoise]":
-        """Return `size` functions of the exact answer that hold all the randomness they use."""
+        """Return `size` functions of the answer that hold their randomness."""
 
 
 class AdditiveNoise(Mechanism, ABC):
-    """Releases answer + noise. Satisfies `guarantee` if the answers of neighbours differ by a point of `body`.
+    """Mechanism that releases answer + noise.
 
-    Answers and noise lie on the lattice lattice_step·ℤ^d, fixed by the body alone.
+    It satisfies `guarantee` if neighbours' answers differ by a point of `body`, which fixes the lattice.
     """
 
     @property
     @abstractmethod
     def lattice_step(self) -> Fraction:
-        """The distance of neighbouring points of the lattice, in the body's units."""
+        """The spacing of the lattice, in the body's units."""
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` draws of the noise in lattice steps, shape (size, d), dtype int64."""
+        """Return `size` noise draws in lattice steps, int64, shape (size, d)."""
 
     @property
     @abstractmethod
@@ -159,11 +156,11 @@ class AdditiveNoise(Mechanism, ABC):
         """The variance of each coordinate of the noise, shape (d,)."""
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
-        """Return the sum of the variances over the squares of the weights."""
+        """Return the sum of variances over squared weights."""
         return float((self.variances / (1.0 if weights is None else np.square(weights))).sum())
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
-        """Return `size` draws of the noise, shape (size, d), dtype float.
+        """Return `size` noise draws, shape (size, d), dtype float.
 
         Draws of a Markov chain ("mixing") are correlated: their effective sample size is below `size`.
         """
@@ -171,18 +168,18 @@ class AdditiveNoise(Mechanism, ABC):
         return self.checked(self.draw(size, _generator(rng)), size) * float(self.lattice_step)
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
-        """Return `size` draws that describe the noise and are never released, shape (size, d), the same for a seed.
+        """Return `size` draws that describe the noise, shape (size, d).
 
-        A mechanism may draw them by numpy's generator; by default they are drawn as what is released.
+        They are never released, and reproducible from the seed. Mechanisms may draw them with numpy's generator.
         """
         return self.sample_noise(size, research_rng(seed))
 
     def trials_of(self, places: np.ndarray, size: int, seed: int) -> np.ndarray:
-        """Return `size` such draws of the noise of some answers, shape (size, len(places))."""
+        """Return trial draws of some answers, shape (size, len(places))."""
         return self.trial_noise(size, seed)[:, places]
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
-        """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
+        """Return `size` independent draws for release, in lattice steps."""
         return self.draw(size, rng)
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[ApplyNoise]":
@@ -190,13 +187,13 @@ class AdditiveNoise(Mechanism, ABC):
         return [partial(np.add, noise) for noise in noises]
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
-        """Refuse draws of another shape or type: spread over the answers, one draw would tell their differences."""
+        """Refuse other shapes and types: one draw broadcast over the answers would reveal their differences."""
         shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:
             raise InvalidRequest(
                 f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {draw_shape} and type int64.",
-                "Mend its method draw.",
+                "Fix its draw() method.",
             )
         return steps
 
@@ -206,17 +203,17 @@ def _generator(rng: Entropy | None) -> Entropy:
         return system_rng()
     if not isinstance(rng, Entropy):
         raise InvalidRequest(
-            f"rng is of type {type(rng).__name__}, which noise is not drawn from.",
+            f"rng must be an Entropy, and is of type {type(rng).__name__}.",
             "Leave rng out, or give gd.research_rng(seed) for noise that protects nobody.",
         )
     return rng
 
 
 class Prepared:
-    """Randomness that waits for its answer: two answers under one draw would tell their difference.
+    """Randomness for one answer, to be used once.
 
-    `apply_noise` turns the answer (integers) into what is released. `mechanism` is the one that drew it, `seed` that of
-    a research stream.
+    Two answers under one draw would reveal their difference. `apply_noise` turns the answer (integers) into what is
+    released. `mechanism` is the one that drew it, `seed` that of a research stream.
     """
 
     def __init__(self, apply_noise: ApplyNoise, mechanism: Mechanism, seed: int | None) -> None:
@@ -225,25 +222,21 @@ class Prepared:
         self._apply_noise = [apply_noise]
 
     def __call__(self, answer: np.ndarray) -> np.ndarray:
-        """Return what may be released for `answer` (integers, shape (d,)), such as answer + noise; forget the noise."""
+        """Return the release for `answer` (d,) and discard the noise."""
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
-            raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, the noise {shape}.", "Give one number a row."
-            )
+            raise InvalidRequest(f"The answer has shape {np.shape(answer)}, not {shape}.", "Give a number per answer.")
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
-            apply_noise = self._apply_noise.pop()  # at once, so that no second thread can take it too
+            apply_noise = self._apply_noise.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest(
-                "This noise has been used.", "Prepare the mechanism again for another answer."
-            ) from None
+            raise InvalidRequest("This noise has been used.", "Prepare it again for another answer.") from None
         return apply_noise(answer)
 
     @property
     def is_used(self) -> bool:
-        """Return whether the noise went into an answer, or may do so in the process that this one was forked from."""
+        """True if the noise was used, or the process forked."""
         return not self._apply_noise or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
@@ -254,11 +247,11 @@ class Prepared:
 
 
 def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fraction, Fraction]:
-    """Return (step, radius in steps): the ℓ_p radius of body/weights, with what rounding to the lattice adds.
+    """Return (step, radius in steps) of body/weights in ℓ_p.
 
-    Bodies of integer answers have step 1 and lose nothing. Elsewhere the step is a power of two below
-    radius/(d·2^12), radius/(√d·2^12) for p = 2, and rounding both of two neighbours' answers adds at most one step a
-    coordinate.
+    The radius includes what rounding to the lattice adds. Bodies of integer answers have step 1 and no rounding.
+    Otherwise the step is a power of two below radius/(d·2^12), or radius/(√d·2^12) for p = 2, and rounding the answers
+    of two neighbours adds at most one step per coordinate.
     """
     check_body(body)
     radius = body.radius(p, weights)
@@ -279,11 +272,11 @@ def is_integer(body: Body) -> bool:
 
 
 def _cube_radius(d: int, p: float, weights: np.ndarray | None) -> float:
-    """Return max over the cube [−1, 1]^d of ‖z/weights‖_p."""
+    """Return the maximum of ‖z/weights‖_p over [−1, 1]^d."""
     inverse = np.ones(d) if weights is None else 1 / np.asarray(weights, dtype=float)
     return float(np.linalg.norm(inverse, p))
 
 
 def _up(value: float, n_terms: int) -> Fraction:
-    """Return a rational that covers the rounding of a norm of `n_terms` floats."""
+    """Return an upper bound of a norm of `n_terms` floats."""
     return Fraction(value) * (1 + Fraction(1, 2**40) + Fraction(n_terms, 2**51))

@@ -1,4 +1,4 @@
-"""Limits of bodies for which a plan weighs K-norm noise: draws take seconds, and the noise is smaller."""
+"""Limits within which a plan considers K-norm noise."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ N = TypeVar("N", bound=NormNoise)
 
 MOST_ANSWERS = 2000  # trial draws of this many coordinates take a second
 MANY_ANSWERS = f"there are more than {MOST_ANSWERS:,} answers"
-_ONLY_POLYTOPES = "weighed for polytopes only"
-_WITH_ELLIPSOIDS = "weighed for polytopes, and for ellipsoids where there is a δ"
-_ONE_DIRECTION = "in one direction it is the same as Laplace"
+_ONLY_POLYTOPES = "considered for polytopes only"
+_WITH_ELLIPSOIDS = "considered for polytopes, and for ellipsoids if there is a δ"
+_ONE_DIRECTION = "identical to Laplace in one direction"
 TOO_WIDE = "its noise would not fit 64-bit numbers"
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
 _MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
@@ -33,7 +33,7 @@ _LONG = 100
 def body_noise(
     calibrate: Callable[[Body, Guarantee], N], body: Body, guarantee: Guarantee, weights: np.ndarray | None
 ) -> Iterator[N]:
-    """Yield noise of the polytope's norm where facets are listed in a second or, for δ > 0, a walk takes seconds."""
+    """Yield the polytope's own noise, if its facets or walks are fast."""
     rank, count = size(body)
     walks_allowed = has_delta(guarantee)
     listed = count <= _FEW_POINTS.get(rank, 0)
@@ -42,41 +42,41 @@ def body_noise(
     pure = pure_within(guarantee)
     with contextlib.suppress(InvalidRequest):  # a walk that mixes too slowly
         mechanism = calibrate(body, guarantee if walks_allowed else pure)
-        if walks_allowed or mechanism.guarantee == pure:  # facets that cannot be told apart are walked: not pure
+        if walks_allowed or mechanism.guarantee == pure:  # facets that cannot be separated need a walk: not pure
             mechanism.error(2, weights)
             yield mechanism
 
 
 def uses_delta(body: Body, guarantee: Guarantee) -> bool:
-    """Return whether there is a δ, and the body is an ellipsoid of few answers, whose noise a δ makes smaller."""
+    """Return whether a δ reduces this ellipsoid's noise."""
     return has_delta(guarantee) and is_ellipsoid(body) and body.rank > 1 and body.ambient_dim <= MOST_ANSWERS
 
 
 def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
-    """Return why `body_noise` yields nothing, in words."""
+    """Return the reason why `body_noise` yields nothing."""
     if not isinstance(body, Polytope):
         return why_no_direct_noise(body) or _WITH_ELLIPSOIDS
     if body.ambient_dim > MOST_ANSWERS:
         return MANY_ANSWERS
     rank, count = size(body)
     if 0 < count == rank:
-        return "here noise on the cells, as Identity or Laplace"
+        return "identical to Identity or Laplace for this query"
     if rank == 1:
         return _ONE_DIRECTION
     if count > _FEW_POINTS.get(rank, 0) and not has_delta(guarantee):
-        return "needs a random walk, and so a δ"
+        return "needs a random walk, and therefore a δ"
     return "its draws would take too long"
 
 
 def why_no_direct_noise(body: Body) -> str:
-    """Return why noise that is drawn directly is not worth having, in words; nothing where it is."""
+    """Return the reason against directly drawn noise, or nothing."""
     if body.rank == 1:
         return _ONE_DIRECTION
     return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else ""
 
 
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
-    """Return whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
+    """Return whether body/weights is a polytope with aspect ratio > 100."""
     rank, count = size(body)
     if rank < 2 or not isinstance(body, Polytope) or (rank == count and weights is None and is_histogram(body)):
         return False
@@ -92,19 +92,19 @@ def _is_long(points: PreparedGenerators, weights: bytes | None) -> bool:
 
 
 def has_delta(guarantee: Guarantee) -> bool:
-    """Return whether some δ > 0 is allowed."""
+    """Return whether the guarantee allows some δ > 0."""
     return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0
 
 
 def why_not_long(body: Body, weights: np.ndarray | None) -> str:
-    """Return nothing where the body is a long polytope."""
+    """Return why the body is not a long polytope."""
     if not isinstance(body, Polytope):
         return _ONLY_POLYTOPES
     return "" if is_long(body, weights) else f"for bodies {_LONG} times longer in one direction than in another"
 
 
 def is_histogram(body: Body) -> bool:
-    """Return whether the answers are the counts of disjoint cells, each of its own."""
+    """Return whether the answers count disjoint cells, one cell each."""
     if not isinstance(body, Polytope) or not body.generators.counting:
         return False
     generators = body.generators
@@ -114,7 +114,7 @@ def is_histogram(body: Body) -> bool:
 
 
 def size(body: Body) -> tuple[int, int]:
-    """Return rank and number of distinct generators of a polytope for few answers, found quickly; else (0, 0)."""
+    """Return a small polytope's rank and number of generators, or (0, 0)."""
     if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
         return 0, 0
     count = body.generators.n_generators

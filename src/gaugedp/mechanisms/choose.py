@@ -1,4 +1,4 @@
-"""The choice of the mechanism with the least error among those that apply."""
+"""The choice of the mechanism with the least expected error."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -14,32 +14,32 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 
 M = TypeVar("M", bound=Mechanism)
-NEAR = 1.1  # times the least error, at which an exact mechanism is taken all the same
-_EVEN = 1.003  # times the least error of those that may be chosen: what draws estimate no more finely
+NEAR = 1.1  # times the least error, up to which an exact mechanism is preferred
+_EVEN = 1.003  # times the least error: the precision of estimates by draws
 
 
 def registered() -> list[type[Mechanism]]:
-    """Return the classes of mechanisms that the package exports, in the order in which a plan shows them."""
+    """Return the exported mechanism classes, in plan order."""
     exported = [getattr(mechanisms, name) for name in mechanisms.__all__]
     made = [kind for kind in exported if issubclass(kind, Mechanism) and not isabstract(kind)]
     return sorted(made, key=lambda kind: kind.plan_order)
 
 
 def candidates(body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
-    """Yield every mechanism that keeps `guarantee`, for a body and relative widths of the noise."""
+    """Yield every mechanism for a body, a guarantee and weights."""
     for kind in registered():
         yield from kind.candidates(body, guarantee, weights)
 
 
 def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offered: Collection[str]) -> dict[str, str]:
-    """Return, by name, why `candidates` yields no mechanism of the names that are not in `offered`, in words."""
+    """Return why mechanisms not in `offered` are no candidates."""
     missing = [kind for kind in registered() if kind.name not in offered]
     reasons = {kind.name: kind.why_not(body, guarantee, weights) for kind in missing}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
-    """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words."""
+    """Return the best mechanism, preferably exact within 10 %, and the reason."""
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= NEAR * least]
     able = near or list(range(len(errors)))

@@ -1,4 +1,4 @@
-"""A tree of noisy counts over the values of a histogram, and the search for the ends of a quantile's interval in it."""
+"""A tree of noisy counts, searched for interval ends."""
 
 import math
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.strategies.trees import height_for
 from gaugedp.samplers.discrete import discrete_laplace
 
-_STEPS = 64  # of noise to a row
+_STEPS = 64  # noise steps per row
 _MOST_BRANCHES = 64
-_LAST = 0.9  # of the misses, for the lowest level: higher ones have less noise, and need hardly more width
-_ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: how seldom the rounding of noise passes its bound
+_LAST = 0.9  # share of the error probability for the lowest level: higher ones have less noise
+_ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: probability that rounding exceeds its bound
 _NODES, _STEP, _BEND = 100, 0.12, 0.2  # of the sum along the line, in widths of its saddle
 _ROUNDS, _NEAR = 40, 0.02  # the line need not be through the saddle itself
-_SAFE = 1 + 1e-9  # covers the rounding of sums and what the rule leaves
+_SAFE = 1 + 1e-9  # covers the rounding of sums and the error of the rule
 
 
 @dataclass(frozen=True)
 class CountTree:
-    """Counts of the values below each node of a tree, with discrete Laplace noise of scale height·rows/ε rows.
+    """Noisy counts of the values below each tree node.
 
-    `rows` is how many counts of a level one unit can change by one. All counts of all levels together are ε-DP: a unit
-    moves them by height·rows in ℓ₁ norm. Each boundary between two values has a rank, less q·n: the counts to its left
-    times 1 − q less those to its right times q.
+    The noise is discrete Laplace of scale height·rows/ε rows. `rows` is how many counts of a level one unit can change
+    by one. All counts of all levels together are ε-DP: a unit moves them by height·rows in ℓ₁ norm. Each boundary
+    between two values has a rank, less q·n: the counts to its left times 1 − q less those to its right times q.
     """
 
     n_values: int
@@ -37,7 +37,7 @@ class CountTree:
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """(branching, height), for which the noise of a boundary's rank is about least."""
+        """(branching, height) of about the least noise at a boundary."""
         heights = {b: max(1, height_for(self.n_values, b)) for b in range(2, _MOST_BRANCHES + 1)}
         return min(heights.items(), key=lambda tree: tree[1] ** 2 * (tree[1] * (tree[0] - 1) + 1))
 
@@ -47,21 +47,21 @@ class CountTree:
         return _STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
 
     def widths(self, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
-        """Return widths (branching − 1,), in units of 1/(64·b) row for a quantile a/b, of the boundaries of a node."""
+        """Return a node's boundary widths, in 1/(64·b) row for a quantile a/b."""
         return _widths(self, quantile, depth, n_left, miss)
 
     def reach(self, quantile: Fraction, miss: float) -> float:
-        """Return how many rows wide the widths are, at most, over all boundaries."""
+        """Return the largest width over all boundaries, in rows."""
         depths = range(1, self.shape[1] + 1)
         return max(self._widest(quantile, depth, self._part(depth, miss)) for depth in depths) + 1 / _STEPS
 
     def spread(self, quantile: Fraction, miss: float) -> float:
-        """Return how many rows the noise of any boundary on one way down the tree is, to one side, but for `miss`."""
+        """Return a one-sided bound, in rows, of the noise along a path, exceeded with probability ≤ `miss`."""
         branching, height = self.shape
         return self._widest(quantile, height, miss / (height * (branching - 1)))
 
     def _widest(self, quantile: Fraction, depth: int, miss: float) -> float:
-        """Return a width in rows that is enough for all boundaries: with the larger weight on every node."""
+        """Return a width in rows that suffices for all boundaries."""
         return _widest(self, max(quantile, 1 - quantile), depth, miss)
 
     def _part(self, depth: int, miss: float) -> float:
@@ -69,7 +69,7 @@ class CountTree:
         return miss * (1.0 if height == 1 else _LAST if depth == height else (1 - _LAST) / (height - 1))
 
     def rows_wide(self, quantile: Fraction, n_left: np.ndarray, n_nodes: int, miss: float) -> np.ndarray:
-        """Return the widths, in rows, of boundaries with `n_left` (n,) of n_nodes nodes to the left."""
+        """Return the widths, in rows, of boundaries with `n_left` (n,) of `n_nodes` to the left."""
         weights = float(1 - quantile), float(quantile)
         laplace = upper_quantiles(miss * _SURE, (n_left, n_nodes - n_left), weights) * float(self.scale)
         squares = n_left * weights[0] ** 2 + (n_nodes - n_left) * weights[1] ** 2
@@ -92,7 +92,7 @@ def _widths(tree: CountTree, quantile: Fraction, depth: int, n_left: int, miss: 
 
 
 class NoisyCounts:
-    """The tree of one histogram (n_values,): the noise of a node is drawn when it is first asked for, and kept."""
+    """The tree of one histogram (n_values,), with lazily drawn noise."""
 
     def __init__(self, tree: CountTree, histogram: np.ndarray, rng: Entropy) -> None:
         self._tree, self._rng = tree, rng
@@ -100,7 +100,7 @@ class NoisyCounts:
         self._nodes: dict[tuple[int, int], np.ndarray] = {}
 
     def children(self, depth: int, place: int) -> np.ndarray:
-        """Return the noisy counts of the children of a node at depth − 1, in steps, shape (branching,), as objects."""
+        """Return the noisy counts of a node's children, in steps."""
         if (depth, place) not in self._nodes:
             branching, height = self._tree.shape
             ends = np.minimum(
@@ -111,7 +111,7 @@ class NoisyCounts:
         return self._nodes[depth, place]
 
     def end(self, quantile: Fraction, side: int, miss: float) -> int:
-        """Return an end that passes the quantile with a chance of at most `miss`: the lower one where side is −1."""
+        """Return an end that passes the quantile with probability ≤ `miss`, the lower one if side is −1."""
         branching, height = self._tree.shape
         place, n_left, left, right = 0, 0, 0, 0
         for depth in range(1, height + 1):
@@ -131,18 +131,19 @@ def _ranks(quantile: Fraction, left: np.ndarray, right: np.ndarray) -> np.ndarra
 
 
 def _first(is_met: np.ndarray) -> int:
-    """Return the first place that holds, or the number of places."""
+    """Return the first true index, or the length."""
     places = np.flatnonzero(is_met)
     return int(places[0]) if len(places) else len(is_met)
 
 
 def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]) -> np.ndarray:
-    """Return t with P(a·S − b·S′ ≥ t) ≤ miss, S and S′ sums of `counts` (n,) independent Laplace variables of scale 1.
+    """Return t with P(a·S − b·S′ ≥ t) ≤ miss.
 
-    Shape (n,); a, b > 0 are `weights`, 0 < miss < 1/2; in each place one of the counts is at least 1. With K the
-    logarithm of E e^{sX}, P(X ≥ t) = (1/2πi)·∫ e^{K(s) − st}/s ds along any line that crosses the real axis between 0
-    and the least 1/a, 1/b in use. Bent to the right it ends where e^{−st} is nothing, and the trapezoidal rule is right
-    to more digits than are kept; Newton's steps start from the normal law. docs/theory/rank_tree.md
+    The shape is (n,). S and S′ are sums of `counts` (n,) independent Laplace variables of scale 1; a, b > 0 are
+    `weights`, 0 < miss < 1/2; at each index one of the counts is at least 1. With K the logarithm of E e^{sX}, P(X ≥ t)
+    = (1/2πi)·∫ e^{K(s) − st}/s ds along any line that crosses the real axis between 0 and the least 1/a, 1/b in use.
+    The line is bent to the right and ends where e^{−st} vanishes; the trapezoidal rule is exact beyond the digits used,
+    and Newton iterations start from the normal distribution. docs/theory/rank_tree.md
     """
     first, second = (np.asarray(count, dtype=float)[:, None] for count in counts)
     a, b = weights
@@ -162,7 +163,7 @@ def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights:
 def _saddles(
     places: np.ndarray, pole: np.ndarray, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]
 ) -> np.ndarray:
-    """Return s between 0 and the pole where K(s) − s·place − log s is least, by Newton's steps kept within."""
+    """Return the minimiser s of K(s) − s·place − log s."""
     saddles = 0.5 * pole
     low, high = np.zeros_like(pole), pole.copy()
     for _ in range(_ROUNDS):
@@ -182,7 +183,7 @@ def _saddles(
 def _line(
     places: np.ndarray, saddles: np.ndarray, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(X ≥ place) and the density there, (n, 1) each."""
+    """Return P(X ≥ place) and the density, (n, 1) each."""
     curves = 1 / saddles**2 + sum(
         2 * count * weight**2 * (1 + (weight * saddles) ** 2) / (1 - (weight * saddles) ** 2) ** 2
         for count, weight in zip(counts, weights, strict=True)

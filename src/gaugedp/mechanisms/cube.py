@@ -1,4 +1,4 @@
-"""The cube mechanism: noise with the shape of a box that holds the sensitivity body."""
+"""The cube mechanism: noise shaped like a surrounding box."""
 
 import contextlib
 import math
@@ -35,11 +35,11 @@ _FEW = 10_000  # numbers, of which math.erf takes a millisecond
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cube(NormNoise):
-    """Noise of density ∝ e^{−ε·max|z_i|/(w_i·Δ)}, Δ the ℓ_∞ radius of the body over the weights w.
+    """Noise of density ∝ e^{−ε·max|z_i|/(w_i·Δ)}.
 
-    It is R·U, R ~ Gamma(d + 1) and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1).
-    Good where the body nearly fills the box: many more random generators than answers. Draws are rounded exactly, by
-    as many random bits as that takes (docs/theory/reals.md).
+    Δ is the ℓ_∞ radius of the body over the weights w. The noise is R·U, R ~ Gamma(d + 1) and U uniform on the box with
+    half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Good where the body nearly fills the box: many more random
+    generators than answers. Draws are rounded exactly, by as many random bits as that takes (docs/theory/reals.md).
     """
 
     name: ClassVar[str] = "Cube"
@@ -47,7 +47,7 @@ class Cube(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which it needs ε; `weights` (d,) are half sides."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), using ε only; `weights` (d,) are half sides."""
         epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         step, radius = lattice_radius(body, np.inf, weights)
         box: Body = LpBall(body.ambient_dim, np.inf)
@@ -64,16 +64,17 @@ class Cube(NormNoise):
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         if body.ambient_dim == 1:
-            return "of one answer it is the same as Laplace"
+            return "identical to Laplace for one answer"
         return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else TOO_WIDE
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E R·E‖w·U/weights‖, by quadrature, to some thousandths; from trial draws where noise is narrow.
+        """Return E R·E‖w·U/weights‖ by quadrature, or from trial draws.
 
-        Rounding makes the ℓ₂ norm longer as it does the root of the mean square, by 1/12 for each answer.
+        The relative error is some thousandths; narrow noise takes trial draws. Rounding lengthens the ℓ₂ norm like the
+        root of the mean square, by 1/12 per answer.
         """
         if norm != 2 or self._sides.min() < 1:
             return super().error(norm, weights)
@@ -85,14 +86,14 @@ class Cube(NormNoise):
         return (d + 1) * length * math.sqrt(1 + added) * float(self.step)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles of R·w_i·U_i, or, all at once, of max |z_i|/w_i ~ Gamma(d), rounded."""
+        """Return exact quantiles of R·w_i·U_i, or of max |z_i|/w_i ~ Gamma(d), rounded."""
         between(0, 1, level=level)
         d = self.noise.rank
         reach = float(scipy.special.gammaincinv(d, level)) if simultaneous else _reach(d, level)
         return np.ceil(reach * (1 + 1e-12) * self._sides - 0.5).clip(0) * float(self.step)
 
     def noise_law(self) -> BoxLaw:
-        """Return the box whose sides the draws are made with."""
+        """Return the box whose sides the draws use."""
         sides = np.broadcast_to(self._lattice, self.noise.rank)
         starts = np.flatnonzero(np.concatenate([[True], sides[1:] != sides[:-1]]))
         counts = np.diff(np.append(starts, len(sides))).tolist()
@@ -105,7 +106,7 @@ class Cube(NormNoise):
         return self._scale * sides
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body has the same dimension and lattice step, and no larger a radius."""
+        """Return whether the lattice agrees and the radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None
@@ -117,34 +118,35 @@ class Cube(NormNoise):
         return _is_radius_proved(self.body)
 
     def describe(self) -> str:
-        """Return the widest half side over ε."""
+        """Return the largest half side over ε."""
         return f"uniform on a cube, times Gamma({self.noise.rank + 1}), scale {self.scale_factor / self.epsilon:.6g}"
 
 
 def _is_radius_proved(body: Body) -> bool:
-    """Return whether nothing cancels in the ℓ_∞ radius: it is off by a few roundings, which `lattice_radius` covers."""
+    """Return whether `lattice_radius` covers the errors of the radius."""
     if isinstance(body, Product):
         return all(map(_is_radius_proved, body.parts))
     return isinstance(body, Polytope | LpBall | Ellipsoid | SchattenBall)
 
 
 def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:
-    """Return log E e^(−t·(w·U)²), U uniform on [−1, 1], for each t and w: shape (len(t), len(sides))."""
+    """Return log E e^(−t·(w·U)²), U uniform on [−1, 1]."""
     u = np.sqrt(np.multiply.outer(t, sides**2))
     return np.log(np.where(u > 1e-8, math.sqrt(math.pi) / 2 * _erf(u) / np.maximum(u, 1e-8), 1 - u**2 / 3))
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
-    """Return erf; of few numbers without scipy.special, which takes a quarter of a second to load."""
+    """Return erf, for few numbers without loading scipy.special."""
     if x.size <= _FEW:
         return np.array([math.erf(each) for each in x.ravel()]).reshape(x.shape)
     return np.asarray(scipy.special.erf(x))
 
 
 def _reach(d: int, level: float) -> float:
-    """Return y with P(R·|U| ≤ y) = level, R ~ Gamma(d + 1) and U uniform on [−1, 1], from above, by bisection.
+    """Return y with P(R·|U| ≤ y) = level, by bisection.
 
-    P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the upper incomplete gamma function over Γ.
+    From above. R ~ Gamma(d + 1), U uniform on [−1, 1]: P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the
+    upper incomplete gamma function over Γ.
     """
 
     def is_passed(y: float) -> bool:

@@ -1,4 +1,4 @@
-"""Noise with the shape of the ellipsoid around the sensitivity body that keeps it smallest."""
+"""Noise shaped like the best ellipsoid around the sensitivity body."""
 
 import contextlib
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ from gaugedp.samplers.variables import Spherical
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EllipsoidNoise(NormNoise):
-    """Noise of density ∝ e^{−ε‖z‖_E/Δ}, E the ellipsoid around the body with the least E‖η‖₂² of such noise.
+    """Noise of density ∝ e^{−ε‖z‖_E/Δ} for the best ellipsoid E.
 
-    Its axes are those of the optimal Gaussian factorisation: with E = L·B₂ the noise has the covariance
-    (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is what has to be small while every generator lies in E. Good where the body is
-    long and thin; docs/theory/ellipsoid.md.
+    E is the ellipsoid around the body with the least E‖η‖₂² of such noise. Its axes are those of the optimal Gaussian
+    factorisation: with E = L·B₂ the noise has the covariance (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is minimised while every
+    generator lies in E. Good where the body is long and thin; docs/theory/ellipsoid.md.
     """
 
     name: ClassVar[str] = "Ellipsoid"
@@ -39,11 +39,11 @@ class EllipsoidNoise(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), whose δ makes it smaller; errors are over `weights`."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), whose δ reduces it; errors are over `weights`."""
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
-            raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+            raise InvalidRequest("No unit can change this answer.", "Ask a query that depends on the rows.")
         factorisation = factorise(body, weights)
         shape = Ellipsoid(factorisation.left)
         noise, radius = _proved_noise(body, factorisation, gauge_noise(shape))
@@ -55,7 +55,7 @@ class EllipsoidNoise(NormNoise):
     def candidates(
         cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None
     ) -> "Iterator[EllipsoidNoise]":
-        """Yield one for long bodies with more generators than their rank."""
+        """Yield one for long bodies with redundant generators."""
         rank, count = size(body)
         with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
             if rank < count and is_long(body, weights):
@@ -63,12 +63,12 @@ class EllipsoidNoise(NormNoise):
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         return why_not_long(body, weights) or TOO_WIDE
 
     @property
     def _is_scale_proved(self) -> bool:
-        """The radius is; what rounding of real answers adds, where a bound of the cube's gauge is proved."""
+        """True for integer answers, or a proved gauge of the cube."""
         return is_integer(self.body) or self.noise.cube_gauge is not None
 
     def describe(self) -> str:
@@ -77,7 +77,7 @@ class EllipsoidNoise(NormNoise):
 
 
 def _proved_noise(body: Polytope, factorisation: Factorisation, noise: GaugeNoise) -> tuple[GaugeNoise, float]:
-    """Return the noise with its law, and the radius; noise in floats where the radius is not proved."""
+    """Return the noise, with its distribution if proved, and the radius."""
     strategy, exact = (
         proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2),
         copy(noise),

@@ -23,7 +23,9 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
-    """The index i with probability ∝ e^{ε·score_i/(2B)}, B the ℓ_∞ radius of the body; e^{ε·score_i/B} for counts.
+    """The exponential mechanism: index i with probability ∝ e^{ε·score_i/(2B)}.
+
+    B is the ℓ_∞ radius of the body; for counts the exponent is ε·score_i/B.
 
     Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
     ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). "For counts": of cells, prefixes or
@@ -35,7 +37,7 @@ class Exponential(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Exponential":
-        """Return the mechanism for PureDP(ε), ExponentialLoss(ε), ZCDP(ε²/8), or ApproxDP by its exact profile."""
+        """Return the mechanism for PureDP, ExponentialLoss, ZCDP(ε²/8) or ApproxDP."""
         epsilon = bounded_range(guarantee)
         step, width = score_lattice(body)
         return cls(body, ExponentialLoss(epsilon), decimal(epsilon), step, width, is_monotone(body))
@@ -45,15 +47,15 @@ class Exponential(Selection):
         return Exponential.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return (2B/ε)·log(k/failure), or half of it for counts, and a step where scores are rounded."""
+        """Return (2B/ε)·log(k/failure), half for counts, plus a rounding step."""
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the law of the output, shape (k,), in floating point."""
+        """Return the output distribution, shape (k,), in floating point."""
         return scipy.special.softmax(self.in_steps(scores) * float(self.rate))
 
     def describe(self) -> str:
-        """Return the number of candidates and what the score is multiplied by."""
+        """Return the number of candidates and the score factor."""
         return f"one of {self.n_candidates:,}, weights exp({float(self.rate / self.step):.6g} x score)"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
@@ -61,7 +63,7 @@ class Exponential(Selection):
 
 
 def bounded_range(guarantee: Guarantee) -> float:
-    """Return the largest ε, rounded down, such that ε-bounded range implies the guarantee."""
+    """Return the largest bounded range ε that implies the guarantee."""
     match guarantee:
         case PureDP(epsilon_value=epsilon) | ExponentialLoss(epsilon_value=epsilon) if epsilon > 0:
             return float(epsilon)
@@ -69,11 +71,11 @@ def bounded_range(guarantee: Guarantee) -> float:
             return math.sqrt(8 * rho) * (1 - 2.0**-50)
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 or delta > 0:
             return _with_delta(epsilon, delta)
-    raise InvalidRequest(f"The exponential mechanism cannot be made for {guarantee!r}.", "Give epsilon or rho above 0.")
+    raise InvalidRequest(f"The exponential mechanism does not support {guarantee!r}.", "Give epsilon or rho above 0.")
 
 
 def _with_delta(epsilon: float, delta: float) -> float:
-    """Bisect the range whose profile at ε is δ."""
+    """Return the range whose profile at ε is δ."""
 
     def keeps(width: float) -> bool:
         return ExponentialLoss(width).exact_delta(epsilon) <= delta
@@ -84,4 +86,4 @@ def _with_delta(epsilon: float, delta: float) -> float:
     low, _ = bisected(low, high, keeps, relative=1e-12)
     if low > 0:
         return low
-    raise InvalidRequest("No exponential mechanism keeps so small a guarantee.", "Give a larger epsilon or delta.")
+    raise InvalidRequest("The guarantee is too small for the exponential mechanism.", "Give a larger epsilon or delta.")

@@ -1,4 +1,4 @@
-"""The exponential mechanism on a convex body: a point is released, the likelier the higher its score."""
+"""The exponential mechanism on a convex body."""
 
 import math
 from dataclasses import dataclass
@@ -29,19 +29,21 @@ _BATCH = 2**14  # proposals that are scored together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """A point of a body Y with the density ∝ e^{ε·u(a, y)/2}, rounded to a lattice (McSherry and Talwar 2007).
+    """A point of a body Y of density ∝ e^{ε·u(a, y)/2}.
+
+    It is rounded to a lattice (McSherry and Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
-    hence ε-DP (their theorem 6; the range: Dong, Durfee and Rogers 2020). Rounding is post-processing.
+    hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.
     docs/theory/exponential_density.md
 
-    Drawn by rejection from the uniform law on Y, exactly in real arithmetic: "idealized". The number of tries, at most
-    e^{ε(high − low)/2} on average, depends on the answer, and so does the time a draw takes: who can measure that time
-    learns something that the guarantee does not cover. There is no cap on it.
+    Drawn by rejection from the uniform distribution on Y, exactly in real arithmetic: "idealized". The number of tries,
+    at most e^{ε(high − low)/2} on average, depends on the answer, and so does the time of a draw: anyone who can
+    measure it learns something that the guarantee does not cover. There is no cap on it.
 
-    With `proposals` n > 0 ("mixing") it is a Metropolis walk that always scores n uniform proposals, with ApproxDP(ε,
-    (1 + e^ε)·τ), τ a proved bound on its total variation from that law: (1 − e^{−ε(high − low)/2})^n (Mengersen and
-    Tweedie 1996, theorem 2.1).
+    With `proposals` n > 0 ("mixing") a Metropolis walk always scores n uniform proposals, with ApproxDP(ε, (1 +
+    e^ε)·τ), τ a proved bound on its total variation: (1 − e^{−ε(high − low)/2})^n (Mengersen and Tweedie 1996, theorem
+    2.1).
     """
 
     quality: Quality
@@ -57,11 +59,11 @@ class ExponentialDensity(Calibrated):
     def calibrate(
         cls, quality: Quality, over: Body, guarantee: Guarantee, constant_time: bool = False
     ) -> "ExponentialDensity":
-        """Return the mechanism for PureDP(ε), ExponentialLoss(ε), or ApproxDP(ε, δ), ε > 0, after `quality.check`.
+        """Return the mechanism, after `quality.check`.
 
-        `over` is Y, about the origin: a ball, an ellipsoid, or a polytope that has exact uniform draws; others are
-        refused. `constant_time` takes the walk, and of δ at most 1e−9; where it would need more than 10^7 proposals it
-        is refused.
+        It supports PureDP(ε), ExponentialLoss(ε) and ApproxDP(ε, δ), ε > 0. `over` is Y, around the origin: a ball, an
+        ellipsoid, or a polytope with exact uniform draws; others are refused. `constant_time` selects the walk, with
+        min(δ, 1e−9) of δ; it is refused if it would need more than 10^7 proposals.
         """
         epsilon = _epsilon(guarantee)
         _check_body(over)
@@ -74,34 +76,34 @@ class ExponentialDensity(Calibrated):
         return cls(quality, over, ApproxDP(epsilon, delta), epsilon, count)
 
     def recalibrated(self, guarantee: Guarantee) -> "ExponentialDensity":
-        """Return the mechanism for the same quality and outputs, by a walk where it is one."""
+        """Return the mechanism with the same quality, outputs and sampler."""
         return ExponentialDensity.calibrate(self.quality, self.over, guarantee, self.proposals > 0)
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """ "mixing" for the walk, else "idealized": the law is exact in real arithmetic."""
+        """ "mixing" for the walk, else "idealized" (exact in real arithmetic)."""
         return "mixing" if self.proposals else "idealized"
 
     @property
     def lattice_step(self) -> Fraction:
-        """A power of two below radius/(m·2^12), by Y alone; a rounded point may be half a step outside Y."""
+        """A power of two below radius/(m·2^12); rounded points may be half a step outside Y."""
         return Fraction(2) ** math.floor(math.log2(self.over.radius(2) / (self.over.ambient_dim * FINE_STEPS)))
 
     @property
     def rate(self) -> float:
-        """Return the factor of a score: ε/2, less what rounding of scores may cost."""
+        """The score factor ε/2, reduced for the rounding of scores."""
         return self.epsilon / (2 * (1 + self.quality.slack))
 
     def log_weights(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return the logarithm of the density at the points (k, m) over its bound, at most 0, shape (k,)."""
+        """Return the log density relative to its bound at points (k, m)."""
         return self.rate * (self.quality.values(answer, points) - self.quality.bounds[1])
 
     def sample(self, answer: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return one point, shape (m,), for an answer of shape (d,): pay first."""
+        """Return one point (m,) for an answer (d,); charge it first."""
         return self.draw(answer, 1, system_rng() if rng is None else rng)[0]
 
     def draw(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent points, shape (size, m); each of them costs the guarantee."""
+        """Return `size` independent points (size, m), each of which costs the guarantee."""
         whole(minimum=1, size=size)
         row = np.asarray(answer, dtype=float)
         if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():
@@ -115,10 +117,11 @@ class ExponentialDensity(Calibrated):
         return np.rint(points / step) * step
 
     def error_bound(self, t: float, slope: float) -> float:
-        """Return what max u − u(out) exceeds with probability at most e^{−t}, for the point before it is rounded.
+        """Return a bound on max u − u(out), before rounding.
 
-        Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is the least over λ in (0, 1] of
-        2λ·slope + (2/ε)·(r·log(1/λ) + t), r the rank of Y, or the width of u. A walk adds its τ to the probability.
+        It fails with probability at most e^{−t}. Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is
+        the least over λ in (0, 1] of 2λ·slope + (2/ε)·(r·log(1/λ) + t), r = rank Y, or the width of u. A walk adds its
+        τ.
         """
         non_negative(t=t)
         positive(slope=slope)
@@ -127,12 +130,12 @@ class ExponentialDensity(Calibrated):
         return min(bound, self.quality.width)
 
     def describe(self) -> str:
-        """Return the law in words, and how it is drawn."""
+        """Return the distribution and the sampler, in words."""
         how = f"{self.proposals:,} steps of a walk" if self.proposals else "by rejection"
         return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Keep uniform points with the chance e^{log weight}, until there are `size`."""
+        """Accept uniform points with probability e^{log weight}."""
         accepted: list[np.ndarray] = []
         missing, count = size, max(64, min(size, _BATCH))
         while missing > 0:
@@ -144,7 +147,7 @@ class ExponentialDensity(Calibrated):
         return np.concatenate(accepted)
 
     def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Walk `size` chains through `proposals` uniform points each, the first of them the start."""
+        """Run `size` chains through `proposals` uniform points each."""
         places = uniform(self.over, size, rng)
         heights = self.log_weights(answer, places)
         batch = max(1, _BATCH // size)
@@ -154,7 +157,7 @@ class ExponentialDensity(Calibrated):
             logs = self.log_weights(answer, points).reshape(count, size)
             coins = exponentials(count * size, rng).reshape(count, size)
             for proposal, height, coin in zip(points.reshape(count, size, -1), logs, coins, strict=True):
-                is_accepted = height + coin >= heights  # with the chance min(1, e^{new − old})
+                is_accepted = height + coin >= heights  # with probability min(1, e^{new − old})
                 places = np.where(is_accepted[:, None], proposal, places)
                 heights = np.where(is_accepted, height, heights)
         return places
@@ -173,10 +176,10 @@ def _epsilon(guarantee: Guarantee) -> float:
 
 def _check_body(over: Body) -> None:
     if not over.radius(2) > 0:
-        raise InvalidRequest("The body of outputs is a point.", "Give one with an inside.")
+        raise InvalidRequest("The body of outputs is a point.", "Give one of positive radius.")
     if not has_direct(over) and gauge_noise(over).walks:
         raise InvalidRequest(
-            f"There are no exact uniform draws on the outputs, a polytope of rank {over.rank}.",
+            f"No exact uniform sampler is known for the outputs, a polytope of rank {over.rank}.",
             "Give a ball, a box, an ellipsoid, or a polytope of smaller rank.",
         )
 

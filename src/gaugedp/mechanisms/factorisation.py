@@ -1,4 +1,4 @@
-"""The best Gaussian noise for a polytope, with a certificate."""
+"""Optimal Gaussian noise for a polytope, with a certificate."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +18,10 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Factorisation:
-    """L (d, r) with every generator v_j = L·u_j, ‖u_j‖₂ ≤ radius, and what it costs.
+    """A factorisation v_j = L·u_j of all generators, ‖u_j‖₂ ≤ radius.
 
     `upper` = radius·‖W⁻¹L‖_F, and no pair (L′, radius′) has a product below `lower` (docs/theory/matrix.md, theorem 2);
-    W are the weights the errors are divided by. `left` is L, `inverse` (r, d) maps a point of the span to its u.
+    W are the weights the errors are divided by. `left` is L (d, r), `inverse` (r, d) maps a point of the span to its u.
     """
 
     left: np.ndarray
@@ -32,21 +32,23 @@ class Factorisation:
 
     @property
     def gap(self) -> float:
-        """upper/lower − 1: how much longer the noise can be than the best, in root mean square."""
+        """The relative excess upper/lower − 1 in root mean square."""
         return self.upper / self.lower - 1
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """LLᵀ, the covariance of the noise per unit, shape (d, d)."""
+        """LLᵀ, the covariance per unit of noise, shape (d, d)."""
         return self.left @ self.left.T
 
 
 def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisation:
-    """Return min ‖W⁻¹L‖_F·max_j ‖u_j‖₂ over v_j = L·u_j, the v_j generating `body`, to a relative gap of 1e−6.
+    """Minimise ‖W⁻¹L‖_F·max_j ‖u_j‖₂ to a relative gap of 1e−6.
+
+    Over L and u with v_j = L·u_j, the v_j generating `body`.
 
     Theorem (docs/theory/matrix.md, theorem 2). The minimum is max_p tr M(p), p over the probability vectors on the
-    generators, M(p) = (Σ_j p_j w_j w_jᵀ)^½ with w_j = W⁻¹v_j, and L = W·M^½ attains it at the best p.
-    `radius` is computed from the L that is returned, over all generators, with its rounding added.
+    generators, M(p) = (Σ_j p_j w_j w_jᵀ)^½ with w_j = W⁻¹v_j, and L = W·M^½ attains it at the best p. `radius` is
+    computed from the returned L, over all generators, with its rounding added.
     """
     scales = np.ones(body.ambient_dim) if weights is None else np.asarray(weights, dtype=float)
     _check_work(body)
@@ -58,14 +60,14 @@ def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisatio
 
 
 def _check_work(body: Polytope) -> None:
-    """Refuse what would take too long, before anything is written out."""
+    """Refuse bodies that would take too long."""
     n = body.generators.n_generators
     count = n * (n - 1) // 2 + (n if body.with_zero else 0) if body.differences else n
     dim = min(body.ambient_dim, count)
     if dim**2 * count > _MOST_WORK:
         raise InvalidRequest(
-            f"The body has {count:,} generators in {dim:,} dimensions: too many to search the best Gaussian noise.",
-            f"Ask where dimensions² x generators is at most {_MOST_WORK:,}, or let gd.plan compare what is left.",
+            f"The body has {count:,} generators in {dim:,} dimensions: too many to optimise Gaussian noise.",
+            f"Reduce dimensions² x generators to at most {_MOST_WORK:,}, or let gd.plan compare other mechanisms.",
         )
 
 
@@ -81,7 +83,7 @@ def _factorised(
 
 
 def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> float:
-    """Return at least max_j ‖u_j‖₂ over v_j = L·u_j; the error of u_j is bounded by twice its first-order term."""
+    """Return max_j ‖u_j‖₂ over v_j = L·u_j, plus twice its first-order error."""
     coordinates = inverse @ columns
     missed = np.abs(columns - left @ coordinates)
     missed += (sum(left.shape) + 2) * _UNIT * (np.abs(left) @ np.abs(coordinates) + np.abs(columns))
@@ -93,25 +95,25 @@ def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> flo
 
 
 def _roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvectors and eigenvalues of M(p), by singular values: squares would lose half the digits."""
+    """Return the eigensystem of M(p) by singular values, without squaring."""
     axes, lengths, _ = np.linalg.svd(columns * np.sqrt(probability), full_matrices=False)
     return axes, np.maximum(lengths, lengths[0] * 2.0**-50)
 
 
 def _fast_roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same from the squares where these keep eight digits."""
+    """Return the same from squares, if precise enough."""
     squares, axes = np.linalg.eigh((columns * probability) @ columns.T)
     return (axes, np.sqrt(squares)) if squares[0] > 1e-8 * squares[-1] else _roots(columns, probability)
 
 
 def _best_probability(columns: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the p of the least certified gap that was met, and the largest value of the dual."""
+    """Return the p of least certified gap, and the dual."""
     import scipy.optimize
 
     search = _Search(columns)
     start = np.full(columns.shape[1], columns.shape[1] ** -0.5)
     options = {"maxiter": 1000, "ftol": 0, "gtol": 0, "maxcor": 30}
-    for _ in range(5):  # a line search may end early where rounding hides the slope; then once more from there
+    for _ in range(5):  # a line search may end early where rounding hides the slope; then restart from there
         try:
             minimum = scipy.optimize.minimize(search, start, jac=True, method="L-BFGS-B", options=options)
         except StopIteration:
@@ -121,20 +123,20 @@ def _best_probability(columns: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _step(columns: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Return p_j·(v_jᵀM⁻¹v_j)/tr M: its fixed points with full support are the best p."""
+    """Return p_j·(v_jᵀM⁻¹v_j)/tr M, with fixed points at the optimum."""
     slopes, trace = _slopes(columns, probability)
     stepped = probability * slopes / trace
     return stepped / stepped.sum()
 
 
 def _slopes(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return v_jᵀM⁻¹v_j, twice the slope of tr M in p_j, and tr M."""
+    """Return v_jᵀM⁻¹v_j, twice the slope of tr M, and tr M."""
     axes, lengths = _fast_roots(columns, probability)
     return (((axes / np.sqrt(lengths)).T @ columns) ** 2).sum(axis=0), float(lengths.sum())
 
 
 class _Search:
-    """−log tr M(p) as a function of x with p = x²/‖x‖²; ends with StopIteration when the gap is closed."""
+    """−log tr M(x²/‖x‖²); it raises StopIteration when the gap is closed."""
 
     def __init__(self, columns: np.ndarray) -> None:
         self.columns = columns

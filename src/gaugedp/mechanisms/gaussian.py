@@ -23,12 +23,12 @@ from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(IndependentNoise):
-    """Independent Gaussian noise of deviation w_i·σ, Δ the ℓ₂ radius of the body over the weights w.
+    """Independent Gaussian noise of standard deviation w_i·σ.
 
-    For (ε, δ)-DP or μ-GDP: a normal variable rounded to the lattice, σ = Δ/μ. Rounding is post-processing of
-    Gaussian noise on lattice answers, so the release is exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7); μ is the
-    largest whose profile is at most δ at ε. For ρ-zCDP: the discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and
-    Steinke 2020). See docs/theory/gaussian.md.
+    Δ is the ℓ₂ radius of the body over the weights w. For (ε, δ)-DP or μ-GDP: a normal variable rounded to the lattice,
+    σ = Δ/μ. Rounding is post-processing of Gaussian noise on lattice answers, so the release is exactly μ-GDP (Dong,
+    Roth and Su 2022, theorem 2.7); μ is the largest whose profile is at most δ at ε. For ρ-zCDP: the discrete Gaussian
+    with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
     """
 
     name: ClassVar[str] = "Gaussian"
@@ -38,7 +38,7 @@ class Gaussian(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Gaussian":
-        """Return the mechanism for ApproxDP, GaussianDP or ZCDP; its own guarantee is the sharper curve."""
+        """Return the mechanism for ApproxDP, GaussianDP or ZCDP; its guarantee is the sharper curve."""
         step, radius = lattice_radius(body, cls.p, weights)
         satisfied = _sharpen(guarantee)
         return cls(
@@ -52,13 +52,13 @@ class Gaussian(IndependentNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Gaussian]":
-        """Yield one for guarantees that are not pure."""
+        """Yield one mechanism, unless the guarantee is pure."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, guarantee, weights)
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         return "needs a δ, ρ or μ" if guarantee == pure_within(guarantee) else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Gaussian":
@@ -66,7 +66,7 @@ class Gaussian(IndependentNoise):
         return Gaussian.calibrate(self.body, guarantee, self.weights)
 
     def describe(self) -> str:
-        """Return the deviations, in the body's units."""
+        """Return the standard deviations, in the body's units."""
         kind = "discrete" if isinstance(self.guarantee, ZCDP) else "rounded"
         return f"{kind} Gaussian, std {self._in_units([law.variance**0.5 for _, law in self.runs])}"
 
@@ -79,7 +79,7 @@ def _sharpen(guarantee: Guarantee) -> GaussianDP | ZCDP:
             return guarantee
         case ZCDP(rho=rho) if rho > 0:
             return guarantee
-    raise InvalidRequest(f"Gaussian noise cannot be made for {guarantee!r}.", "Give delta, rho or mu above 0.")
+    raise InvalidRequest(f"Gaussian noise does not support {guarantee!r}.", "Give delta, rho or mu above 0.")
 
 
 def _law(guarantee: GaussianDP | ZCDP, width: Fraction) -> Law:

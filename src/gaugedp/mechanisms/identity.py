@@ -1,4 +1,4 @@
-"""Noise on the cells instead of the answers: the norm of the question itself where its columns are independent."""
+"""Noise on the joint table's cells, mapped to the answers."""
 
 import math
 from collections import deque
@@ -32,7 +32,7 @@ MOST_CELLS = 10**6
 _ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
 _WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
 _WIDE_TABLE = 10**4  # above, the draws would be too few for a quantile
-_MOST_NUMBERS = 10**7  # drawn numbers that are kept in memory
+_MOST_NUMBERS = 10**7  # drawn numbers held in memory
 _MOST_SIZES = 48  # sizes of sums for which a quantile is computed
 _PUBLIC_SEED = 20240229
 _NARROW = 0.05  # scale in steps
@@ -43,11 +43,13 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identity(AdditiveNoise):
-    """F·η, η independent discrete Laplace noise of scale c/ε on every cell of the joint table.
+    """Noise F·η, η independent discrete Laplace on every cell.
 
-    Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function
-    of the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix
-    sums, all ranges), this is the K-norm mechanism of F (Hardt and Talwar 2010; docs/theory/identity.md).
+    η has scale c/ε on each cell of the joint table.
+
+    Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function of
+    the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix sums,
+    all ranges), this is the K-norm mechanism of F (Hardt and Talwar 2010; docs/theory/identity.md).
     """
 
     body: Polytope
@@ -60,22 +62,18 @@ class Identity(AdditiveNoise):
 
     @property
     def lattice_step(self) -> Fraction:
-        """1: the answers are integers."""
+        """The lattice spacing 1: the answers are integers."""
         return Fraction(1)
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
-        """Return the mechanism for the body of a counting question with at most 10^6 joint cells."""
+        """Return the mechanism for counting queries with ≤ 10^6 cells."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(
-                f"Laplace noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
-            )
+            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
         if not isinstance(body, Polytope) or not body.generators.counting:
-            raise InvalidRequest("Noise on cells needs a question that counts rows.", "Use Laplace or Gaussian.")
+            raise InvalidRequest("Noise on cells needs a query that counts rows.", "Use Laplace or Gaussian.")
         if body.generators.n_generators > MOST_CELLS:
-            raise InvalidRequest(
-                f"The joint table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian."
-            )
+            raise InvalidRequest(f"The table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian.")
         lattice_radius(body, 1, None)  # refuses a body that is a point
         law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.epsilon_value))
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
@@ -84,21 +82,21 @@ class Identity(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Identity]":
-        """Yield one for counts, where the noise fits and is not the same as noise on the answers."""
+        """Yield one mechanism for counts, unless identical to Laplace."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, pure_within(guarantee))
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         if not isinstance(body, Polytope) or not body.generators.counting:
-            return "for questions that only count rows"
+            return "for queries that only count rows"
         if body.generators.n_generators > MOST_CELLS:
             return f"the joint table has {body.generators.n_generators:,} cells"
         largest = float(body.generators.row_squares().max())
         if body.coefficient_radius / pure_within(guarantee).epsilon_value * largest > MAX_SCALE / 2:
             return "its noise would not fit 64-bit numbers"
-        return "here the same as Laplace" if is_histogram(body) else ""
+        return "identical to Laplace for this query" if is_histogram(body) else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the same body."""
@@ -110,28 +108,28 @@ class Identity(AdditiveNoise):
         return self.body.generators.apply(cells).astype(np.int64)  # large entries make sums of Python's integers
 
     def noise_law(self) -> LinearLaw:
-        """Return F applied to independent noise on the cells."""
+        """Return the distribution of F times independent noise on cells."""
         n, law = self._n_cells, self.law
         cells = partial(np.eye, n, dtype=np.int64)
         return LinearLaw(law.accounting, law.power, law.rate, n, self.body.generators.apply, cells, rounding=0.0)
 
     @property
     def variances(self) -> np.ndarray:
-        """The variance of a cell times the squared norm of each row of F."""
+        """The cell variance times the squared row norms of F."""
         return self.law.variance * self.body.generators.row_squares()
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws with a public seed, to some 2 %; the same numbers serve every budget.
+        """Return the mean norm of trial draws (about 2 %).
 
-        Noise so faint that trials rarely meet any: an upper bound, Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖ over the columns.
+        The public seed serves every budget. If most trials are 0, the bound Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         noisy = self._n_cells * self.law.variance
         if noisy < _FAINT:
             return noisy * self.body.generators.largest_norm(norm, weights)
         scales = np.ones(self.body.ambient_dim) if weights is None else weights
-        for (generators, *key), error in list(_lately):  # a plan for another δ asks for the same
+        for (generators, *key), error in list(_lately):  # a plan for another δ needs the same
             if key == [self.law, norm, scales.tobytes()] and generators == self.body.generators:
                 return error
         trials = self.trial_noise(self._most_trials(max(40, _ERROR_CELLS // self._n_cells)), _PUBLIC_SEED)
@@ -140,11 +138,12 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return √(E S/(1 + v)), S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality.
+        """Return the lower bound √(E S/(1 + v)), S = ‖F·η‖².
 
-        With G = FᵀF, E S = σ²·tr G and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth
-        cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column. For
-        answers that add up cells and no weights; else, and for noise so narrow that cosh is beyond a float, it is 0.
+        v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G and Var S =
+        2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at
+        most the largest sum of a row of |F| times that of a column. For answers that add up cells, without weights;
+        otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
         """
         if weights is not None or not self._adds.all() or float(self.law.scale) < _NARROW:
             return 0.0
@@ -156,10 +155,11 @@ class Identity(AdditiveNoise):
         return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * _DOWN
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles for answers that add up cells; else quantiles of trial draws or Chernoff bounds.
+        """Return exact quantiles for answers that add up cells.
 
-        All at once: the quantile of the largest noise relative to its deviation in trial draws; where the draws are
-        too few, widths for each answer at 1 − (1 − level)/d. Quantiles of draws are raised by three standard errors.
+        Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous: the quantile of the largest noise
+        relative to its deviation in trial draws, or, with too few draws, widths for each answer at 1 − (1 − level)/d.
+        Quantiles of draws are raised by three standard errors.
         """
         if not simultaneous:
             return self._each(level)
@@ -170,7 +170,7 @@ class Identity(AdditiveNoise):
         return np.ceil(np.sqrt(self.variances) * ratios[rank])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body belongs to the same columns and is no larger."""
+        """Return whether columns agree and the radius is no larger."""
         return (
             isinstance(body, Polytope)
             and body.generators == self.body.generators
@@ -187,7 +187,7 @@ class Identity(AdditiveNoise):
 
     @property
     def _adds(self) -> np.ndarray:
-        """Return which answers add up cells: those whose row of F has entries 0 and 1 only."""
+        """Mask of the answers that add up cells."""
         generators = self.body.generators
         return np.asarray(generators.row_squares() == generators.apply(np.ones(self._n_cells)))
 
@@ -200,7 +200,7 @@ class Identity(AdditiveNoise):
         return widths
 
     def _sum_widths(self, level: float, counts: np.ndarray) -> np.ndarray:
-        """Return quantiles for sums of cells; where many sizes occur, for the next larger of some of them."""
+        """Return quantiles for sums of cells, for some sizes rounded up."""
         sizes = tabulated = np.unique(counts)
         if len(sizes) > _MOST_SIZES:
             tabulated = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
@@ -216,7 +216,7 @@ class Identity(AdditiveNoise):
         return min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
-        """Return draws by numpy's generator: floors of exponential variables are geometric ones."""
+        """Return trial draws by numpy (floors of exponentials are geometric)."""
         rng, shape, scale = trial_stream(seed), (size, self._n_cells), float(self.law.scale)
         first, second = (np.floor(scale * rng.standard_exponential(shape)) for _ in range(2))
         return np.asarray(self.body.generators.apply(first - second))
@@ -228,12 +228,12 @@ class Identity(AdditiveNoise):
 
     @cached_property
     def _sorted_sizes(self) -> np.ndarray:
-        """The sizes of each answer's noise in order."""
+        """The sorted magnitudes of each answer's noise."""
         return np.sort(self._sizes, axis=0)
 
     @cached_property
     def _sorted_ratios(self) -> np.ndarray:
-        """The largest size relative to its deviation, in order."""
+        """The sorted largest magnitudes relative to the deviations."""
         sizes, deviations = self._sizes, np.sqrt(self.variances)
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0)
         return np.sort(ratios.max(axis=1))

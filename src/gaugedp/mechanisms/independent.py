@@ -1,4 +1,4 @@
-"""Noise with independent coordinates: what the Laplace and the Gaussian mechanism share."""
+"""Independent noise, shared by the Laplace and the Gaussian mechanism."""
 
 from abc import ABC
 from collections import Counter
@@ -24,9 +24,9 @@ from gaugedp.samplers.laws import Law
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndependentNoise(AdditiveNoise, ABC):
-    """Independent noise of width w_i·law(radius) on each coordinate, radius the ℓ_p radius of body/w in lattice steps.
+    """Independent noise with the distribution w_i·law(radius) on each coordinate.
 
-    `weights` w (d,) are the relative widths (ones where None). `runs` = ((how many, law), …) in order.
+    `radius` is the ℓ_p radius of body/w in steps, w (d,) the `weights` (or ones). `runs` are (count, law), in order.
     """
 
     body: Body
@@ -40,7 +40,7 @@ class IndependentNoise(AdditiveNoise, ABC):
 
     @property
     def lattice_step(self) -> Fraction:
-        """1 for integer answers; else a small power of two."""
+        """1 for integer answers, otherwise a small power of two."""
         return self.step
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -48,18 +48,18 @@ class IndependentNoise(AdditiveNoise, ABC):
         return np.hstack([law.draw(size * count, rng).reshape(size, count) for count, law in self.runs])
 
     def noise_law(self) -> IndependentLaw:
-        """Return what the laws that are drawn from say."""
+        """Return the distribution that the draws have."""
         law = self.runs[0][1]
         return IndependentLaw(law.accounting, law.power, tuple((count, law.rate) for count, law in self.runs))
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
-        """Return draws by numpy's generator."""
+        """Return trial draws by numpy's generator."""
         rng = trial_stream(seed)
         parts = [law.trial(size * count, rng).reshape(size, count) for count, law in self.runs]
         return np.hstack(parts) * float(self.step)
 
     def trials_of(self, places: np.ndarray, size: int, seed: int) -> np.ndarray:
-        """Return draws of these answers alone: the others are independent."""
+        """Return trial draws of these answers only."""
         rng, trials = trial_stream(seed), np.empty((size, len(places)))
         runs = np.repeat(np.arange(len(self.runs)), [count for count, _ in self.runs])[places]
         for run in np.unique(runs).tolist():
@@ -74,7 +74,7 @@ class IndependentNoise(AdditiveNoise, ABC):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ℓ₁ or ℓ₂ norm of noise/weights, to 1e-4; weights are constant where the laws are."""
+        """Return the expected norm of noise/weights to 1e-4, for weights constant on runs."""
         one_of(("1", "2"), norm=f"{norm:g}")
         starts = np.cumsum([0, *(count for count, _ in self.runs[:-1])])
         scales = np.ones(len(starts)) if weights is None else np.asarray(weights, dtype=float)[starts]
@@ -83,19 +83,19 @@ class IndependentNoise(AdditiveNoise, ABC):
         return (mean_sum if norm == 1 else _expected_length(parts)) * float(self.step)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles of the laws; all at once by independence, at level^(1/d) each."""
+        """Return exact quantiles, at level^(1/d) if `simultaneous`."""
         single_level = level ** (1 / self.body.ambient_dim) if simultaneous else level
         return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body has the same dimension and lattice step, and no larger a radius."""
+        """Return whether the lattice agrees and the radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         step, radius = lattice_radius(body, self.p, self.weights)
         return step == self.step and radius <= self.radius
 
     def _in_units(self, sizes: Sequence[float]) -> str:
-        """Return sizes in steps as words in the body's units, and the step where it is not 1."""
+        """Return sizes in the body's units, as text."""
         words = in_words([float(self.step) * size for size in sizes])
         return words if self.step == 1 else f"{words} on steps of {self.step}"
 
@@ -109,7 +109,7 @@ Parts = list[tuple[int, Law, float]]
 def laws_for(
     body: Body, weights: np.ndarray | None, radius: Fraction, law: Callable[[Fraction], Law]
 ) -> tuple[tuple[int, Law], ...]:
-    """Return (how many, law of width weight·radius) for each run of equal weights."""
+    """Return (count, law(weight·radius)) for each run of equal weights."""
     if weights is None:
         return ((body.ambient_dim, law(radius)),)
     starts = np.flatnonzero(np.concatenate([[True], weights[1:] != weights[:-1]]))
@@ -121,13 +121,13 @@ def laws_for(
 
 
 def in_words(scales: Sequence[float]) -> str:
-    """Return one number, or the least and the largest."""
+    """Return the smallest and the largest number as text."""
     low, high = min(scales), max(scales)
     return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
 
 
 def _expected_length(parts: Parts) -> float:
-    """E√S, S the sum of the squares over the scales."""
+    """Return E√S, S the sum of squares over the scales."""
     parts = _alike_together(parts)
     mean = sum(count * law.variance / scale**2 for count, law, scale in parts)
     if mean < 1e-100:  # hardly ever more than one coordinate is ±1
@@ -140,7 +140,7 @@ def _expected_length(parts: Parts) -> float:
 
 
 def _alike_together(parts: Parts) -> Parts:
-    """Return the same with one entry for each law and scale: what each takes is computed once."""
+    """Merge the entries with the same distribution and scale."""
     counts: Counter[tuple[Law, float]] = Counter()
     for count, law, scale in parts:
         counts[law, scale] += count

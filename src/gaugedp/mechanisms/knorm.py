@@ -1,4 +1,4 @@
-"""The K-norm mechanism: noise with the shape of the question's own sensitivity body."""
+"""The K-norm mechanism: noise shaped like the sensitivity body."""
 
 import contextlib
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ from gaugedp.samplers.rejection import ByRejection
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNorm(NormNoise):
-    """Noise of density ∝ e^{−ε‖z‖_K} on the span of K, the body of the question itself (Hardt and Talwar 2010).
+    """Noise of density ∝ e^{−ε‖z‖_K}, K the sensitivity body.
 
-    Drawn directly for balls and ellipsoids, for the hull of a box and its negative, and for polytopes with as many
-    generators as their rank; from the list of all facets for polytopes of rank at most 8; else by a walk over the
-    facets. Then the mechanism is "mixing", and its `guarantee` is ApproxDP(ε, δ), also where PureDP(ε) was asked for: δ
-    is an allowance for how far the walk is from the law. That the walk is within it is measured by a rule, not proved
-    (docs/theory/knorm.md).
+    It lies in the span of K (Hardt and Talwar 2010). It is drawn directly for balls and ellipsoids, for the hull of a
+    box and its negative, and for polytopes with as many generators as their rank; from the list of all facets for
+    polytopes of rank at most 8; otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
+    `guarantee` is ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from
+    its target distribution. That the walk meets it is measured by a rule, not proved (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"
@@ -36,13 +36,13 @@ class KNorm(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, walk: bool = True) -> "KNorm":
-        """Return the mechanism for PureDP(ε), or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9.
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
 
-        Balls and ellipsoids use all of δ: their rate is the largest that keeps (ε, δ), and their guarantee the exact
-        loss (docs/theory/knorm_delta.md). Other bodies keep ε alone; no proof is known that δ lets their noise shrink.
-        Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`; without
-        leave to `walk` it draws by rejection from the box around the body, is pure, and is refused where that takes
-        too many trials (docs/theory/walks.md).
+        A walk uses at most min(δ, 1e−9). Balls and ellipsoids use all of δ: their rate is the largest that satisfies
+        (ε, δ), and their guarantee the exact loss (docs/theory/knorm_delta.md). Other bodies use ε only; no proof is
+        known that δ permits smaller noise. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
+        1e−9), and `describe` states it; with walk=False the noise is drawn by rejection from the box around the body,
+        is pure, and is refused if that takes too many trials (docs/theory/walks.md).
         """
         noise = gauge_noise(body)
         if noise.walks and not walk:
@@ -53,7 +53,7 @@ class KNorm(NormNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
-        """Yield one for ellipsoids where there is a δ, a pure one for a closed form, and else as `body_noise` says."""
+        """Yield mechanisms for ellipsoids, closed forms and other polytopes."""
         if uses_delta(body, guarantee):
             yield cls.calibrate(body, guarantee)
         if not body.has_closed_form:
@@ -64,13 +64,13 @@ class KNorm(NormNoise):
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         return why_no_direct_noise(body) or TOO_WIDE if body.has_closed_form else why_no_body_noise(body, guarantee)
 
     def noise_law(self) -> NoiseLaw:
-        """Return the body that the noise has the shape of, where its generators are written out."""
+        """Return the distribution, if the body's generators can be listed."""
         if self.noise.walks:
-            return Unchecked(f"{self.name}: the law of a finite walk is not known exactly")
+            return Unchecked(f"{self.name}: the distribution of a finite walk is not known exactly")
         if not isinstance(self.body, Polytope):
             return super().noise_law()
         n, scale = self.body.generators.n_generators, Fraction(self._scale) * Fraction(self.body.factor)
@@ -78,10 +78,10 @@ class KNorm(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """See `is_own_scale_proved`."""
+        """True if `is_own_scale_proved`."""
         return is_own_scale_proved(self.body, self.noise)
 
     def describe(self) -> str:
-        """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""
+        """Return the rank, the rate and the cost of drawing."""
         walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
         return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price}"

@@ -20,11 +20,19 @@ from gaugedp.samplers.laws import DiscreteLaplace
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplace(IndependentNoise):
-    """Independent discrete Laplace noise of scale w_i·Δ/ε, Δ the ℓ₁ radius of the body over the weights w.
+    """Independent discrete Laplace noise of scale w_i·Δ/ε.
+
+    Δ is the ℓ₁ radius of the body over the weights w.
 
     Theorem. Answers on the lattice whose neighbours differ by a point of `body` are released with ε-DP: the ratio of
-    two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (Ghosh, Roughgarden and Sundararajan 2012
-    for one answer; docs/theory/laplace.md).
+    two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
+    Sundararajan 2012; docs/theory/laplace.md).
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.Laplace.calibrate(gd.bodies.LpBall(2, 1), gd.PureDP(1))
+    Laplace(discrete Laplace, scale 1.00024 on steps of 1/8192, PureDP(1), exact)
     """
 
     name: ClassVar[str] = "Laplace"
@@ -34,11 +42,9 @@ class Laplace(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Laplace":
-        """Return the mechanism for a body and a pure guarantee; `weights` (d,) are relative widths of the noise."""
+        """Return the mechanism for pure DP and relative scales `weights` (d,)."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(
-                f"Laplace noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
-            )
+            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
         step, radius = lattice_radius(body, cls.p, weights)
         epsilon = decimal(guarantee.epsilon_value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))
@@ -46,7 +52,7 @@ class Laplace(IndependentNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Laplace]":
-        """Yield one mechanism, whatever the body."""
+        """Yield one mechanism, for every body."""
         yield cls.calibrate(body, pure_within(guarantee), weights)
 
     def recalibrated(self, guarantee: Guarantee) -> "Laplace":
@@ -54,10 +60,10 @@ class Laplace(IndependentNoise):
         return Laplace.calibrate(self.body, guarantee, self.weights)
 
     def error_bound(self, failure: float) -> float:
-        """Return t with P(max_i |noise_i|/w_i > t) ≤ `failure`: log(d/failure)·Δ/ε.
+        """Return t with P(max_i |noise_i|/w_i > t) ≤ `failure`.
 
-        Rounding to the lattice makes Δ a little larger, and adds a step: 1/w_i where the noise is divided by w_i (Dwork
-        and Roth 2014, theorem 3.8).
+        t = log(d/failure)·Δ/ε. Rounding to the lattice increases Δ slightly and adds one step, or 1/w_i steps if the
+        noise is divided by w_i (Dwork and Roth 2014, theorem 3.8).
         """
         between(0, 1, failure=failure)
         scale = float(self.radius) / float(self.guarantee.epsilon(0))

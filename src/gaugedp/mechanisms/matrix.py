@@ -1,4 +1,4 @@
-"""The matrix mechanism: noise on the answers of a strategy, carried over to the question's."""
+"""The matrix mechanism: strategy noise mapped to the answers."""
 
 import contextlib
 import math
@@ -52,15 +52,17 @@ _UP = 1 + 2.0**-40
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix(AdditiveNoise):
-    """round(s·L·g): g independent standard normal (or Laplace) variables, body ⊆ Δ·L·{‖u‖_p ≤ 1}, p = 2 (or 1).
+    """The matrix mechanism: noise round(s·L·g) for a strategy L.
 
-    Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for
-    μ² = 2ρ; with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of
-    g and of g + u/s; rounding is post-processing on lattice answers. `scale` is s in lattice steps, rounded up.
-    Gaussian: the least possible E‖noise/weights‖₂² over all L, where the strategy says so (Edmonds, Nikolov and
-    Ullman 2020; Nikolov 2015). Pure: a strategy found by local search (McKenna, Miklau, Hay and Machanavajjhala 2018).
-    Laplace noise on merged cells and sums is rounded exactly (docs/theory/reals.md). For other strategies the products
-    are taken in floating point and are hidden below the lattice: "idealized".
+    g are independent standard normal (or Laplace) variables, and body ⊆ Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
+
+    Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for μ² = 2ρ;
+    with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of g and of g +
+    u/s; rounding is post-processing on lattice answers. `scale` is s in lattice steps, rounded up. Gaussian: the least
+    possible E‖noise/weights‖₂² over all L, if the strategy states it (Edmonds, Nikolov and Ullman 2020; Nikolov 2015).
+    Pure: a strategy found by local search (McKenna, Miklau, Hay and Machanavajjhala 2018). Laplace noise on merged
+    cells and sums is rounded exactly (docs/theory/reals.md). For other strategies the products are computed in floating
+    point, with errors far below the lattice spacing: "idealized".
     """
 
     body: Polytope
@@ -74,14 +76,14 @@ class Matrix(AdditiveNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Matrix":
-        """Return the mechanism for PureDP, ApproxDP, GaussianDP or ZCDP and a polytope.
+        """Return the mechanism for a polytope and a guarantee.
 
-        `weights` w (d,): the strategy makes E‖noise/w‖₂² small. Refused: other bodies, and those too large to be
-        written out that have no structure (see `best_strategy`).
+        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy makes E‖noise/w‖₂² small, w = `weights` (d,).
+        Other bodies are refused, and unstructured ones too large to write out (see `best_strategy`).
         """
         satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
-            raise InvalidRequest(f"A strategy needs generators, which {body!r} has not.", "Use Laplace or Gaussian.")
+            raise InvalidRequest(f"A strategy needs generators, and {body!r} has none.", "Use Laplace or Gaussian.")
         p = 1 if isinstance(satisfied, PureDP) else 2
         fine, _ = lattice_radius(body, p, weights)  # refuses a body that is a point
         strategy = best_strategy(body, p, weights)
@@ -90,7 +92,7 @@ class Matrix(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
-        """Yield the better of the pure and the Gaussian one, where strategies are found in seconds."""
+        """Yield the better of the pure and Gaussian mechanism."""
         mechanisms: list[Matrix] = []
         if _is_beaten(body, guarantee, weights):
             return
@@ -101,27 +103,25 @@ class Matrix(AdditiveNoise):
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         beaten = _is_beaten(body, guarantee, weights)
-        return "here no strategy has a smaller mean square" if beaten else "no strategy is found in seconds"
+        return "no strategy has a smaller mean square here" if beaten else "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
-        """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""
+        """Return the mechanism with the same strategy."""
         satisfied, rate = _sharpen(guarantee)
         if isinstance(satisfied, PureDP) == self._is_normal:
-            raise InvalidRequest(
-                f"The strategy is not for {guarantee!r}.", "Calibrate the mechanism anew, or keep the kind of noise."
-            )
+            raise InvalidRequest(f"The strategy does not support {guarantee!r}.", "Calibrate a new mechanism for it.")
         return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """ "exact" where the strategy is proved to the last bit, for real answers its cube too; else "idealized"."""
+        """ "exact" if the strategy and rounding are proved, else "idealized"."""
         return "exact" if self.strategy.law is not None and self._is_rounding_proved else "idealized"
 
     @property
     def lattice_step(self) -> Fraction:
-        """1 for integer answers; else a small power of two."""
+        """1 for integer answers, otherwise a small power of two."""
         return self.step
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -134,7 +134,7 @@ class Matrix(AdditiveNoise):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def noise_law(self) -> LinearLaw:
-        """Return L applied to independent noise, rounded, as the strategy draws it."""
+        """Return the distribution of L, as drawn, times independent noise."""
         power = 2 if self._is_normal else 1
         rate = 1 / Fraction(self.scale) ** power / (2 if isinstance(self.guarantee, ZCDP) else 1)
         strategy, accounting = self.strategy, str(self.guarantee.accounting)
@@ -142,28 +142,29 @@ class Matrix(AdditiveNoise):
         return LinearLaw(accounting, power, rate, strategy.n_noise, strategy.apply, preimages, CLOSE)
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
-        """Return draws by numpy's generator."""
+        """Return trial draws by numpy's generator."""
         parts = list(trial_draws(self.strategy, size, self._is_normal, seed))
         return np.rint(np.concatenate(parts) * self.scale) * float(self.step)
 
     @property
     def variances(self) -> np.ndarray:
-        """Exact for normal noise; for Laplace noise to the 1/12 step² of the rounding."""
+        """Variances, for Laplace noise up to the rounding's 1/12 step²."""
         return self._spread(self._run_variances)
 
     @property
     def floor(self) -> float:
-        """A number below which √E‖noise/weights‖² of no normal noise with this guarantee is; 0 where none is known.
+        """Lower bound of √E‖noise/weights‖² over all normal noise, or 0.
 
-        The weights are those of the calibration (docs/theory/matrix.md, theorem 2); for Laplace noise it is 0.
+        It is for this guarantee and the weights of the calibration (docs/theory/matrix.md, theorem 2).
         """
         return self.strategy.least / _sharpen(self.guarantee)[1] if self._is_normal else 0.0
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E‖noise/weights‖: by quadrature, or from trial draws of a public seed (standard error below 1 %).
+        """Return E‖noise/weights‖, to a standard error below 1 %.
 
-        Of Laplace noise in so many directions that the length hardly varies, its root mean square, 0.5 % above at most.
+        By quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square (≤ 0.5 %
+        above).
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         if norm == 1 and self._is_normal:
@@ -181,10 +182,11 @@ class Matrix(AdditiveNoise):
         return scaled * expected_root(values, counts)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of normal noise, exact; of Laplace noise, from trial draws or by `laplace_reach`.
+        """Return quantiles of the noise, exact for normal noise.
 
-        All at once: a quantile, raised by three standard errors, of the largest noise relative to its deviation in
-        trial draws of a public seed; where less, the bound by Šidák's inequality (normal) or by a union (Laplace).
+        For Laplace noise, from trial draws or `laplace_reach`. Simultaneous: a quantile, raised by three standard
+        errors, of the largest noise relative to its deviation in trial draws of a public seed; or the bound by Šidák's
+        inequality (normal) or a union bound (Laplace), if smaller.
         """
         between(0, 1, level=level)
         if not simultaneous:
@@ -198,7 +200,7 @@ class Matrix(AdditiveNoise):
         return self._in_units(min(bound, together, key=np.sum))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body has the same generators, no larger factor and no differences beyond those charged."""
+        """Return whether this body covers it: same generators, no larger factor, no other differences."""
         if not isinstance(body, Polytope) or body.factor > self.body.factor:
             return False
         if not _equal(body.generators, self.body.generators):
@@ -207,7 +209,7 @@ class Matrix(AdditiveNoise):
         return same or (self.body.differences and self.body.with_zero)
 
     def describe(self) -> str:
-        """Return the strategy, the law and the range of the deviations."""
+        """Return the strategy, the distribution and the range of deviations."""
         law = "Gaussian" if self._is_normal else "Laplace"
         deviations = np.sqrt(self._run_variances)
         low, high = float(deviations.min()), float(deviations.max())
@@ -222,12 +224,12 @@ class Matrix(AdditiveNoise):
         return is_integer(self.body) or self.strategy.is_cube_proved
 
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return the noise before it is rounded, in steps."""
+        """Return the noise before rounding, in steps."""
         return drawn(self.strategy, size, self._is_normal, rng) * self.scale
 
     @cached_property
     def _runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The squares and the largest entries of the rows of L, one for neighbours alike, and how many these are."""
+        """Squares, largest entries and lengths of runs of L's rows."""
         squares = self.strategy.squares
         largest = squares if self._is_normal else self.strategy.largest
         is_new = (squares[1:] != squares[:-1]) | (largest[1:] != largest[:-1])
@@ -235,7 +237,7 @@ class Matrix(AdditiveNoise):
         return squares[starts], largest[starts], np.diff(np.append(starts, len(squares)))
 
     def _spread(self, values: np.ndarray) -> np.ndarray:
-        """Return for each answer the value of its run, shape (d,)."""
+        """Expand values per run to values per answer, shape (d,)."""
         return np.repeat(values, self._runs[2])
 
     def _in_units(self, steps: np.ndarray) -> np.ndarray:
@@ -243,7 +245,7 @@ class Matrix(AdditiveNoise):
 
     @cached_property
     def _deviations(self) -> np.ndarray:
-        """The deviations before rounding, in steps, one for each run."""
+        """The deviations before rounding, in steps, one per run."""
         return self.scale * np.sqrt(self._runs[0] * (1 if self._is_normal else 2))
 
     @property
@@ -256,7 +258,7 @@ class Matrix(AdditiveNoise):
         return float((self.variances / (1 if weights is None else np.asarray(weights, dtype=float) ** 2)).sum())
 
     def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
-        """Return the trials' mean norm, corrected by the ratio of the true mean square to theirs."""
+        """Return the trials' mean norm, corrected by the mean square."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
         squares, norms = [np.zeros(0)], [np.zeros(0)]
@@ -269,7 +271,7 @@ class Matrix(AdditiveNoise):
             if len(part) == 1 and _agree(norms):
                 break
         square = float(np.concatenate(squares).mean())
-        if square == 0:  # hardly ever anything but zero: a bound, by Jensen
+        if square == 0:  # almost always zero: an upper bound, by Jensen's inequality
             return math.sqrt(self._mean_square(weights))
         correction = math.sqrt(self._mean_square(weights) / square)
         return float(np.concatenate(norms).mean()) * correction
@@ -290,16 +292,17 @@ class Matrix(AdditiveNoise):
 
     @cached_property
     def _trials(self) -> tuple[np.ndarray, np.ndarray]:
-        """The largest noise relative to its deviation in each trial, in order; of Laplace noise, the sizes of each."""
+        """Sorted largest relative noise; sorted Laplace magnitudes of each answer."""
         ratios, sizes = in_order(self.strategy, self._n_trials, self._is_normal)
         return ratios, sizes * self.scale
 
 
 def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> bool:
-    """Return whether no Laplace noise has a smaller mean square than that on each count: a unit is in one cell of one.
+    """Return whether no Laplace strategy improves on noise per count.
 
-    The columns of a strategy A have ℓ₁ norms of at most 1, so (AᵀA)_ii ≤ 1, and (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1 is what A⁺
-    makes of the variance of each count. With a δ, a bound of all normal noise comes with the best strategy.
+    The counts are disjoint, so a unit is in one cell. The columns of a strategy A have ℓ₁ norms of at most 1, so
+    (AᵀA)_ii ≤ 1, and A⁺ multiplies the variance of each count by (AᵀA)⁻¹_ii ≥ 1/(AᵀA)_ii ≥ 1. With a δ, the best
+    strategy comes with a bound on all normal noise.
     """
     alike = weights is None or float(np.ptp(weights)) == 0
     return (
@@ -312,7 +315,7 @@ def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> 
 
 
 def _agree(norms: list[np.ndarray]) -> bool:
-    """Return whether trials so long that each is drawn alone are enough: three or more, within 0.3 % of their mean."""
+    """Return whether three or more trials agree within 0.3 %."""
     lengths = np.concatenate(norms)
     return len(lengths) >= _FEW and bool((np.abs(lengths - lengths.mean()) <= _ALIKE * lengths.mean()).all())
 
@@ -324,7 +327,7 @@ def _equal(first: Generators, second: Generators) -> bool:
 
 
 def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
-    """Return the guarantee that the noise keeps, and ε or μ."""
+    """Return the guarantee of the noise, and ε or μ."""
     match guarantee:
         case PureDP(epsilon_value=epsilon) if epsilon > 0:
             return guarantee, epsilon
@@ -335,16 +338,16 @@ def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
             return guarantee, mu
         case ZCDP(rho=rho) if rho > 0:
             return guarantee, math.sqrt(2 * rho)
-    raise InvalidRequest(f"Matrix noise cannot be made for {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
+    raise InvalidRequest(f"Matrix noise does not support {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
 
 
 def _step(strategy: Strategy, fine: Fraction) -> Fraction:
-    """Return a step with which rounding both of two neighbours' answers adds at most 2^−12 of the radius."""
+    """Return a step whose rounding adds ≤ 2^−12 of the radius."""
     return min(fine, Fraction(2) ** math.floor(math.log2(strategy.radius / (strategy.cube_radius() * FINE_STEPS))))
 
 
 def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:
-    """Return the radius over `rate` in steps, with what rounding adds where answers are no integers."""
+    """Return the radius over `rate` in steps, including rounding."""
     radius = strategy.radius / float(step) + (0.0 if is_integer(body) else strategy.cube_radius())
     scale = radius / rate * _UP
     check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))

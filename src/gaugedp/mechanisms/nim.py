@@ -1,4 +1,4 @@
-"""The recursive (non-isotropic) mechanism: a share of ε for each half of the directions, the short half first."""
+"""The nested (non-isotropic) K-norm mechanism, with a share of ε per level."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,10 @@ _UP = 1 + 2.0**-30  # covers the rounding of the bounds themselves
 
 @dataclass(frozen=True, eq=False)
 class ProjectedNoise:
-    """K-norm noise of the body projected on the columns of `basis` (d, k), with all of ε.
+    """K-norm noise of the body projected on a basis.
 
-    The columns of `short` (k, ·) are what is kept of it for good, those of `long` (k, ·) what the next level answers
-    anew; `short_square` and `long_square` are the mean squares of the noise on both.
+    It has all of ε. The columns of `short` (k, ·) span the final part, those of `long` (k, ·) what the next level
+    answers again; `short_square` and `long_square` are the mean squares of the noise on both. `basis` has shape (d, k).
     """
 
     basis: np.ndarray
@@ -47,17 +47,17 @@ class ProjectedNoise:
     long_square: float
 
     def kept(self, weight: float) -> np.ndarray:
-        """Return what its noise adds to the answers where what follows has so much weight, shape (d, k)."""
+        """Return the level's map (d, k), for the next level's weight."""
         return np.asarray(self.basis @ (self.short @ self.short.T + (1 - weight) * self.long @ self.long.T))
 
 
 def nested_law(
     body: Body, levels: Sequence[ProjectedNoise], maps: Sequence[np.ndarray], shares: np.ndarray, most: float
 ) -> Known:
-    """Return the law of Σ_l C_l·η_l, η_l the levels' noise, C_l = `maps`[l] (d, k), or none where nothing is proved.
+    """Return the distribution of Σ_l C_l·η_l, if it is proved.
 
-    Then each point z of the body is Σ_l C_l·u_l with Σ_l‖u_l‖_{S_l} ≤ `most`, S_l the body of the level's noise
-    (docs/theory/nim.md).
+    η_l is the levels' noise, C_l = `maps`[l] (d, k). Then each point z of the body is Σ_l C_l·u_l with Σ_l‖u_l‖_{S_l} ≤
+    `most`, S_l the body of the level's noise (docs/theory/nim.md).
     """
     size, d = _size(body), body.ambient_dim
     gauges = [gauge for level in levels if (gauge := level.noise.cube_gauge) is not None]
@@ -77,7 +77,7 @@ def nested_law(
 
 
 def _missed(levels: Sequence[ProjectedNoise], scaled: Sequence[np.ndarray], shares: np.ndarray) -> float:
-    """Return at least ‖I − Σ_l share_l·C_l·Q_lᵀ‖_F, C_l the scaled maps over the sides of the noise."""
+    """Return an upper bound of ‖I − Σ_l share_l·C_l·Q_lᵀ‖_F, C_l the maps over the noise's sides."""
     d = len(levels[0].basis)
     total, sizes = -np.eye(d), np.eye(d)
     for level, matrix, share in zip(levels, scaled, shares, strict=True):
@@ -88,7 +88,7 @@ def _missed(levels: Sequence[ProjectedNoise], scaled: Sequence[np.ndarray], shar
 
 
 def _size(body: Body) -> float | None:
-    """Return what bounds the rounding of shadows: a coordinate of one is off by less than (2d + 8)·2^−53 of it."""
+    """Return a size s: coordinates of shadows err by less than (2d + 8)·2^−53·s."""
     match body:
         case Polytope():
             return float(body.factor * np.linalg.norm(body.columns(), axis=0).max()) * _UP
@@ -98,10 +98,11 @@ def _size(body: Body) -> float | None:
 
 
 class NestedNoise(GaugeNoise):
-    """The sum of the levels' noise: on the directions of a later level, its answer and the earlier one are mixed.
+    """The sum of the levels' noise, with mixed answers.
 
-    `shares` of ε belong to the levels and sum to 1. With mean squares a and b, the later answer has the weight
-    a/(a + b): no other pair of weights that sum to 1 errs less (docs/theory/nim.md).
+    On the directions of a later level, its answer and the earlier one are mixed. `shares` of ε belong to the levels and
+    sum to 1. With mean squares a and b, the later answer has the weight a/(a + b), which minimises the error among
+    weights that sum to 1 (docs/theory/nim.md).
     """
 
     def __init__(self, levels: list[ProjectedNoise], shares: np.ndarray) -> None:
@@ -111,7 +112,7 @@ class NestedNoise(GaugeNoise):
 
     @property
     def maps(self) -> list[np.ndarray]:
-        """Return the maps from each level's noise to the answers, (d, k): its own part, and the rest of the next."""
+        """The maps (d, k) from each level to the answers."""
         before = np.cumprod([1.0, *self.weights[:-1]])
         return [
             level.kept(weight) * (factor / share)
@@ -119,12 +120,12 @@ class NestedNoise(GaugeNoise):
         ]
 
     def proved(self, body: Body) -> "NestedNoise":
-        """Return the same with its law, where that is proved for the body whose shadows the levels have."""
+        """Set the distribution, if it is proved for this body."""
         self.law, self.sides, self.cube_gauge = nested_law(body, self.levels, self.maps, self.shares, _SPLITS)
         return self
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws, of the quality of the levels'."""
+        """Return draws, as exact as those of the levels."""
         return self._joined([level.noise.draw(size, rng) for level in self.levels])
 
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:  # noqa: ARG002
@@ -132,11 +133,11 @@ class NestedNoise(GaugeNoise):
         raise InvalidRequest("The noise of several levels has no body of its own.", "Use samplers.uniform.")
 
     def steps(self, allowance: float) -> int:
-        """Return the most that a level needs for its part of the allowance."""
+        """Return the largest number of steps of a level."""
         return max(level.noise.steps(allowance / len(self.levels)) for level in self.levels)
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
-        """Return independent draws, every level after so many steps."""
+        """Return independent draws, with `steps` steps for every level."""
         return self._joined([level.noise.release(size, steps, rng, progress) for level in self.levels])
 
     def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
@@ -151,13 +152,13 @@ class NestedNoise(GaugeNoise):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NIM(NormNoise):
-    """Nested K-norm mechanism (Hardt and Talwar 2010, section 7, with corrected recursion).
+    """Nested K-norm mechanism (Hardt and Talwar 2010), with corrected recursion.
 
-    Add K-norm noise, project onto the half of the eigendirections with the largest second moment, repeat.
+    Add K-norm noise, project onto the half of the eigendirections of largest moment, repeat (their section 7).
 
     Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
-    moments, whose error costs accuracy alone; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
+    moments, whose error costs accuracy only; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
     """
 
     name: ClassVar[str] = "NIM"
@@ -165,11 +166,11 @@ class NIM(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of `depth` levels (the best if None).
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
 
-        For polytopes, ellipsoids, and balls of ℓ_p with coordinates in units of their own (`bodies.image` by a diagonal
-        matrix). Other bodies with a sampler have one level, which is the K-norm mechanism. Asked for PureDP(ε) where a
-        walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
+        It has `depth` levels (the best if None). It supports polytopes, ellipsoids, and balls of ℓ_p with coordinates
+        in units of their own (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one level, which
+        is the K-norm mechanism. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε, 1e−9).
         """
         check_body(body)
         if depth is not None:
@@ -185,18 +186,18 @@ class NIM(NormNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[NIM]":
-        """Yield one for long bodies, where its draws take seconds: see `body_noise`."""
+        """Yield one for long bodies with fast draws; see `body_noise`."""
         if is_long(body, weights):
             yield from body_noise(cls.calibrate, body, guarantee, weights)
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         return why_not_long(body, weights) or why_no_body_noise(body, guarantee)
 
     @property
     def _is_scale_proved(self) -> bool:
-        """Return whether the scale of the splits is proved, as for KNorm."""
+        """True if the scale is proved, as for KNorm."""
         return is_own_scale_proved(self.body, self.noise)
 
     @property
@@ -205,7 +206,7 @@ class NIM(NormNoise):
         return len(self.noise.levels) if isinstance(self.noise, NestedNoise) else 1
 
     def describe(self) -> str:
-        """Return the number of levels and their shares, and the cost of walks where there are any."""
+        """Return the levels, their shares and the cost of walks."""
         shares = (
             ", ".join(f"{share:.3g}" for share in self.noise.shares) if isinstance(self.noise, NestedNoise) else "1"
         )
@@ -214,14 +215,14 @@ class NIM(NormNoise):
 
 
 def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
-    """Return the levels of dimensions r, ⌊r/2⌋, …, 1, or the first `depth` of them."""
+    """Return at most `depth` levels of dimensions r, ⌊r/2⌋, …, 1."""
     basis, levels = body.span, list[ProjectedNoise]()
     while basis.shape[1] and (depth is None or len(levels) < depth):
         part = project(body, basis)
         rank = basis.shape[1]
         try:
             second = moments(part).second_moment * (rank + 1) * (rank + 2)
-        except InvalidRequest:  # no sampler, or a walk that mixes too slowly: the levels before it must do
+        except InvalidRequest:  # no sampler, or a walk that mixes too slowly: use the levels before it
             if depth is None and levels:
                 break
             raise
@@ -230,9 +231,7 @@ def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
         if not values[0] > _THINNEST * values[-1]:
-            raise InvalidRequest(
-                "The body is too long and thin for the splits to keep their digits.", "Use KNorm or EllipsoidNoise."
-            )
+            raise InvalidRequest("The body is too long and thin for precise splits.", "Use KNorm or EllipsoidNoise.")
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels
 
@@ -245,7 +244,7 @@ def _nested(levels: list[ProjectedNoise]) -> NestedNoise:
 
 
 def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, list[float]]:
-    """Return the mean square of the whole noise, and the weight of what follows at each level."""
+    """Return the total mean square and the levels' weights."""
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
     for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
@@ -256,5 +255,5 @@ def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, lis
 
 
 def _shuffled(draws: np.ndarray, index: int) -> np.ndarray:
-    """Return the groups turned by `index`, so that levels whose public draws are alike are not added to themselves."""
+    """Rotate the groups, so that equal draws are not added up."""
     return np.roll(draws, index, axis=0).reshape(-1, draws.shape[2])

@@ -1,4 +1,4 @@
-"""Laws of noise, and what a shift of the answers costs under each: the privacy loss from its definition."""
+"""Noise distributions and the privacy loss of shifted answers."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,15 +10,15 @@ from operator import mul
 import numpy as np
 
 _MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
-_MOST_PRODUCTS = 2 * 10**7  # of numbers, for one matrix by another: some hundredths of a second
+_MOST_PRODUCTS = 2 * 10**7  # in one matrix product: some hundredths of a second
 CLOSE = 1e-9  # relative error of products in floating point
 
 
 class NoiseLaw(ABC):
-    """The law of noise that is added to integers: a shift by z costs `costs`, in the numbers of `accounting`.
+    """A noise distribution and the privacy loss of its shifts.
 
-    Those are ε ("pure"), μ² ("gaussian") or ρ ("zcdp"). `rounding` is the relative error of a cost, 0 where it is
-    rational arithmetic. `unknown` says why nothing is known of the law, empty where something is.
+    A shift of the integers by z costs `costs`, in the unit of `accounting`: ε ("pure"), μ² ("gaussian") or ρ ("zcdp").
+    `rounding` is the relative error of a cost, 0 for rational arithmetic. `unknown` is empty or the reason.
     """
 
     accounting: str
@@ -26,21 +26,21 @@ class NoiseLaw(ABC):
     unknown: str = ""
 
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return what single rows add to the answers (n, d), in coordinates in which shifts cost; None if unknown."""
+        """Return the coordinates of single rows' effects (n, d); None if unknown."""
         return rows
 
     def width(self, n_answers: int) -> int:
-        """Return how many numbers a row takes, as answers or in coordinates."""
+        """Return the length of a row, in answers or coordinates."""
         return n_answers
 
     @abstractmethod
     def costs(self, shifts: np.ndarray) -> Sequence[Fraction] | None:
-        """Return at least the costs of the `shifts` (n, k), in coordinates, in any order; None if one is unknown."""
+        """Return upper bounds on the costs, in any order, or None."""
 
 
 @dataclass(frozen=True)
 class Unchecked(NoiseLaw):
-    """A law of which nothing is known here, and why."""
+    """An unknown distribution, with the reason."""
 
     unknown: str
     accounting: str = ""
@@ -52,14 +52,14 @@ class Unchecked(NoiseLaw):
 
 @dataclass(frozen=True)
 class IndependentLaw(NoiseLaw):
-    """Independent coordinates: z costs Σ rate_i·|z_i|^power; `rates` are (how many, rate), in order."""
+    """Independent coordinates, `rates` (count, rate): z costs Σ rate_i·|z_i|^power."""
 
     accounting: str
     power: int
     rates: tuple[tuple[int, Fraction], ...]
 
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
-        """Return the sums, in rational numbers."""
+        """Return the sums, as rational numbers."""
         sizes, starts = np.abs(shifts), np.cumsum([0, *(count for count, _ in self.rates)])
         if len(sizes) and int(sizes.max()) ** self.power * sizes.shape[1] >= 2**62:
             sizes = sizes.astype(object)
@@ -70,7 +70,7 @@ class IndependentLaw(NoiseLaw):
 
 @dataclass(frozen=True)
 class StairLaw(NoiseLaw):
-    """One coordinate whose probabilities fall by e^−rate within every `period`, and never faster."""
+    """One coordinate whose probabilities fall by at most e^−rate within a `period`."""
 
     rate: Fraction
     period: int
@@ -83,13 +83,13 @@ class StairLaw(NoiseLaw):
 
 @dataclass(frozen=True)
 class BoxLaw(NoiseLaw):
-    """Density e^−max|z_i|/side_i, or less steep than that; `sides` are (how many, side)."""
+    """Density e^−max|z_i|/side_i, or less steep; `sides` are (count, side)."""
 
     sides: tuple[tuple[int, Fraction], ...]
     accounting: str = "pure"
 
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
-        """Return the largest quotient of each shift."""
+        """Return the largest quotient |z_i|/side_i of each shift."""
         starts = np.cumsum([0, *(count for count, _ in self.sides)])[:-1]
         largest = set(map(tuple, np.maximum.reduceat(np.abs(shifts), starts, axis=1).tolist()))
         rates, whole = _over_one(1 / side for _, side in self.sides)
@@ -98,7 +98,7 @@ class BoxLaw(NoiseLaw):
 
 @dataclass(frozen=True, eq=False)
 class HullLaw(NoiseLaw):
-    """Density e^−‖z‖ with the norm whose unit ball is `scale`·conv{±column} of the integer `columns()` (d, n)."""
+    """Density e^−‖z‖ with unit ball `scale`·conv{±column}, integer `columns()` (d, n)."""
 
     columns: Callable[[], np.ndarray]
     n_columns: int
@@ -106,7 +106,7 @@ class HullLaw(NoiseLaw):
     accounting: str = "pure"
 
     def costs(self, shifts: np.ndarray) -> list[Fraction] | None:
-        """Return how many times scale·column each shift is; None where one is a multiple of no column."""
+        """Return the shifts as multiples of columns, or None."""
         if self.n_columns * shifts.shape[1] > _MOST_NUMBERS:
             return None
         longest: dict[tuple[int, ...], int] = {}
@@ -122,10 +122,10 @@ class HullLaw(NoiseLaw):
 
 @dataclass(frozen=True, eq=False)
 class LinearLaw(NoiseLaw):
-    """L·g with independent g (k,): L·u costs rate·Σ|u_j|^power for every u.
+    """Noise L·g, g independent (k,): L·u costs rate·Σ|u_j|^power.
 
-    `apply` is L on rows (n, k). What a row adds is looked up among L·u of the rows u of `preimages()`; without them u
-    is the shortest with L·u = z, for a power of 1 the only one. Either way L itself says whether L·u is z.
+    `apply` is L on rows (n, k). The effect of a row is searched among L·u of the rows u of `preimages()`; without them,
+    u is the shortest with L·u = z, unique for a power of 1. Either way L itself verifies L·u = z.
     """
 
     accounting: str
@@ -137,11 +137,11 @@ class LinearLaw(NoiseLaw):
     rounding: float
 
     def width(self, n_answers: int) -> int:
-        """Return the larger of both numbers."""
+        """Return the larger of `n_answers` and `n_noise`."""
         return max(n_answers, self.n_noise)
 
     def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return u (n, k) with L·u the rows; None where they are not found, or would take too long to find."""
+        """Return u (n, k) with L·u equal to the rows, or None."""
         k, d = self.n_noise, rows.shape[1]
         units = None if self.preimages is None or k * max(k, d) > _MOST_NUMBERS else self.preimages()
         if k * max(k, d) > _MOST_NUMBERS or (units is None and k * d * min(k, d) > _MOST_PRODUCTS):
@@ -155,7 +155,7 @@ class LinearLaw(NoiseLaw):
         return found if is_close else None
 
     def _shortest(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return u = Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z for a small τ, whose error three more rounds take away."""
+        """Return Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z, small τ, refined by three iterations."""
         left, targets = self.apply(np.eye(self.n_noise)).astype(float), rows.astype(float)
         if self.power == 1 and np.linalg.matrix_rank(left) < self.n_noise:
             return None
@@ -179,19 +179,19 @@ class LinearLaw(NoiseLaw):
         return None if min(found) < 0 else np.vstack([units, np.zeros((1, self.n_noise), units.dtype)])[found]
 
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
-        """Return the costs of u; exact for whole numbers."""
+        """Return the costs of u; exact for integers."""
         return [self.rate * Fraction(size) for size in set((np.abs(shifts) ** self.power).sum(axis=1).tolist())]
 
 
 def _over_one(numbers: Iterable[Fraction]) -> tuple[list[int], int]:
-    """Return numerators over one denominator, and that: sums and products of whole numbers take less time."""
+    """Return the numerators over a common denominator, and the denominator."""
     listed = list(numbers)
     whole = math.lcm(*(number.denominator for number in listed))
     return [int(number * whole) for number in listed], whole
 
 
 def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:
-    """Return the direction of an integer vector, up to its sign, and how many times the shortest one it is."""
+    """Return the primitive vector, up to sign, and the multiple."""
     times = math.gcd(*vector)
     first = next((number for number in vector if number), 1)
     step = times if first > 0 else -times

@@ -1,4 +1,4 @@
-"""Norms and quantiles of rounded linear maps of independent normal or Laplace variables."""
+"""Norms and quantiles of rounded normal and Laplace maps."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
 
 
 def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Return E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt on a grid of log t, from E S and log E e^(−tS), S ≥ 0."""
+    """Return E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt, S ≥ 0, on a log grid."""
     log_t = np.linspace(-30, 40, 1401) - math.log(mean)
     t = np.exp(log_t)
     integrand = -np.expm1(log_moment(t)) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t
@@ -30,7 +30,7 @@ def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> fl
 
 
 def rounded_variances(stds: np.ndarray) -> np.ndarray:
-    """Return E N² for normal variables rounded to the integers: Σ (2k + 1)·P(|N| > k), or std² + 1/12 beyond 4."""
+    """Return E N² = Σ (2k + 1)·P(|N| > k) for rounded normal variables, or std² + 1/12 beyond 4."""
     wide = stds**2 + 1 / 12
     narrow = stds < _NARROW
     if narrow.any():
@@ -39,7 +39,7 @@ def rounded_variances(stds: np.ndarray) -> np.ndarray:
 
 
 def rounded_means(stds: np.ndarray) -> np.ndarray:
-    """Return E|N| for normal variables rounded to the integers: Σ P(|N| > k), by the midpoint rule beyond 4."""
+    """Return E|N| = Σ P(|N| > k) for rounded normal variables, by the midpoint rule beyond 4."""
     wide = math.sqrt(2 / math.pi) * (stds - 1 / (24 * np.maximum(stds, _NARROW)))
     narrow = stds < _NARROW
     if narrow.any():
@@ -52,25 +52,25 @@ def _terms() -> int:
 
 
 def _beyond(stds: np.ndarray) -> np.ndarray:
-    """Return P(|N| > k) for k = 0, 1, …, shape (len(stds), terms)."""
+    """Return P(|N| > k) for k = 0, 1, …"""
     with np.errstate(divide="ignore"):
         places = (np.arange(_terms()) + 0.5) / (math.sqrt(2) * stds[:, None])
     return scipy.special.erfc(places)
 
 
 def rounded_quantiles(stds: np.ndarray, level: float) -> np.ndarray:
-    """Return the least whole w with P(|N| ≤ w) ≥ level for normal variables rounded to the integers."""
+    """Return the least integer w with P(|N| ≤ w) ≥ level, N a rounded normal variable."""
     reach = math.sqrt(2) * float(scipy.special.erfinv(level)) * (1 + 1e-12)
     return np.maximum(np.ceil(reach * stds - 0.5), 0.0)
 
 
 def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.ndarray:
-    """Return w with P(|S| > w) ≤ 1 − level for S = Σ_j a_j·η_j, η_j independent of density e^(−|t|)/2.
+    """Return w with P(|Σ_j a_j·η_j| > w) ≤ 1 − level.
 
-    `squares` are q = Σ a_j², `largest` at least m = max |a_j|. The least of three bounds in units of the deviation
-    √(2q). S is a mixture of centred normal laws, hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss),
-    where E S⁴ ≤ (3 + 3·m²/q)·σ⁴ (docs/theory/matrix.md, section 6). Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤
-    −(q/m²)·log(1 − s²m²), s < 1/m.
+    The η_j are independent of density e^(−|t|)/2, `squares` are q = Σ a_j², `largest` at least m = max |a_j|. It is the
+    least of three bounds in units of the deviation √(2q) of S = Σ_j a_j·η_j. S is a mixture of centred normal
+    distributions, hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss), where E S⁴ ≤ (3 + 3·m²/q)·σ⁴
+    (docs/theory/matrix.md, section 6). Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤ −(q/m²)·log(1 − s²m²), s < 1/m.
     """
     miss = 1 - level
     count = np.divide(squares, largest**2, out=np.ones_like(squares), where=largest > 0).clip(1)  # as m² ≤ q
@@ -81,7 +81,7 @@ def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.
 
 
 def _chernoff(count: np.ndarray, miss: float) -> np.ndarray:
-    """Return t with 2·min_s e^(−s·x)/(1 − s²)^count = miss, x = t·√(2·count), by bisection from above."""
+    """Return t with 2·min_s e^(−s·t·√(2·count))/(1 − s²)^count = miss, by bisection from above."""
     low, high = np.zeros_like(count), np.full_like(count, 4 - 4 * math.log(miss))
     for _ in range(50):
         middle = (low + high) / 2
@@ -93,6 +93,6 @@ def _chernoff(count: np.ndarray, miss: float) -> np.ndarray:
 
 
 def safe_rank(size: int, level: float) -> int | None:
-    """Return the index of the order statistic three standard errors above the quantile, None where there is none."""
+    """Return the order statistic three standard errors above, or None."""
     rank = math.ceil(size * level + 3 * math.sqrt(size * level * (1 - level)))
     return rank if rank < size else None

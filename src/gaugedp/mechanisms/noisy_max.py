@@ -1,4 +1,4 @@
-"""Report noisy max: the candidate whose score is largest after Laplace noise, and, where asked, its value."""
+"""Report noisy max, with an optional noisy value."""
 
 import math
 from dataclasses import dataclass
@@ -16,20 +16,22 @@ from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, s
 from gaugedp.samplers.discrete import discrete_laplace
 from gaugedp.samplers.laws import DiscreteLaplace
 
-_PRINTED = Fraction(3, 2)  # of the ε that PrivateMax claims, which its index and its value cost together
+_PRINTED = Fraction(3, 2)  # joint cost of PrivateMax's index and value, relative to the ε it claims
 _AT_ONCE = 2**22  # draws
-_STRIDES = 800  # in a scale, for the law of the index
+_STRIDES = 800  # per scale, for the distribution of the index
 _REACH = 45  # scales beyond which noise has no weight in floating point
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Selection):
-    """The index of the largest score + η (of |score + η| where `absolute`), η discrete Laplace, ties to the first.
+    """Report noisy max: index of the largest score + η.
 
-    Theorem. With noise of scale 2B/ε the INDEX alone is ε-DP, B the ℓ_∞ radius of the body; for counts under
+    Or of |score + η| if `absolute`; η is discrete Laplace, and ties go to the first index.
+
+    Theorem. With noise of scale 2B/ε the INDEX by itself is ε-DP, B the ℓ_∞ radius of the body; for counts under
     add_remove, which all move one way, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not
-    covered: where `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more.
-    An output is the index, or the pair (index, value). docs/theory/noisy_max.md
+    covered: if `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more. An
+    output is the index, or the pair (index, value). docs/theory/noisy_max.md
     """
 
     value_scale: Fraction | None = None
@@ -43,7 +45,7 @@ class NoisyMax(Selection):
     def calibrate(
         cls, body: Body, guarantee: Guarantee, with_value: bool = False, absolute: bool = False
     ) -> "NoisyMax":
-        """Return the mechanism for PureDP(ε); with the value, index and value cost ε/2 each."""
+        """Return the mechanism for PureDP(ε), ε/2 each if with value."""
         epsilon = pure_epsilon(cls.name, guarantee)
         step, width = score_lattice(body)
         share = epsilon / 2 if with_value else epsilon
@@ -53,10 +55,10 @@ class NoisyMax(Selection):
 
     @classmethod
     def as_printed(cls, body: Body, guarantee: Guarantee) -> "NoisyMax":
-        """Return PrivateMax (Cai, Wang and Zhang 2021, algorithm 1), which claims `guarantee` = PureDP(ε).
+        """Return PrivateMax, which claims `guarantee` = PureDP(ε), for research.
 
-        Index and value both get noise of scale 2B/ε: ε for the index and ε/2 for the value. Its true guarantee, which
-        the mechanism says and charges, is PureDP(1.5·ε), and no smaller one. For research.
+        It is algorithm 1 of Cai, Wang and Zhang (2021). Index and value both get noise of scale 2B/ε: ε for the index
+        and ε/2 for the value. Its true guarantee, which it reports and charges, is PureDP(1.5·ε), and no smaller one.
         """
         epsilon = pure_epsilon("PrivateMax", guarantee)
         step, width = score_lattice(body)
@@ -64,7 +66,7 @@ class NoisyMax(Selection):
         return cls(body, true, epsilon, step, width, False, 2 * width / epsilon, absolute=True, printed=True)
 
     def recalibrated(self, guarantee: Guarantee) -> "NoisyMax":
-        """Return the mechanism for the same body, with or without value and sizes, or as printed at 2/3 of ε."""
+        """Return the mechanism with the same options."""
         if not self.printed:
             return NoisyMax.calibrate(self.body, guarantee, self.value_scale is not None, self.absolute)
         share = down_decimal(pure_epsilon("PrivateMax", guarantee) / _PRINTED)
@@ -76,13 +78,13 @@ class NoisyMax(Selection):
         return 1 / self.rate
 
     def error_bound(self, failure: float) -> float:
-        """Return 2·scale·log(k/failure): no noise is larger than half of it (Dwork and Roth 2014, theorem 3.8)."""
+        """Return 2·scale·log(k/failure) (Dwork and Roth 2014, theorem 3.8)."""
         return (2 * tail(self.n_candidates, failure) * float(self.scale) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the law of the index, shape (k,), to 1e-5 (exactly, up to floats, at scales of some 800 steps).
+        """Return the distribution of the index, shape (k,), to 1e-5.
 
-        P(i) = Σ_v P(η = v − s_i)·∏_{j<i} P(s_j + η < v)·∏_{j>i} P(s_j + η ≤ v).
+        P(i) = Σ_v P(η = v − s_i)·∏_{j<i} P(s_j + η < v)·∏_{j>i} P(s_j + η ≤ v), exact for scales below some 800 steps.
         """
         numbers, law = self.in_steps(scores), DiscreteLaplace(self.scale)
         stride = max(1, int(self.scale / _STRIDES))
@@ -118,19 +120,19 @@ class NoisyMax(Selection):
 
 
 def _cumulative(law: DiscreteLaplace, places: np.ndarray) -> np.ndarray:
-    """P(η ≤ place)."""
+    """Return P(η ≤ place)."""
     decay = math.exp(-1 / float(law.scale))
     tails = np.exp(-np.abs(np.where(places >= 0, places + 1, places)) / float(law.scale)) / (1 + decay)
     return np.where(places >= 0, 1 - tails, tails)
 
 
 def _folded(law: DiscreteLaplace, places: np.ndarray, score: int) -> np.ndarray:
-    """P(|score + η| ≤ place)."""
+    """Return P(|score + η| ≤ place)."""
     inside = _cumulative(law, places - score) - _cumulative(law, -places - score - 1)
     return np.where(places >= 0, inside, 0.0)
 
 
 def _wins(index: int, above: np.ndarray, below: np.ndarray) -> float:
-    """Σ_v P(own = v)·∏_{j<i} P(j < v)·∏_{j>i} P(j ≤ v)."""
+    """Return Σ_v P(own = v)·∏_{j<i} P(j < v)·∏_{j>i} P(j ≤ v)."""
     at_index = above[index] - below[index]
     return float((at_index * below[:index].prod(axis=0) * above[index + 1 :].prod(axis=0)).sum())

@@ -1,4 +1,4 @@
-"""Noise that has the shape of a body: what the K-norm, cube and ellipsoid mechanisms share."""
+"""Noise shaped like a body, for several mechanisms."""
 
 import math
 from abc import ABC
@@ -31,26 +31,26 @@ from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.reals import rounded_draws
 
-ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
+ALLOWANCE = 1e-9  # the δ of a walk if none was requested
 _LARGEST = 2.0**61
-_SEEN = 0.01  # of the trial draws that are not 0, at least, where they tell an error
-_WHOLE = 2.0**52  # differences of whole numbers below this are exact
+_SEEN = 0.01  # least share of non-zero trial draws for an estimated error
+_WHOLE = 2.0**52  # differences of integers below this are exact
 _LARGEST_WALKED_EPSILON = 100.0
 _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NormNoise(AdditiveNoise, ABC):
-    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `scale_factor` with body ⊆ Δ·S.
+    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, rounded to the lattice.
 
-    `noise` draws it at ε = Δ = 1.
+    S is `shape`, and Δ = `scale_factor` with body ⊆ Δ·S. `noise` draws it at ε = Δ = 1.
 
-    Theorem. Let answers on the lattice differ by a point of Δ·S between neighbours. Then the release is ε-DP where
-    the noise has that law (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the density
-    at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
-    post-processing. Where the noise comes from a walk within τ of that law in total variation, (ε, (1 + e^ε)·τ)-DP;
-    that the walk is so near is measured by a rule, not proved. Where S is an ellipsoid of rank r ≥ 2, the release
-    has `SphericalLaplaceLoss(1/ε, r)`, whose profile at some δ > 0 needs a smaller ε (docs/theory/knorm_delta.md).
+    Theorem. Let answers on the lattice differ by a point of Δ·S between neighbours. Then the release is ε-DP if the
+    noise has that distribution (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the
+    density at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
+    post-processing. If the noise comes from a walk within τ of that distribution in total variation, the release is (ε,
+    (1 + e^ε)·τ)-DP; that it is this close is measured, not proved. If S is an ellipsoid of rank r ≥ 2, the release has
+    `SphericalLaplaceLoss(1/ε, r)`, whose profile at some δ > 0 needs a smaller ε (docs/theory/knorm_delta.md).
     """
 
     body: Body
@@ -64,56 +64,54 @@ class NormNoise(AdditiveNoise, ABC):
 
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
-            raise InvalidRequest(
-                "The noise would not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
-            )
+            raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """ "mixing" for a walk; "exact" where draws are rounded exactly and the scale is proved; else "idealized"."""
+        """ "mixing" for a walk, "exact" if all is proved, else "idealized"."""
         if self.noise.walks:
             return "mixing"
         return "exact" if self.noise.law is not None and self._is_scale_proved else "idealized"
 
     def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
-        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
+        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk uses at most δ and 1e−9."""
         epsilon, satisfied = rate_for(guarantee, self.noise)
         return replace(self, guarantee=satisfied, epsilon=epsilon)
 
     @property
     def lattice_step(self) -> Fraction:
-        """1 for integer answers; else a small power of two."""
+        """1 for integer answers, otherwise a small power of two."""
         return self.step
 
     @cached_property
     def steps(self) -> int:
-        """The steps of a walk before a draw is released; 0 without a walk."""
+        """Number of walk steps before a release, or 0."""
         if not isinstance(self.guarantee, ApproxDP):
             return 0
         return self.noise.steps(self.guarantee.delta_value / (1 + math.exp(self.epsilon)))
 
     @property
     def cost_of_walk(self) -> str:
-        """Return the cost of a walk in the guarantee, in words; empty without a walk."""
+        """A walk's δ as text, empty without a walk."""
         if not isinstance(self.guarantee, ApproxDP):
             return ""
         return f"not pure: its allowance is δ = {self.guarantee.delta_value:.3g}"
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws in lattice steps; correlated, and shorter walks than a release takes, where there is a walk."""
+        """Return draws in lattice steps; a walk's are correlated, with fewer steps than a release."""
         if self.noise.law is not None:
             return rounded_draws(self.noise.law, size, self._lattice, rng)
         return rounded(self._in_steps(self.noise.draw(size, rng)), self._deviations, rng)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
-        """Return draws that may each be released: a walk of its own for each."""
+        """Return independent draws, each from its own walk."""
         if self.noise.law is not None:
             return self.draw(size, rng)
         return rounded(self._in_steps(self.noise.release(size, self.steps, rng, progress)), self._deviations, rng)
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """Return them by the second moment of the body where it is known and rounding is small, else from trials."""
+        """Variances by the second moment, if known, or from trials."""
         squares = self.noise.squares
         if squares is not None:
             rank = self.noise.rank
@@ -124,16 +122,16 @@ class NormNoise(AdditiveNoise, ABC):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws with a public seed; see `error_deviation`."""
+        """Return the mean norm of trial draws (public seed)."""
         return float(self._norms(norm, weights).mean())
 
     def error_deviation(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the standard error of `error`, from groups of draws that are independent."""
+        """Return the standard error of `error`, from groups of draws."""
         means = self._norms(norm, weights).mean(axis=1)
         return float(means.std(ddof=1)) / math.sqrt(len(means))
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of trial draws, raised by three standard errors that independent groups show."""
+        """Return quantiles of trial draws, raised by three standard errors."""
         sizes = np.abs(self._trials)
         if not simultaneous:
             return np.ceil(_safe_quantile(sizes, level)) * float(self.step)
@@ -142,22 +140,22 @@ class NormNoise(AdditiveNoise, ABC):
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether it is the body that the noise was made for, or a multiple of it that is no larger."""
+        """Return whether the body is this one or a smaller multiple."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
-        if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding to be paid for
+        if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding error
             return False
         (kind, size), (own_kind, own_size) = _kind_and_size(body), _kind_and_size(self.body)
         return size <= own_size and digest(kind) == digest(own_kind)
 
     @property
     def _is_scale_proved(self) -> bool:
-        """Return whether body ⊆ Δ·shape is proved for the floats that state them, at the least."""
+        """True if body ⊆ Δ·shape is proved for floats."""
         return False
 
     @cached_property
     def _lattice(self) -> np.ndarray:
-        """The sides of the noise times Δ/ε in steps: rational numbers, rounded up to floats."""
+        """The noise's sides times Δ/ε in steps, rounded up."""
         factor = Fraction(self.scale_factor) / (decimal(self.epsilon) * self.step)
         return np.array([above(Fraction(float(side)) * factor) for side in self.noise.sides])
 
@@ -175,16 +173,14 @@ class NormNoise(AdditiveNoise, ABC):
 
     def _in_steps(self, unit: np.ndarray) -> np.ndarray:
         steps = unit * self._scale
-        if not np.abs(steps).max() < _LARGEST:  # noise alone decides: no table has been seen
-            raise InvalidRequest(
-                "The noise does not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
-            )
+        if not np.abs(steps).max() < _LARGEST:  # depends on the noise only: no table has been read
+            raise InvalidRequest("The noise does not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
         return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
-        """Return norms of the trial draws; of noise so faint that few of them show any, upper bounds in the mean.
+        """Return norms of trial draws, or bounds on average.
 
-        ‖round(s·x)‖ is at most 2·‖s·x‖, and in the mean at most that for a larger s: of which some draws show it.
+        Bounds if few draws are non-zero: ‖round(s·x)‖ is at most 2·‖s·x‖, and on average at most that of a larger s.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
@@ -197,7 +193,7 @@ class NormNoise(AdditiveNoise, ABC):
 
 
 def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:
-    """Return the rate at which `noise` keeps `guarantee`, and what it guarantees then."""
+    """Return the noise's rate for `guarantee`, and its own guarantee."""
     if noise.is_spherical and noise.rank > 1:
         match guarantee:
             case ApproxDP(epsilon, delta) if 0 < delta < 1 and is_known(epsilon or 1.0, noise.rank):
@@ -209,29 +205,29 @@ def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]
 
 
 def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]:
-    """Return ε and what noise of a body guarantees: PureDP, or ApproxDP with the allowance of a walk."""
+    """Return ε and the guarantee: PureDP, or ApproxDP for a walk."""
     if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
         raise InvalidRequest(
-            f"Noise of a body cannot be made for {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+            f"Noise of a body does not support {guarantee!r}.", "Give PureDP or ApproxDP, epsilon > 0."
         )
     epsilon = guarantee.epsilon_value
     if not walks:
         return epsilon, PureDP(epsilon)
     if epsilon > _LARGEST_WALKED_EPSILON:
-        raise InvalidRequest(f"No walk is made for {guarantee!r}.", "Ask for an epsilon of at most 100.")
+        raise InvalidRequest(f"A random walk does not support {guarantee!r}.", "Ask for an epsilon of at most 100.")
     delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))
 
 
 def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = None) -> tuple[Fraction, float]:
-    """Return (step, Δ) such that answers of neighbours, rounded to step·ℤ^d, differ by a point of Δ·shape.
+    """Return the lattice (step, Δ) of a body and shape.
 
-    Requires body ⊆ inside·shape. Δ is proved where `gauge` is: at least Σ‖e_i‖_S over the unit vectors.
+    Answers of neighbours, rounded to step·ℤ^d, differ by a point of Δ·shape. Requires body ⊆ inside·shape. Δ is proved
+    if `gauge` is: at least Σ‖e_i‖_S over the unit vectors.
 
-    Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), and so
-    fine that the point of step·[−1, 1]^d which that adds makes Δ at most a thousandth larger, or 2^−40 of the radius
-    where a body is so thin that nothing else would do. A flat shape holds no such point: its generators must be on
-    the lattice.
+    Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), so fine
+    that the added point of step·[−1, 1]^d increases Δ by at most a thousandth, but not below 2^−40 of the radius. A
+    flat shape holds no such point: its generators must be on the lattice.
     """
     radius = body.radius(2)
     if not radius > 0:
@@ -247,16 +243,16 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
         raise InvalidRequest(
-            "The body is flat and its generators lie on no lattice, so that no rounded answer stays in its span.",
+            "The body is flat and its generators lie on no lattice, so rounded answers would leave its span.",
             "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
         )
     return step, inside * _ROUNDING
 
 
 def is_own_scale_proved(body: Body, noise: GaugeNoise) -> bool:
-    """Return whether answers of neighbours are proved to differ by a point of Δ times the body, whose own noise it is.
+    """Return whether answers of neighbours provably differ by a point of Δ·body.
 
-    A body lies in itself; rounding of real answers adds a cube, where its gauge is proved. Answers in a flat body are
+    A body lies in itself; rounding of real answers adds a cube, whose gauge must be proved. Answers in a flat body are
     on the lattice, as its generators are, and are not rounded.
     """
     is_rounded = not is_integer(body) and noise.rank == body.ambient_dim
@@ -268,7 +264,7 @@ def _power_below(size: float) -> Fraction:
 
 
 def _kind_and_size(body: Body) -> tuple[Body, float]:
-    """Return the body as a multiple of one of its kind with factor or radius 1."""
+    """Return the body of unit size, and its size."""
     match body:
         case Polytope():
             return replace(body, factor=1.0), body.factor
@@ -278,7 +274,7 @@ def _kind_and_size(body: Body) -> tuple[Body, float]:
 
 
 def _gauge_of_cube(shape: Body) -> float:
-    """Return at least max ‖e‖_S over the cube [−1, 1]^d: Σ‖e_i‖_S, for a polytope by coordinates in its basis."""
+    """Return Σ‖e_i‖_S, a bound of ‖e‖_S over [−1, 1]^d."""
     if isinstance(shape, LpBall):
         return shape.ambient_dim / shape.size
     axes = np.eye(shape.ambient_dim)
@@ -288,15 +284,16 @@ def _gauge_of_cube(shape: Body) -> float:
 
 
 def _slip(body: Body) -> Fraction:
-    """Return how far in each coordinate floats put the difference of two generators, which are the noise's own."""
+    """Return the rounding error of generator differences, per coordinate."""
     is_rounded = isinstance(body, Polytope) and body.differences
     return Fraction(body.radius(np.inf)) / 2**52 if is_rounded else Fraction(0)
 
 
 def _on_lattice(body: Body, step: Fraction) -> bool:
-    """Return whether all generators, and factor times these, lie on the lattice: then answers do, and none is rounded.
+    """Return whether all generators lie on the lattice, exactly.
 
-    factor = a/b in lowest terms, b a power of two: so the generators are multiples of b steps. Floats tell it exactly.
+    If they and factor times these do, all answers do, and none is rounded. factor = a/b in lowest terms, b a power of
+    two: so the generators are multiples of b steps.
     """
     if not isinstance(body, Polytope):
         return False

@@ -1,4 +1,4 @@
-"""Peeling: the k largest scores, one after another, and noisy values of them."""
+"""Peeling: the k largest scores, with noisy values."""
 
 import math
 from dataclasses import dataclass
@@ -32,16 +32,16 @@ NOISES = ("gumbel", "laplace")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Peeling(Selection):
-    """The indices of `k` scores, chosen one after another among those that are left, and their noisy values.
+    """The indices of the `k` largest scores, with noisy values.
 
-    Largest in absolute value; largest for counts under add_remove. An output is a row (i_1 … i_k, v_1 … v_k);
-    `split` cuts it. B is the ℓ_∞ radius of the body.
+    They are chosen one after another among those that are left: largest in absolute value; largest for counts under
+    add_remove. An output is a row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
 
-    Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (drawn together they would be Gumbel
-    noise and a top k: Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std:
-    k * ExponentialLoss(e) + GaussianDP(μ). Under PureDP, discrete Laplace values. `noise` = "laplace": the algorithm
-    as printed (Cai, Wang and Zhang 2021, algorithm 2), k times PrivateMax with noise 2B·2√(3k·log(1/δ))/ε, whose true
-    guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))). docs/theory/peeling.md
+    Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (jointly, Gumbel noise and a top k:
+    Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std: k * ExponentialLoss(e) +
+    GaussianDP(μ). Under PureDP, discrete Laplace values. `noise` = "laplace": the algorithm as published (Cai, Wang and
+    Zhang 2021, algorithm 2), k times PrivateMax with noise 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k *
+    PureDP(1.5·ε/(2√(3k·log(1/δ)))). docs/theory/peeling.md
     """
 
     k: int
@@ -55,10 +55,10 @@ class Peeling(Selection):
     def calibrate(
         cls, body: Body, guarantee: Guarantee, k: int = 1, noise: str = "gumbel", share: float = 0.5
     ) -> "Peeling":
-        """Return the mechanism for ApproxDP, ZCDP or PureDP; for "laplace" ApproxDP alone.
+        """Return the mechanism for ApproxDP, ZCDP or PureDP.
 
-        `share` is the part of the budget that the choice takes, in zCDP (in ε under PureDP); at 1 there are no values,
-        and an output is the row of indices.
+        With "laplace" noise, only ApproxDP is supported. `share` is the part of the budget for the choice, in zCDP (in
+        ε under PureDP); at 1 there are no values, and an output is the row of indices.
         """
         whole(minimum=1, k=k)
         one_of(NOISES, noise=noise)
@@ -69,14 +69,14 @@ class Peeling(Selection):
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
 
     def recalibrated(self, guarantee: Guarantee) -> "Peeling":
-        """Return the mechanism for the same body, k, noise and share; itself for the composition that it keeps."""
+        """Return the mechanism with the same options; itself for its own guarantee."""
         if guarantee == self.guarantee:
             return self
         return Peeling.calibrate(self.body, guarantee, self.k, self.noise, self.share)
 
     @property
     def form(self) -> str:  # type: ignore[override]
-        """ "picks": the law of the first is known, but for Laplace noise."""
+        """The form "picks" if the distribution of the first pick is known."""
         return "picks" if self.noise == "gumbel" else ""
 
     def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,30 +84,30 @@ class Peeling(Selection):
         return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the law of the first pick, shape (d,), in floating point; not for Laplace noise."""
+        """Return the first pick's distribution (d,), for Gumbel noise only."""
         if self.noise == "laplace":
-            raise InvalidRequest("The law of a pick with Laplace noise is not computed.", 'Take noise="gumbel".', "")
+            raise InvalidRequest("A pick's distribution is not computed for Laplace noise.", 'Use noise="gumbel".', "")
         numbers = self.in_steps(scores)
         sizes = numbers if self.monotone else np.abs(numbers)
         return scipy.special.softmax(sizes * float(self.rate))
 
     def error_bound(self, failure: float) -> float:
-        """Return by how much any pick may miss the best score left, but for a probability `failure`.
+        """Return how far any pick may fall below the best.
 
-        (2B/e)·log(d·k/failure), with Laplace noise twice that.
+        The bound (2B/e)·log(d·k/failure), with Laplace noise twice that, holds except with probability `failure`.
         """
         far = tail(self.n_candidates * self.k, failure) / float(self.rate) * (2 if self.noise == "laplace" else 1)
         return (far + (self.step != 1)) * float(self.step)
 
     def half_width(self, level: float) -> float:
-        """Return a width within which each value is of its score with probability at least `level`."""
+        """Return a half-width that covers each score with probability `level` or more."""
         if self.law is None:
             raise InvalidRequest("This selection has no values.", "Calibrate it with a share below 1.", "")
         return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)
 
     @property
     def value_std(self) -> float:
-        """The deviation of the noise of a value; 0 where there are none."""
+        """The standard deviation of a value's noise; 0 without values."""
         return 0.0 if self.law is None else math.sqrt(self.law.variance) * float(self.step)
 
     def describe(self) -> str:
@@ -142,12 +142,12 @@ class Peeling(Selection):
 
 def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
-        raise InvalidRequest(f"Peeling as printed cannot be made for {guarantee!r}.", "Give ApproxDP, delta above 0.")
+        raise InvalidRequest(f"Peeling with Laplace noise is not for {guarantee!r}.", "Give ApproxDP, delta above 0.")
     step_epsilon = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
     step, width = score_lattice(body)
     true = k * PureDP(up(1.5 * step_epsilon))
     if true.epsilon(guarantee.delta_value) > guarantee.epsilon_value:
-        raise InvalidRequest("Peeling as printed does not keep so large an epsilon.", 'Take noise="gumbel".')
+        raise InvalidRequest("Peeling with Laplace noise does not satisfy so large an epsilon.", 'Use noise="gumbel".')
     return Peeling(
         body,
         true,
@@ -188,19 +188,17 @@ def _guarantee(each_range: float, mu: float, k: int) -> Guarantee:
 
 
 def _rho(guarantee: Guarantee, k: int, share: float) -> float:
-    """Return ρ for `_parts`, the largest that keeps the guarantee, to the precision."""
+    """Return the largest ρ for `_parts` that satisfies the guarantee."""
     if isinstance(guarantee, ZCDP) and guarantee.rho > 0:
         return guarantee.rho * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         epsilon, delta = guarantee.epsilon_value, guarantee.delta_value
         return largest_parameter(lambda rho: _guarantee(*_parts(rho, k, share), k), epsilon, delta)
-    raise InvalidRequest(
-        f"Peeling cannot be made for {guarantee!r}.", "Give ApproxDP with delta above 0, ZCDP or PureDP."
-    )
+    raise InvalidRequest(f"Peeling does not support {guarantee!r}.", "Give ApproxDP (delta above 0), ZCDP or PureDP.")
 
 
 def _value_radius(body: Body, step: Fraction, width: int, k: int, p: int) -> Fraction:
-    """Return at least the largest ℓ_p norm of what moves in any k scores, in steps."""
+    """Return a bound on the ℓ_p sensitivity of k scores."""
     cube = width * (Fraction(k) if p == 1 else decimal(up(math.sqrt(k))))
     if is_integer(body):
         return min(cube, lattice_radius(body, p, None)[1])

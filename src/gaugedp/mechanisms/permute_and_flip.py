@@ -1,4 +1,4 @@
-"""Permute-and-flip: the choice that is never worse than the exponential mechanism."""
+"""Permute-and-flip, a selection never worse than the exponential mechanism."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,11 +19,12 @@ _AT_ONCE = 2**22  # coins
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
-    """The first candidate, in a random order, whose coin shows heads, P(heads) = e^{−ε·(max score − score_i)/(2B)}.
+    """Permute-and-flip: the first candidate whose coin shows heads.
 
-    B is the ℓ_∞ radius of the body; for counts under add_remove, which all move one way, the exponent is ε·(…)/B.
+    The order is random, and P(heads) = e^{−ε·(max score − score_i)/(2B)}, B the ℓ_∞ radius of the body; for counts
+    under add_remove, which all move one way, the exponent is ε·(…)/B.
 
-    Theorem. It tells no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
+    Theorem. It reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
     ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores
     (McKenna and Sheldon 2020, theorem 2). docs/theory/permute_and_flip.md
     """
@@ -33,7 +34,7 @@ class PermuteAndFlip(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "PermuteAndFlip":
-        """Return the mechanism for a body and PureDP(ε), or LaplaceLoss(1/ε)."""
+        """Return the mechanism for PureDP(ε), or LaplaceLoss(1/ε)."""
         loss = _loss(guarantee)
         return cls(body, loss, 1 / decimal(loss.scale), *score_lattice(body), is_monotone(body))
 
@@ -42,13 +43,14 @@ class PermuteAndFlip(Selection):
         return PermuteAndFlip.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return the bound of the exponential mechanism: (2B/ε)·log(k/failure), half of it for counts."""
+        """Return the exponential mechanism's bound, (2B/ε)·log(k/failure), half for counts."""
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the law of the output, shape (k,): p_i·∫₀¹ ∏_{j≠i} (1 − p_j + p_j·t) dt, p the chances of heads.
+        """Return the output distribution, shape (k,), in floating point.
 
-        Gauss–Legendre with (k + 1)/2 nodes is exact for the polynomial, up to the rounding of floats.
+        It is p_i·∫₀¹ ∏_{j≠i} (1 − p_j + p_j·t) dt, p the probabilities of heads. Gauss–Legendre with (k + 1)/2 nodes is
+        exact for the polynomial, up to the rounding of floats.
         """
         numbers = self.in_steps(scores)
         heads = np.exp(-float(self.rate) * (numbers.max() - numbers).astype(float))
@@ -58,7 +60,7 @@ class PermuteAndFlip(Selection):
         return heads * (weights / 2 @ products)
 
     def describe(self) -> str:
-        """Return the number of candidates and what the gap is multiplied by."""
+        """Return the number of candidates and the gap factor."""
         return f"one of {self.n_candidates:,}, heads exp(-{float(self.rate / self.step):.6g} x gap)"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
@@ -69,7 +71,7 @@ class PermuteAndFlip(Selection):
 
 
 def _loss(guarantee: Guarantee) -> LaplaceLoss:
-    """Return what Laplace noise of the least scale tells that implies the guarantee."""
+    """Return the LaplaceLoss of least scale that implies the guarantee."""
     match guarantee:
         case LaplaceLoss():
             return guarantee

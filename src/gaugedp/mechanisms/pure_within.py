@@ -1,4 +1,4 @@
-"""The pure guarantee that a plan's pure mechanisms keep where another kind is asked for."""
+"""Pure guarantees that imply guarantees of other kinds."""
 
 import math
 
@@ -30,7 +30,7 @@ def pure_within(guarantee: Guarantee) -> PureDP:
 
 
 def _log_odds(mu: float) -> float:
-    """log(Φ(μ/2)/Φ(−μ/2)) = 2·artanh(erf(μ/√8))."""
+    """Return log(Φ(μ/2)/Φ(−μ/2)) = 2·artanh(erf(μ/√8))."""
     if mu < 1:
         return 2 * math.atanh(math.erf(mu / math.sqrt(8)))
     return float(scipy.special.log_ndtr(mu / 2) - scipy.special.log_ndtr(-mu / 2))

@@ -1,4 +1,4 @@
-"""Quality functions: how well a point serves a table, and what is checked of them."""
+"""Quality functions of points, and checks of their hypotheses."""
 
 import contextlib
 import math
@@ -20,19 +20,19 @@ Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _PUBLIC_SEED = 20240229
 _PAIRS, _PLACES = 48, 32  # of answers, and points of Y for each, on which a score is checked
 _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-_ROUNDING = 2.0**-40  # of the largest bound: what floating point may add to a difference of scores
+_ROUNDING = 2.0**-40  # of the largest bound: rounding error of a difference of scores
 
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """u(a, y), how well a point y serves a table with the answer a: `score`(a (d,), points (k, m)) gives k numbers.
+    """The quality u(a, y) of a point y for an answer a.
 
-    u is the score clipped to `bounds` = (low, high), and low where the score is not a number. Hypotheses, which the
-    supplier proves: a score depends on its own point alone, and |u(a + z, y) − u(a, y)| ≤ 1 for all answers a, all z
-    in `body` (the sensitivity body of the question) and all points y. Clipping never breaks the second. Random pairs
-    are checked (`check`); a score that passes may still be wrong elsewhere.
+    `score`(a (d,), points (k, m)) returns k numbers; u is the score clipped to `bounds` = (low, high), and low where
+    the score is not a number. Hypotheses, proved by the supplier: a score depends on its own point only, and |u(a + z,
+    y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y. Clipping
+    never breaks the second. Random pairs are checked (`check`); a score that passes may be wrong elsewhere.
 
-    A score beyond its bounds at the answer 0 is refused where not `clipped`.
+    A score beyond its bounds at the answer 0 is refused unless `clipped`.
     """
 
     score: Score
@@ -50,7 +50,7 @@ class Quality:
         finite(low=low, high=high)
         positive(high_less_low=high - low)
         if not self.body.radius(2) > 0:
-            raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+            raise InvalidRequest("No unit can change this answer.", "Ask a query that depends on the rows.")
 
     @property
     def width(self) -> float:
@@ -59,23 +59,24 @@ class Quality:
 
     @property
     def slack(self) -> float:
-        """Return the excess of a difference over 1 by rounding: the mechanism accounts for it."""
+        """The rounding error of a difference, which the mechanism covers."""
         return 1e-9 + _ROUNDING * max(abs(self.bounds[0]), abs(self.bounds[1]))
 
     def values(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return u at the points (k, m), shape (k,). No value that a score returns is an error.
+        """Return u at the points (k, m), shape (k,).
 
-        A score that raises, or returns another shape, is refused in other words than its own, which may hold private
-        values; that it failed is seen, and no theorem covers it.
+        No value of a score is an error. If a score raises or has the wrong shape, its own message, which may contain
+        private values, is replaced; the failure itself is visible, and no theorem covers it.
         """
         with contextlib.suppress(*_FAILURES):
             return self._clip(self._scored(answer, points))
         raise InvalidRequest("The score failed on the answer.", "Make it a number everywhere.", STAYS_SPENT)
 
     def check(self, over: Body) -> None:
-        """Refuse a score that is seen to break a hypothesis, at random answers, differences and points of `over`.
+        """Refuse a score that breaks a hypothesis at random points.
 
-        Without data, by a public seed: the answers are within 2·(high − low) + 1 units of 0, or of points of `over`.
+        No data is used: answers, differences and points of `over` come from a public seed, the answers within 2·(high −
+        low) + 1 units of 0, or of points of `over`.
         """
         rng = research_rng(_PUBLIC_SEED)
         self._check_bounds(uniform(over, 8 * _PLACES, rng))
@@ -86,12 +87,12 @@ class Quality:
             difference = float(np.abs(self._clip(after) - self._clip(before)).max())
             if difference > 1 + self.slack:
                 raise InvalidRequest(
-                    f"One unit was seen to change a score by {difference:.6g}; the theorem needs 1.",
+                    f"One unit changed a score by {difference:.6g}, and the theorem permits at most 1.",
                     "Divide the score by its true sensitivity, or give a larger body.",
                 )
 
     def _answers(self, over: Body, rng: Entropy) -> np.ndarray:
-        """Return answers, shape (pairs, d): multiples of points of K; every other one seen from a point of `over`."""
+        """Return multiples of points of K (pairs, d), half around points of `over`."""
         sizes = np.geomspace(1, 2 * self.width + 1, _PAIRS)
         vectors = sizes[:, None] * _mixtures(self.body, _PAIRS, rng)
         if over.ambient_dim == self.body.ambient_dim:
@@ -103,7 +104,7 @@ class Quality:
         low, high = self.bounds
         if not self.clipped and (scores.min() < low - self.slack or scores.max() > high + self.slack):
             raise InvalidRequest(
-                f"The quality function is not within its bounds ({low:g}, {high:g}): it took the values "
+                f"The quality function exceeds its bounds ({low:g}, {high:g}): it has the values "
                 f"{scores.min():.6g} and {scores.max():.6g} at the answer 0.",
                 "Give wider bounds, or clipped=True.",
             )
@@ -111,23 +112,21 @@ class Quality:
     def _check_own_point(self, answer: np.ndarray, points: np.ndarray, scores: np.ndarray) -> None:
         alone = self._number(answer, points[:1])
         if abs(self._clip(alone)[0] - self._clip(scores)[0]) > self.slack:
-            raise InvalidRequest(
-                "A point's score was seen to depend on other points, or on chance.", "Score each row by itself."
-            )
+            raise InvalidRequest("The score of a point depends on others, or on chance.", "Score each row by itself.")
 
     def _number(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = self._scored(answer, points)
         if np.isfinite(scores).all():
             return scores
         raise InvalidRequest(
-            "The quality function is unbounded: it took a value that is NaN or infinite.",
-            "Make it a finite number for every answer and point.",
+            "The quality function returned NaN or infinity.",
+            "Make it finite for every answer and point.",
         )
 
     def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = np.asarray(self.score(answer.copy(), points.copy()), dtype=float)  # so that it cannot move a point
         if scores.shape != (len(points),):
-            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one a point.")
+            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one per point.")
         return scores
 
     def _clip(self, scores: np.ndarray) -> np.ndarray:
@@ -144,7 +143,7 @@ def _is_bounded(bounds: Any) -> bool:
 
 
 def _mixtures(body: Body, size: int, rng: Entropy) -> np.ndarray:
-    """Return points of a body, shape (size, d): extreme ones, every third a mixture of two."""
+    """Return extreme points (size, d), and mixtures of two."""
     directions = normals(2 * size * body.ambient_dim, rng).reshape(2 * size, -1)
     ends = body.argmax(directions)
     shares = np.where(np.arange(size) % 3 == 0, uniforms(size, rng), 1.0)[:, None]

@@ -1,4 +1,4 @@
-"""Randomized response: everyone's own answer, told truly with a known chance."""
+"""Randomized response: each person reports the truth with known probability."""
 
 from bisect import bisect
 from dataclasses import dataclass
@@ -25,13 +25,21 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizedResponse(Calibrated):
-    """One of k categories, told truly with probability e^ε/(e^ε + k − 1), else any other one, each as likely.
+    """Randomized response over k categories.
+
+    The true category is reported with probability e^ε/(e^ε + k − 1), otherwise any other one, uniformly.
 
     Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
-    Viswanath 2015); a table of responses, one a row, is ε-DP for the replacement of one row.
+    Viswanath 2015); a table of responses, one per row, is ε-DP for the replacement of one row.
     docs/theory/randomized_response.md
 
     `body` lives in the one-hot scores of the categories, ℝ^k; a body in ℝ¹ stands for yes or no.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.RandomizedResponse.calibrate(3, gd.PureDP(1))
+    RandomizedResponse(3 categories, truth 0.576117, RandomizedResponseLoss(1), exact)
     """
 
     body: Body
@@ -45,7 +53,7 @@ class RandomizedResponse(Calibrated):
 
     @classmethod
     def calibrate(cls, body: Body | int, guarantee: Guarantee) -> "RandomizedResponse":
-        """Return the mechanism for PureDP(ε); `body` is the cube of k scores, or k itself."""
+        """Return the mechanism for PureDP(ε); `body` is the cube of k scores, or k."""
         epsilon = _epsilon(guarantee)
         if not isinstance(body, Body):
             whole(minimum=2, n_categories=body)
@@ -58,22 +66,22 @@ class RandomizedResponse(Calibrated):
 
     @property
     def truth(self) -> float:
-        """The probability of the own category."""
+        """The probability of the true category."""
         return float(1 / (1 + (self.n_categories - 1) * np.exp(-float(self.epsilon))))
 
     @property
     def other(self) -> float:
-        """The probability of each of the others."""
+        """The probability of each other category."""
         return (1 - self.truth) / (self.n_categories - 1)
 
     def probabilities(self, answer: int) -> np.ndarray:
-        """Return the law of the response to the category `answer`, shape (k,)."""
+        """Return the response distribution of a category `answer`, shape (k,)."""
         shares = np.full(self.n_categories, self.other)
         shares[self._checked(np.asarray(answer))] = self.truth
         return shares
 
     def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` responses of one person, shape (size,); each of them costs the guarantee."""
+        """Return `size` responses of one person, each of which costs the guarantee."""
         whole(minimum=1, size=size)
         return self.respond(np.full(size, int(answer)), rng)
 
@@ -82,7 +90,7 @@ class RandomizedResponse(Calibrated):
         return int(self.draw(answer, 1, system_rng() if rng is None else rng)[0])
 
     def respond(self, categories: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return a response for each row of `categories` (n,), whole numbers 0 … k − 1; exact coins."""
+        """Return a response for each row of `categories` (n,), integers 0 … k − 1."""
         indices = self._checked(np.asarray(categories))
         gaps, counts = np.array([0, 1]), np.array([1, self.n_categories - 1])
         stream = system_rng() if rng is None else rng
@@ -93,15 +101,16 @@ class RandomizedResponse(Calibrated):
         )
 
     def estimate(self, responses: np.ndarray) -> np.ndarray:
-        """Return unbiased estimates of how many rows have each category, shape (k,): (count − n·q)/(p − q)."""
+        """Return unbiased estimates (count − n·q)/(p − q) of category counts."""
         counts = self._counts(responses)
         return (counts - counts.sum() * self.other) / (self.truth - self.other)
 
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper) for the number of rows of each category, each right with probability at least `level`.
+        """Return a confidence interval (lower, upper) for each category count.
 
-        With m rows of a category its count is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval
-        holds all m for which the count seen is not in a tail of (1 − level)/2. Over the coins; the rows are fixed.
+        Each covers with probability `level` or more, over the coins, for fixed rows. With m rows of a category its
+        count is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval holds all m with the count in no
+        tail of (1 − level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)
@@ -111,35 +120,33 @@ class RandomizedResponse(Calibrated):
         return low, high
 
     def describe(self) -> str:
-        """Return the chances."""
+        """Return the number of categories and the truth's probability."""
         return f"{self.n_categories} categories, truth {self.truth:.6g}"
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
-            raise InvalidRequest("A category is not a whole number.", "Give categories by number.", STAYS_SPENT)
+            raise InvalidRequest("A category is not an integer.", "Give categories by number.", STAYS_SPENT)
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
-            raise InvalidRequest(
-                "A category is unknown.", f"Give whole numbers from 0 to {self.n_categories - 1}.", STAYS_SPENT
-            )
+            raise InvalidRequest("A category is out of range.", f"Give 0 to {self.n_categories - 1}.", STAYS_SPENT)
         return responses
 
     def _counts(self, responses: np.ndarray) -> np.ndarray:
         indices = self._checked(np.asarray(responses))
         if not indices.size:
-            raise InvalidRequest("There are no responses.", "Give one response a row.")
+            raise InvalidRequest("There are no responses.", "Give one response per row.")
         return np.bincount(indices.ravel(), minlength=self.n_categories)
 
     def _least(self, count: int, n: int, miss: float) -> int:
-        """The least m with P(count or more | m) > miss."""
+        """Return the least m with P(count or more | m) > miss."""
         return bisect(range(n), False, key=lambda m: 1 - self._below(count - 1, m, n) > miss)
 
     def _largest(self, count: int, n: int, miss: float) -> int:
-        """The largest m with P(count or fewer | m) > miss."""
+        """Return the largest m with P(count or fewer | m) > miss."""
         return n - bisect(range(n), False, key=lambda m: self._below(count, n - m, n) > miss)
 
     def _below(self, count: int, m: int, n: int) -> float:
-        """P(Binomial(m, p) + Binomial(n − m, q) ≤ count)."""
+        """Return P(Binomial(m, p) + Binomial(n − m, q) ≤ count)."""
         first, law = _binomial(m, self.truth)
         others = scipy.special.bdtr(np.minimum(count - first, n - m).astype(float), n - m, self.other)
         return float(law @ np.where(count >= first, others, 0.0))
@@ -152,7 +159,7 @@ def _epsilon(guarantee: Guarantee) -> Fraction:
 
 
 def _binomial(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of a binomial variable that have weight, and their probabilities."""
+    """Return the values of non-negligible binomial probability, and the probabilities."""
     middle, spread = n * share, _DEVIATIONS * (n * share * (1 - share)) ** 0.5 + _DEVIATIONS
     values = np.arange(max(0, int(middle - spread)), min(n, int(middle + spread) + 1) + 1)
     logs = scipy.special.xlogy(values, share) + scipy.special.xlog1py(n - values, -share)

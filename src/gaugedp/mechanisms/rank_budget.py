@@ -1,4 +1,4 @@
-"""The split of a guarantee among quantiles: the answers have a multiple of the ε of the ends."""
+"""The split of a guarantee between quantiles and interval ends."""
 
 import math
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from gaugedp.mechanisms.pure_within import pure_within
 
 _DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
 _LEAST = 1e-290  # ε of an end: 12 digits of a smaller one are no normal floats
-_NEAR = 1e-4  # how near the ε of a composition comes to the one asked for
+_NEAR = 1e-4  # relative tolerance of the composition's ε
 _ROUNDS = 8
-_BEND = 0.4  # how a first slope grows with what is missing: a rule that only decides how many rounds there are
+_BEND = 0.4  # growth of the first slope with the gap: affects the number of rounds only
 _UP = 1 + 1e-12  # for roots
 
 
 @dataclass(frozen=True)
 class RankBudget:
-    """ε-shares of `count` quantiles: answers at `speed`·ε, ends as two draws at ε, or as one tree of counts at 2·ε."""
+    """Shares of ε for `count` quantiles: answers, and ends by draws or a tree."""
 
     count: int
     has_tree: bool = False
 
     @property
     def speed(self) -> int:
-        """Return the ratio of the answers' ε to an end's: half of all for one quantile, two thirds for several."""
+        """The answers' ε over an end's, which gives them half of ε, or two thirds if several."""
         return 2 if self.count == 1 else 4
 
     def guarantee(self, epsilon: float) -> Guarantee:
@@ -43,11 +43,11 @@ class RankBudget:
 
     @property
     def squares(self) -> float:
-        """ρ over ε²: a draw at ε costs ε²/8, noise at ε costs ε²/2."""
+        """ρ/ε²: a draw at ε costs ε²/8, noise at ε costs ε²/2."""
         return self.speed**2 / 8 + (2.0 if self.has_tree else 0.25)
 
     def epsilon(self, guarantee: Guarantee) -> float:
-        """Return the largest ε found, rounded down, whose composition keeps what is asked."""
+        """Return the largest ε found that satisfies the guarantee."""
         match guarantee:
             case ZCDP(rho=rho) if rho > 0:
                 return _rounded(Fraction(math.sqrt(rho / self.squares) / _UP))
@@ -55,17 +55,15 @@ class RankBudget:
                 return _tight(epsilon, delta, self)
             case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
                 return _rounded(decimal(pure_within(guarantee).epsilon_value) / (self.speed + 2))
-        raise InvalidRequest(
-            f"Quantiles cannot be drawn for {guarantee!r}.", "Give a guarantee with epsilon, rho or mu above 0."
-        )
+        raise InvalidRequest(f"Quantiles do not support {guarantee!r}.", "Give epsilon, rho or mu above 0.")
 
 
 @cache
 def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
-    """Return nearly the largest ε of an end that the accountant allows; at least what plain sums allow.
+    """Return nearly the largest ε of an end that the accountant permits.
 
-    With a tree the tight rule says least, to 9 digits. Else all are asked at the first ε tried, and at the others the
-    one that said least there.
+    It is at least that of plain sums. With a tree, the tight rule is the smallest to 9 digits. Otherwise all rules are
+    evaluated at the first ε, and the smallest one at the others.
     """
     best = _rounded(decimal(epsilon) / (budget.speed + 2))
     root = epsilon / (math.sqrt(epsilon - math.log(delta)) + math.sqrt(-math.log(delta)))  # of a ρ that suffices
@@ -87,14 +85,14 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
 
 
 def _slope(points: list[tuple[float, float]], missing: float) -> float:
-    """Return how fast the last two points rise, kept between 1/2 and 3: a composition's ε grows like ε to ε²."""
+    """Return the last slope, clipped to [1/2, 3]."""
     if len(points) < 2 or points[-1][0] == points[-2][0]:
         return min(2.0, 1 + _BEND * abs(missing))
     return min(3.0, max(0.5, (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])))
 
 
 def _rounded(exact: Fraction) -> float:
-    """Return the largest number of 12 digits that is not above; refused: too small ones."""
+    """Return the largest 12-digit number that is not above `exact`."""
     if exact < _LEAST:
         raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)

@@ -1,4 +1,4 @@
-"""Quantiles by the exponential mechanism on rank distance, each with the ends of an interval."""
+"""Quantiles with intervals, by the exponential mechanism on rank distance."""
 
 import math
 from collections.abc import Iterable
@@ -23,26 +23,26 @@ from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
 _LARGEST_DENOMINATOR = 10**6
-_LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; the ranks of 4·10^12 rows fit beside it
+_LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; leaves space for ranks of 4·10^12 rows
 _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
-_BEYOND = 60  # e^-60 is the chance, at most, that a draw reaches the limit of its distances
+_BEYOND = 60  # a draw reaches the limit of its distances with probability at most e^-60
 _UP = 1 + 1e-12  # for logarithms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankExponential(Mechanism):
-    """k quantiles at once: values of a lattice with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}.
+    """Joint exponential mechanism for k quantiles, with interval ends.
 
-    d_j is the distance of the ranks of y_j from a target s: in each cell, of a histogram with n rows, L below y and E
-    at y, d(y) = max(L − s, s − L − E, 0). The target is q_j·n for the answers, q_j·n − t_j and q_j·n + t_j for the ends
-    of their intervals, t_j a public number of rows; for the ends, what lies beyond the lattice counts as far away.
-    `body` is that of the histogram, the values of the lattice fastest.
+    Values of a lattice are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks
+    of y_j from a target s: in each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E,
+    0). The target is q_j·n for the answers, q_j·n − t_j and q_j·n + t_j for the ends of their intervals, t_j a public
+    number of rows; for the ends, values beyond the lattice count as far away. `body` is the histogram's, values
+    fastest.
 
     Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
     whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three: the answers at
     `answer_speed`·ε, the lower and the upper ends at ε = `epsilon`. Whatever the histogram, all intervals hold all
-    their true quantiles at once with probability `level`.
-    docs/theory/rank_exponential.md
+    their true quantiles simultaneously with probability `level`. docs/theory/rank_exponential.md
     """
 
     body: Polytope
@@ -60,15 +60,15 @@ class RankExponential(Mechanism):
     def calibrate(
         cls, body: Body, guarantee: Guarantee, quantiles: Iterable[Fraction], level: float = 0.95, first: int = 0
     ) -> "RankExponential":
-        """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP; `first` is the value of the first step.
+        """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
 
-        `body` belongs to the counts of a histogram. The answers get half of ε (pure), or two thirds where there are
-        several, and the lower and upper ends half of the rest each.
+        `body` belongs to the counts of a histogram; `first` is the value of the first step. The answers get half of ε
+        (pure), or two thirds if there are several, and the lower and upper ends half of the rest each.
         """
         shares = tuple(sorted(quantiles))
         between(0, 1, level=level, **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)})
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
-            raise InvalidRequest("Quantiles need a histogram and different numbers.", "Give the body and each once.")
+            raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body, and each once.")
         _shape(body)
         if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in shares):
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
@@ -77,20 +77,20 @@ class RankExponential(Mechanism):
         mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
         if longest > _LARGEST_SHIFT or mechanism._limit(Fraction(1)) > _LARGEST_SHIFT:
-            raise InvalidRequest(f"{guarantee!r} is too small a guarantee for quantiles.", "Give a larger one.")
+            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger one.")
         if mechanism._largest_product > _LARGEST_SHIFT:
-            raise InvalidRequest("A unit has too many rows for quantiles.", "Bound them with a smaller max_rows.")
+            raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
-        """Return the mechanism for the same histogram and quantiles; itself for the composition that it keeps."""
+        """Return the mechanism with the same options; itself for its own guarantee."""
         if guarantee == self.guarantee:
             return self
         return RankExponential.calibrate(self.body, guarantee, self.quantiles, self.level, self.first)
 
     @property
     def form(self) -> str:  # type: ignore[override]
-        """ "value": the law of the answer is computed for one cell and one quantile."""
+        """The form "value" for one cell and one quantile."""
         return "value" if self.n_answers == 1 else ""
 
     @property
@@ -105,27 +105,27 @@ class RankExponential(Mechanism):
 
     @property
     def n_answers(self) -> int:
-        """The quantiles of all cells."""
+        """The number of quantiles of all cells."""
         return self.n_cells * len(self.quantiles)
 
     @property
     def answer_speed(self) -> int:
-        """Return the ratio of the answers' ε to that of the ends."""
+        """The ratio of the answers' ε to the ends' ε."""
         return RankBudget(len(self.quantiles)).speed
 
     def rate(self, quantile: Fraction) -> Fraction:
-        """Return ε/(2Δ), by which a row away from the target makes an end less likely."""
+        """Return ε/(2Δ), the decay of an end's probability per row."""
         return decimal(self.epsilon) / (2 * rank_sensitivity(self.body, quantile))
 
     def shift(self, quantile: Fraction) -> Fraction:
-        """Return t in rows: any of the lower ends of a cell passes its quantile with chance (1 − level)/(2·cells)."""
+        """Return t in rows: some lower end of a cell is wrong with probability ≤ (1 − level)/(2·cells)."""
         rows = Fraction(self._reach(2 * self.n_cells / (1 - self.level))) / self.rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def probabilities(self, answer: np.ndarray) -> np.ndarray:
-        """Return the law of the answer, shape (n_values,), for one histogram and one quantile, in floating point."""
+        """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
-            raise InvalidRequest("The law is computed for one cell and one quantile.", "Ask for one.", "")
+            raise InvalidRequest("The distribution is computed for one cell and one quantile.", "Ask for one.", "")
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self._limit(speed))
         weights = np.exp(-float(self._part_rate(speed)) * gaps)
@@ -133,10 +133,9 @@ class RankExponential(Mechanism):
         return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected ℓ₁ or ℓ₂ norm of the answers' rank distances, in rows.
+        """Return a bound on the expected norm of rank distances, in rows.
 
-        P(d > T) ≤ m^k·e^{−rT}, m the number of values and r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤
-        (l² + 2·l + 2)/r².
+        P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r².
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = self._reach(1)
@@ -148,14 +147,14 @@ class RankExponential(Mechanism):
         return float(math.sqrt(size**2 + 2 * size + 2) * np.linalg.norm(mean_gaps))
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
-        """Return the square of `error`, which bounds the root of the mean square."""
+        """Return the square of `error`, which bounds the mean square."""
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how many rows the intervals that are released reach to either side, at most, shape (answers,).
+        """Return how far the released intervals reach, in rows.
 
-        With probability at least `level`, for each cell or all at once, the ends y of the intervals have rank distances
-        of at most that from q·n.
+        With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
+        of at most that from q·n. The shape is (answers,).
         """
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
@@ -164,7 +163,7 @@ class RankExponential(Mechanism):
         return np.full(self.n_answers, max(reach))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body belongs to a histogram of the same form whose ranks move no further."""
+        """Return whether the form agrees and the sensitivity is no larger."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
         return all(
@@ -177,19 +176,19 @@ class RankExponential(Mechanism):
         return f"{self.describe_answers()}, {self.answer_speed} times slower for ends, aimed {shift} rows off"
 
     def describe_answers(self) -> str:
-        """Return the weights of the answers and the number of values."""
+        """Return the answers' weights and the number of values."""
         rate = in_words([self.answer_speed * float(self.rate(quantile)) for quantile in self.quantiles])
         return f"e^(-rate x rank distance) on {self.n_values:,} values, largest over the quantiles; rate {rate} a row"
 
     def draw_answers(self, table: np.ndarray, stream: Entropy) -> list[int]:
-        """Return the values of all quantiles of one histogram (n_values,), in rising order."""
+        """Return the sorted quantiles of one histogram (n_values,)."""
         return sorted(self._draw_jointly(Runs.of(table), 0, Fraction(self.answer_speed), stream))
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and the upper ends, in steps, of histograms (cells·values,)."""
+        """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
         values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
@@ -203,10 +202,10 @@ class RankExponential(Mechanism):
         ]
 
     def _draw_jointly(self, runs: "Runs", side: int, speed: Fraction, stream: Entropy) -> list[int]:
-        """Return one value for each quantile, exactly: a radius, then independently any value within it.
+        """Return one value per quantile, within an exact joint radius.
 
-        P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest distance
-        that occurs, and a geometric addition.
+        P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest occurring
+        distance plus a geometric variable. Given the radius, the values are independent and uniform within it.
         """
         limit = self._limit(speed)
         windows = [Window.of(runs, self._parts_off(runs, q, side * self.shift(q), limit)) for q in self.quantiles]
@@ -217,7 +216,7 @@ class RankExponential(Mechanism):
         return [window.draw(radius, stream) for window in windows]
 
     def _parts_off(self, runs: "Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
-        """Return ⌈d/Δ⌉ of each run, in parts of which Δ has `_n_parts`, and at most `limit`."""
+        """Return min(⌈d/Δ⌉, limit) of each run, in parts of 1/`_n_parts`."""
         sensitivity = math.ceil(rank_sensitivity(self.body, quantile) * quantile.denominator)
         whole, rest = np.divmod(runs.gaps(quantile, shift), sensitivity)
         whole = np.minimum(whole, limit // self._n_parts + 1)  # so that the product fits 64 bits
@@ -225,7 +224,7 @@ class RankExponential(Mechanism):
 
     @cached_property
     def _n_parts(self) -> int:
-        """Parts of a sensitivity in which all distances are whole; else many, by which a row's share is whole."""
+        """Parts per sensitivity in which distances are integers, or a large number."""
         sensitivities = [math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles]
         rows = 2 * math.ceil(self.body.factor)
         exact = math.lcm(rows, *sensitivities)
@@ -233,27 +232,26 @@ class RankExponential(Mechanism):
 
     @property
     def _largest_product(self) -> int:
-        """More than all numbers in which a share of a sensitivity is computed."""
+        """A bound on the integers of the computation."""
         return self._n_parts * max(math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles)
 
     def _part_rate(self, speed: Fraction) -> Fraction:
         return speed * decimal(self.epsilon) / (2 * self._n_parts)
 
     def _limit(self, speed: Fraction) -> int:
-        """Return a public limit of distances, in parts, that a draw passes with a chance of at most e^-60."""
+        """Return a public limit of distances, exceeded with probability at most e^-60."""
         return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + _BEYOND) / self._part_rate(speed))
 
     def _reach(self, times: float) -> float:
-        """Return log(m^k·times), rounded up: a draw is further off than this over its rate with chance 1/times."""
+        """Return log(m^k·times), rounded up: draws are off by more than this/rate with probability ≤ 1/times."""
         return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * _UP
 
 
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:
-    """Return Δ: how far the rank distances of all cells together can move between neighbours, in rows.
+    """Return Δ, the joint sensitivity of rank distances, in rows.
 
-    It is the support of the body in the directions (1[x < y] − q) of the cells, with any signs: max(q, 1 − q) for a row
-    that is added or removed; for one that is replaced 1 in one cell, and twice max(q, 1 − q) where it may change its
-    cell; times the rows of a unit.
+    It is the body's support in the directions (1[x < y] − q) of the cells, with any signs: max(q, 1 − q) for an added
+    or removed row; for a replaced one 1 in one cell, and 2·max(q, 1 − q) in several; times the rows of a unit.
     """
     alone = max(quantile, 1 - quantile)
     cells_apart = Fraction(1) if _shape(body)[0] == 1 else 2 * alone
@@ -269,7 +267,7 @@ def _is_histogram(body: Polytope) -> bool:
 
 
 def _shape(body: Polytope) -> tuple[int, int]:
-    """Return the numbers of cells and of values; refuse what is no histogram."""
+    """Return the numbers of cells and values of a histogram."""
     if not _is_histogram(body) or body.generators.structure is None:
         raise InvalidRequest("Quantiles need the body of a histogram.", "Take it from gd.quantiles(...).sensitivity.")
     *cells, values = body.generators.structure.shape
@@ -278,9 +276,9 @@ def _shape(body: Polytope) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Window:
-    """The number of values within a radius of a quantile: they are neighbours, from the first such run on.
+    """The range of values within each radius of a quantile.
 
-    `distances` (runs,) are those of the runs; `radii` their different values, rising, and `counts` the values within.
+    `distances` (runs,) are those of the runs; `radii` their distinct values, rising, and `counts` the values within.
     """
 
     runs: "Runs"
@@ -290,14 +288,14 @@ class Window:
 
     @classmethod
     def of(cls, runs: "Runs", distances: np.ndarray) -> "Window":
-        """Return the windows of distances that fall and then rise along the lattice."""
+        """Return the window of distances that fall and then rise."""
         radii, places = np.unique(distances, return_inverse=True)
         per_radius = np.zeros(len(radii), dtype=np.int64)
         np.add.at(per_radius, places, runs.lengths)
         return cls(runs, distances, radii, np.cumsum(per_radius))
 
     def counts_within(self, radii: np.ndarray) -> np.ndarray:
-        """Return how many values are at most each radius off, as Python's whole numbers: their products are large."""
+        """Return the number of values within each radius (Python integers)."""
         places = np.searchsorted(self.radii, radii, side="right")
         return np.concatenate([[0], self.counts])[places].astype(object)
 
@@ -309,9 +307,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Runs:
-    """The values of a histogram in runs of equal ranks: each value that occurs, and each gap between two of these.
+    """The values of a histogram, in runs of equal ranks.
 
-    `starts` and `lengths` say where; `below` are the rows below each run, `up_to` those below or in it.
+    Each value that occurs is a run, and each gap between two of these. `starts` and `lengths` locate them; `below` are
+    the rows below each run, `up_to` those below or in it.
     """
 
     starts: np.ndarray
@@ -321,7 +320,7 @@ class Runs:
 
     @classmethod
     def of(cls, table: np.ndarray) -> "Runs":
-        """Return the runs of a histogram (n_values,); the first and the last value stand alone."""
+        """Return the runs of a histogram (n_values,)."""
         running = np.concatenate([[0], np.cumsum(table)])
         occurring = np.flatnonzero(table)
         starts = np.unique(np.concatenate([[0, 1, len(table) - 1], occurring, occurring + 1]))
@@ -329,7 +328,7 @@ class Runs:
         return cls(starts, np.diff(starts, append=len(table)), running[starts], running[starts + 1])
 
     def gaps(self, quantile: Fraction, shift: Fraction) -> np.ndarray:
-        """Return the rank distances from q·n + shift, in units of 1/b rows, b the denominator of q."""
+        """Return the rank distances from q·n + shift, in 1/b rows for q = a/b."""
         b = quantile.denominator
         target = quantile.numerator * int(self.up_to[-1]) + int(shift * b)
         above, beneath = b * self.below - target, target - b * self.up_to
@@ -341,7 +340,7 @@ class Runs:
 
 
 def _below(count: int, rng: Entropy) -> int:
-    """Return a uniform whole number below `count`: a number of as many bits, drawn again until it is below."""
+    """Return a uniform integer below `count`, by rejection."""
     n_bits = (count - 1).bit_length()
     while n_bits:
         word = rng.integer(n_bits)

@@ -1,4 +1,4 @@
-"""Several quantiles at once, with the ends of their intervals read off a tree of noisy counts."""
+"""Joint quantiles with intervals from a tree of noisy counts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,12 +23,12 @@ from gaugedp.samplers.discrete import check_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankTree(Mechanism):
-    """The answers of `ranks`, a joint draw of k quantiles, and ends from noisy counts of values.
+    """Joint draw of k quantiles, with ends from noisy counts.
 
-    Theorem (docs/theory/rank_tree.md). The draw is ExponentialLoss(speed·ε), and the counts in a tree, of all cells,
-    are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first pairs of
-    ends hold all their true quantiles at once with probability `ranks.level`, and each of the second pairs its own with
-    probability `alone`; where values are many and rows not few, hardly more often than that.
+    Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
+    all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
+    pairs of ends hold all their true quantiles simultaneously with probability `ranks.level`, and each of the second
+    pairs its own with probability `alone`; if values are many and rows not few, hardly more often than that.
     """
 
     ranks: RankExponential
@@ -49,10 +49,10 @@ class RankTree(Mechanism):
         first: int = 0,
         alone: float = 0.95,
     ) -> "RankTree":
-        """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP; see `RankExponential.calibrate`.
+        """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
 
-        The answers get half of ε (pure), or two thirds where there are several, and the counts the rest. Refused is
-        also noise that would not fit 64-bit numbers.
+        See `RankExponential.calibrate`. The answers get half of ε (pure), or two thirds if there are several, and the
+        counts the rest. Noise that would not fit 64-bit numbers is refused too.
         """
         between(0, 1, alone=alone)
         ranks = RankExponential.calibrate(body, guarantee, quantiles, level, first)
@@ -64,7 +64,7 @@ class RankTree(Mechanism):
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankTree":
-        """Return the mechanism for the same histogram and quantiles; itself for the composition that it keeps."""
+        """Return the mechanism with the same options; itself for its own guarantee."""
         if guarantee == self.guarantee:
             return self
         ranks = self.ranks
@@ -72,7 +72,7 @@ class RankTree(Mechanism):
 
     @property
     def body(self) -> Polytope:  # type: ignore[override]
-        """Return the body of the histogram."""
+        """The body of the histogram."""
         return self.ranks.body
 
     @cached_property
@@ -82,22 +82,22 @@ class RankTree(Mechanism):
 
     @property
     def n_answers(self) -> int:
-        """The quantiles of all cells."""
+        """The number of quantiles of all cells."""
         return self.ranks.n_answers
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected ℓ₁ or ℓ₂ norm of the answers' rank distances, in rows: that of `ranks`."""
+        """Return a bound on the expected norm of rank distances, in rows."""
         return self.ranks.error(norm, weights)
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
-        """Return the square of `error`, which bounds the root of the mean square."""
+        """Return the square of `error`, which bounds the mean square."""
         return self.ranks.mean_square(weights)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how many rows the intervals that are released reach to either side, at most, shape (answers,).
+        """Return how far the released intervals reach, in rows.
 
-        With probability at least `level`, each alone or all at once, the ends y of the intervals have rank distances of
-        at most that from q·n.
+        With probability at least `level`, pointwise or simultaneously, the ends y of the intervals have rank distances
+        of at most that from q·n. The shape is (answers,).
         """
         between(0, 1, level=level)
         count = self.n_answers if simultaneous else 1
@@ -107,13 +107,13 @@ class RankTree(Mechanism):
         return np.tile(reach, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body belongs to a histogram of the same form whose ranks and counts move no further."""
+        """Return whether the form agrees and the sensitivity is no larger."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius
 
     def describe(self) -> str:
-        """Return the weights of the draw, and the shape and scale of the tree."""
+        """Return the weights of the draw and the tree's shape and scale."""
         branching, height = self.tree.shape
         rows = float(self.tree.scale) / 64
         return (
@@ -123,14 +123,14 @@ class RankTree(Mechanism):
 
     @property
     def _misses(self) -> tuple[float, float]:
-        """Return the probability that an end passes its quantile: for all at once, and for each alone."""
+        """Error probabilities per end: simultaneous, and pointwise."""
         return (1 - self.ranks.level) / (2 * self.n_answers), (1 - self.alone) / 2
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, the lower and the upper ends of all at once, and those of each alone, in steps."""
+        """Return answers, simultaneous and pointwise interval ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
         places = np.array([self._drawn(table, stream) for table in tables])  # (cells, 5, quantiles)
         values, *ends = places.transpose(1, 0, 2).reshape(5, -1)

@@ -1,4 +1,4 @@
-"""Numbers about noise that take draws or sums, and are asked for again: kept for as long as their owner lives."""
+"""Cache for expensive noise statistics, one per instance."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def remembered(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method of numbers and arrays that computes the same once."""
+    """Cache a method of numbers and arrays per instance."""
 
     @wraps(method)
     def recalled(self: Any, *args: P.args, **named: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Choosing one of finitely many candidates by scores that one unit can move within a body."""
+"""Private selection of one of finitely many candidates by score."""
 
 import math
 from abc import abstractmethod
@@ -17,17 +17,16 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import Calibrated, lattice_radius
 
-_MOST_STEPS = 2**60  # scores beyond are cut: no difference between two of them can then leave 64 bits
+_MOST_STEPS = 2**60  # scores are clipped here, so that differences of two of them fit 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(Calibrated):
-    """A choice among k candidates whose scores, one a candidate, have the sensitivity `body` in ℝ^k.
+    """A choice among k candidates by scores of sensitivity `body`.
 
-    Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k.
-    Scores are rounded to the lattice step·ℤ first; `width` is what B becomes there, in steps. `epsilon` sets the
-    noise, `guarantee` says what it keeps; `monotone` says that scores of a neighbour are all at least, or all at most,
-    as large.
+    Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k. Scores
+    are rounded to the lattice step·ℤ first; `width` is B on the lattice, in steps. `epsilon` sets the noise, and
+    `guarantee` is what the choice satisfies; `monotone`: all scores of neighbours move the same way.
     """
 
     body: Body
@@ -41,7 +40,7 @@ class Selection(Calibrated):
 
     @property
     def lattice_step(self) -> Fraction:
-        """1 for scores that are counts, else a small power of two: what scores are rounded to, and values lie on."""
+        """1 for counts, otherwise a small power of two."""
         return self.step
 
     @property
@@ -51,36 +50,36 @@ class Selection(Calibrated):
 
     @property
     def rate(self) -> Fraction:
-        """ε over what may move against a candidate, in steps: 2·width, or `width` where scores are monotone."""
+        """ε/(2·width) per lattice step, or ε/width if scores are monotone."""
         return self.epsilon / (self.width * (1 if self.monotone else 2))
 
     def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent outputs for the scores (k,), one a row; each of them costs the guarantee."""
+        """Return `size` independent outputs for the scores (k,), each of which costs the guarantee."""
         whole(minimum=1, size=size)
         return self._draw(self.in_steps(scores), size, rng)
 
     def sample(self, scores: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return one output for the scores (k,): pay first."""
+        """Return one output for the scores (k,); charge it first."""
         return self.draw(scores, 1, system_rng() if rng is None else rng)[0]
 
     def prepare(self, rng: Entropy | None = None) -> "PreparedChoice":
-        """Return a function of the scores that may be called once."""
+        """Return a function of the scores for one call."""
         return PreparedChoice(self, system_rng() if rng is None else rng)
 
     @abstractmethod
     def error_bound(self, failure: float) -> float:
-        """Return what max score − score(chosen) exceeds with probability at most `failure`, 0 < failure < 1."""
+        """Return a bound of max score − score(chosen), exceeded with probability ≤ `failure`."""
 
     @abstractmethod
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray: ...
 
     def in_steps(self, scores: np.ndarray) -> np.ndarray:
-        """Return the scores (k,) on the lattice, in steps, dtype int64; refuse another shape, NaN and infinity."""
+        """Return finite scores (k,) in lattice steps, dtype int64."""
         numbers = np.asarray(scores)
         if numbers.shape != (self.n_candidates,):
             raise InvalidRequest(
                 f"The scores have shape {numbers.shape}.",
-                f"Give {self.n_candidates} scores, one a candidate.",
+                f"Give {self.n_candidates} scores, one per candidate.",
                 STAYS_SPENT,
             )
         if np.issubdtype(numbers.dtype, np.integer) and self.step == 1:
@@ -88,12 +87,12 @@ class Selection(Calibrated):
         floats = as_floats(numbers)
         if not np.isfinite(floats).all():
             raise InvalidRequest("A score is not a finite number.", "Score every candidate.", STAYS_SPENT)
-        steps = np.floor(floats / float(self.step) + 0.5)  # commutes with whole moves, as rounding to even does not
+        steps = np.floor(floats / float(self.step) + 0.5)  # commutes with integer shifts, unlike rounding to even
         return np.clip(steps, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
 
 
 class PreparedChoice:
-    """A choice that waits for its scores: it may be made once, as two choices cost twice."""
+    """A choice that can be made once, as two choices cost twice."""
 
     def __init__(self, mechanism: Selection, rng: Entropy) -> None:
         self.mechanism, self.seed = mechanism, rng.seed
@@ -105,16 +104,14 @@ class PreparedChoice:
         if self._forks != fork_count():
             raise InvalidRequest("This choice was prepared before a fork.", "Prepare it in this process.")
         try:
-            stream = self._streams.pop()  # at once, so that no second thread can take it too
+            stream = self._streams.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest(
-                "This choice has been made.", "Prepare the mechanism again for other scores."
-            ) from None
+            raise InvalidRequest("This choice was made.", "Prepare the mechanism again for other scores.") from None
         return self.mechanism._draw(numbers, 1, stream)[0]
 
     @property
     def is_used(self) -> bool:
-        """Return whether the choice was made, or may be made in the process that this one was forked from."""
+        """True if the choice was made, or the process forked."""
         return not self._streams or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
@@ -122,7 +119,7 @@ class PreparedChoice:
 
 
 def as_floats(numbers: np.ndarray) -> np.ndarray:
-    """Return the numbers as floats, NaN where one is none."""
+    """Return the numbers as floats, or NaNs if impossible."""
     try:
         return numbers.astype(float)
     except (TypeError, ValueError):
@@ -130,24 +127,24 @@ def as_floats(numbers: np.ndarray) -> np.ndarray:
 
 
 def is_monotone(body: Body) -> bool:
-    """Return whether the body belongs to counts of cells, prefixes or ranges under add_remove: all move one way."""
+    """Return whether all scores move one way: counts, prefixes and ranges under add_remove."""
     return isinstance(body, Polytope) and body.generators.structure is not None and not body.differences
 
 
 def score_lattice(body: Body) -> tuple[Fraction, int]:
-    """Return (step, width): the lattice of the scores, and by how many steps one of them can move."""
+    """Return (step, width): the score lattice and sensitivity."""
     step, radius = lattice_radius(body, math.inf, None)
-    return step, math.floor(radius)  # rounded scores differ by whole steps
+    return step, math.floor(radius)  # rounded scores differ by integer numbers of steps
 
 
 def pure_epsilon(name: str, guarantee: Guarantee) -> Fraction:
-    """Return the ε of PureDP(ε), ε > 0, as a person wrote it; refuse anything else."""
+    """Return the ε > 0 of PureDP(ε) as a decimal; refuse others."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return decimal(guarantee.epsilon_value)
-    raise InvalidRequest(f"{name} cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0.")
+    raise InvalidRequest(f"{name} does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
 
 
 def tail(n_candidates: int, failure: float) -> float:
-    """Return log(k/failure), for a probability `failure` of any of k candidates going astray."""
+    """Return log(k/failure), for a union bound over k candidates."""
     between(0, 1, failure=failure)
     return math.log(n_candidates) - math.log(failure)

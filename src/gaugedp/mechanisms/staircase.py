@@ -1,4 +1,4 @@
-"""The staircase mechanism on the integers: the least expected error for one answer."""
+"""The staircase mechanism: least expected error for one integer answer."""
 
 import math
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from gaugedp.samplers.laws import SymmetricLaw
 
 @dataclass(frozen=True)
 class StaircaseLaw(SymmetricLaw):
-    """P(k) ∝ e^(−ε·⌊|k|/Δ⌋)·(1 if |k| mod Δ < r, else e^(−ε)), with Δ = `period` and 1 ≤ r = `stair` ≤ Δ.
+    """The staircase distribution on the integers.
 
-    |k| is Δ·G + J: G geometric, J uniform on the first r places of a period or, e^(−ε) times as likely each, on the
-    others.
+    P(k) ∝ e^(−ε·⌊|k|/Δ⌋)·(1 if |k| mod Δ < r, else e^(−ε)), with Δ = `period` and 1 ≤ r = `stair` ≤ Δ. |k| is Δ·G + J:
+    G geometric, J uniform on the first r places of a period or, e^(−ε) times as likely each, on the others.
     """
 
     epsilon: Fraction
@@ -39,14 +39,14 @@ class StaircaseLaw(SymmetricLaw):
 
     @classmethod
     def narrowest(cls, epsilon: Fraction, period: int) -> "StaircaseLaw":
-        """Return the law with the stair of least E|N|, which is convex in the stair (docs/theory/staircase.md)."""
+        """Return the distribution of least E|N|, which is convex in the stair."""
         q = _odds(epsilon)
         middle = period * math.sqrt(q / (1 + q)) / (1 + math.sqrt(q / (1 + q))) + 0.5  # Δ(√(q + q²) − q) + 1/2
         stairs = {min(max(1, math.floor(middle) + shift), period) for shift in (-1, 0, 1)}
         return min((cls(epsilon, period, stair) for stair in sorted(stairs)), key=lambda law: law.mean_size)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent draws, dtype int64, exactly from the law."""
+        """Return `size` exact independent draws, dtype int64."""
 
         def propose(count: int) -> tuple[np.ndarray, np.ndarray]:
             places = np.array([self.stair, self.period - self.stair])  # of weight 1, and of weight e^(−ε)
@@ -58,20 +58,20 @@ class StaircaseLaw(SymmetricLaw):
 
     @property
     def mean_size(self) -> float:
-        """(2Δq·(r + Δq) + r(r − 1) + qΔ(Δ − 1))/(2r − 1 + 2Δq), q = 1/(e^ε − 1)."""
+        """E|N| = (2Δq·(r + Δq) + r(r − 1) + qΔ(Δ − 1))/(2r − 1 + 2Δq), q = 1/(e^ε − 1)."""
         q, period, stair = _odds(self.epsilon), self.period, self.stair
         return (2 * period * q * self._places + stair * (stair - 1) + q * period * (period - 1)) / self._total
 
     @property
     def variance(self) -> float:
-        """The second moment by periods, as docs/theory/staircase.md has it."""
+        """The variance, by periods (docs/theory/staircase.md)."""
         q, period, stair = _odds(self.epsilon), float(self.period), float(self.stair)
         first = stair * (stair - 1) + q * period * (period - 1)
         second = _squares(stair) + q * _squares(period)
         return 2 * (period**2 * self._places * q * (1 + 2 * q) + period * q * first + second) / self._total
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """1 − 2·e^(−εk)·(max(r − j, 0) + e^(−ε)·(Δ − max(j, r) + r + Δq))/(2r − 1 + 2Δq), width + 1 = kΔ + j."""
+        """Return P(|N| ≤ width) in closed form (docs/theory/staircase.md)."""
         periods, place = np.divmod(np.asarray(width) + 1, self.period)
         rate = float(self.epsilon)
         later = np.maximum(self.stair - place, 0) + math.exp(-rate) * (
@@ -81,7 +81,7 @@ class StaircaseLaw(SymmetricLaw):
 
     @property
     def _places(self) -> float:
-        """The weights of all magnitudes from 0 on: r + Δq."""
+        """Total weight of the magnitudes, r + Δq."""
         return self.stair + self.period * _odds(self.epsilon)
 
     @property
@@ -91,11 +91,13 @@ class StaircaseLaw(SymmetricLaw):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(AdditiveNoise):
-    """Noise on one answer that falls by e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+    """Staircase noise for one answer.
 
-    Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r:
-    P(k + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No noise on the integers that is added to one answer, whatever it
-    is, keeps ε-DP with a smaller E|N| than the best r has (Geng and Viswanath 2016; docs/theory/staircase.md).
+    It falls by e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+
+    Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r: P(k
+    + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No additive noise on the integers for one answer is ε-DP with a smaller
+    E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).
     """
 
     body: Body
@@ -108,29 +110,27 @@ class Staircase(AdditiveNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Staircase":
-        """Return the mechanism for a body with one coordinate and a pure guarantee."""
+        """Return the mechanism for one coordinate and a pure guarantee."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(
-                f"Staircase noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
-            )
+            raise InvalidRequest(f"Staircase noise does not support {guarantee!r}.", "Give PureDP, epsilon above 0.")
         step, period = _lattice(body)
         return cls(body, guarantee, step, StaircaseLaw.narrowest(decimal(guarantee.epsilon_value), period))
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Staircase]":
-        """Yield one for a single answer that a unit moves by two steps or more."""
+        """Yield one for a single answer of sensitivity 2 steps or more."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, pure_within(guarantee))
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why it is no candidate, in words."""
+        """Return the reason why there is no candidate."""
         if body.ambient_dim > 1:
             return "for one answer"
         _, period = _lattice(body)
         if period * (1 + 1 / pure_within(guarantee).epsilon_value) > MAX_SCALE / 2:
             return "its noise would not fit 64-bit numbers"
-        return "here the same as Laplace" if period == 1 else ""
+        return "identical to Laplace for this query" if period == 1 else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Staircase":
         """Return the mechanism for the same body."""
@@ -138,16 +138,16 @@ class Staircase(AdditiveNoise):
 
     @property
     def runs(self) -> tuple[tuple[int, StaircaseLaw]]:
-        """One coordinate with its law, as an audit of independent noise asks for it."""
+        """One coordinate and its distribution, for audits of independent noise."""
         return ((1, self.law),)
 
     def noise_law(self) -> StairLaw:
-        """Return what the law that is drawn from says; a stair is within a period."""
+        """Return the distribution drawn from, with stairs inside periods."""
         return StairLaw(self.law.epsilon, self.law.period)
 
     @property
     def lattice_step(self) -> Fraction:
-        """1 for integer answers; else a small power of two."""
+        """1 for integer answers, otherwise a small power of two."""
         return self.step
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -156,33 +156,33 @@ class Staircase(AdditiveNoise):
 
     @property
     def variances(self) -> np.ndarray:
-        """The variance of the law."""
+        """The variance of the distribution."""
         return np.array([self.law.variance]) * float(self.step) ** 2
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E|noise|/weight, in closed form: of one answer both norms are the same."""
+        """Return E|noise|/weight in closed form, for either norm."""
         one_of(("1", "2"), norm=f"{norm:g}")
         return self.law.mean_size * float(self.step) / (1.0 if weights is None else float(weights[0]))
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:  # noqa: ARG002
-        """Return the exact quantile of the law; of one answer it is the simultaneous one too."""
+        """Return the exact quantile of the distribution."""
         return np.array([self.law.half_width(level) * float(self.step)])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body has one coordinate, the same lattice and no larger Δ."""
+        """Return whether the lattice agrees and Δ is no larger."""
         if body.ambient_dim != 1:
             return False
         step, period = _lattice(body)
         return step == self.step and period <= self.law.period
 
     def describe(self) -> str:
-        """Return the two widths, in the body's units, and the rate."""
+        """Return the two widths, in the body's units, and rate."""
         period, stair = (float(self.step) * places for places in (self.law.period, self.law.stair))
         return f"discrete staircase, e^-{float(self.law.epsilon):.6g} every {period:.6g}, first stair {stair:.6g}"
 
 
 def _lattice(body: Body) -> tuple[Fraction, int]:
-    """Return (step, Δ): the answers of neighbours differ by whole numbers of steps, Δ at most."""
+    """Return (step, Δ): neighbours' answers differ by at most Δ integer steps."""
     step, radius = lattice_radius(body, 1, None)
     if body.ambient_dim != 1:
         raise InvalidRequest("The staircase mechanism is for one answer.", "Use Laplace.")
@@ -190,11 +190,11 @@ def _lattice(body: Body) -> tuple[Fraction, int]:
 
 
 def _odds(epsilon: Fraction) -> float:
-    """q = 1/(e^ε − 1)."""
+    """Return q = 1/(e^ε − 1)."""
     rate = float(epsilon)
     return math.exp(-rate) / -math.expm1(-rate)
 
 
 def _squares(n: float) -> float:
-    """0² + 1² + … + (n − 1)²."""
+    """Return 0² + 1² + … + (n − 1)²."""
     return (n - 1) * n * (2 * n - 1) / 6

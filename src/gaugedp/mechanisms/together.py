@@ -1,4 +1,4 @@
-"""Mechanisms side by side: one release whose parts are drawn by a mechanism each."""
+"""Products of mechanisms, one for each part of a release."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -24,14 +24,14 @@ JOINED = " + "  # between the names of the parts
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Mechanism):
-    """Part i of the answer is released by `mechanisms[i]`, with randomness of its own.
+    """Product mechanism: `mechanisms[i]` releases part i independently.
 
     Theorem. Let answers of neighbours differ by a point of `body`, the product of the parts' bodies. The parts are
-    independent given the answer, so the release keeps the composition of their guarantees (docs/theory/together.md).
+    independent given the answer, so their guarantees compose (docs/theory/together.md).
     """
 
     mechanisms: tuple[Mechanism, ...]
-    shares: tuple[Fraction, ...] = ()  # of the guarantee, one a part; equal ones where they are not said
+    shares: tuple[Fraction, ...] = ()  # of the guarantee, one per part; equal if empty
 
     name: ClassVar[str] = "Together"
     exactness: ClassVar[str] = ""
@@ -57,7 +57,7 @@ class Together(Mechanism):
         return Product(tuple(part.body for part in self.parts))
 
     def recalibrated(self, guarantee: Guarantee) -> "Together":
-        """Return the same mechanisms, each calibrated for its share of the guarantee."""
+        """Return the mechanisms, recalibrated for their shares of the guarantee."""
         if guarantee == self.guarantee:
             return self
         parts = zip(self.parts, self.shares or equal_shares(len(self.parts)), strict=True)
@@ -66,18 +66,18 @@ class Together(Mechanism):
 
     @property
     def n_answers(self) -> int:
-        """The sum of the parts' numbers."""
+        """The total number of answers."""
         return sum(part.n_answers for part in self.parts)
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the sum of the parts' errors (norm 1), or the root of the sum of their mean squares (norm 2)."""
+        """Return the sum (norm 1) or root sum of squares of the errors."""
         if norm == 2:
             return float(np.sqrt(self.mean_square(weights)))
         pairs = zip(self.parts, self._split(weights), strict=True)
         return sum(part.error(norm, scales) for part, scales in pairs)
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return the root of the sum of the squares of the parts'."""
+        """Return the root sum of squares of the parts' bounds."""
         pairs = zip(self.parts, self._split(weights), strict=True)
         return math.hypot(*(part.least_error(scales) for part, scales in pairs))
 
@@ -88,22 +88,22 @@ class Together(Mechanism):
 
     @property
     def variances(self) -> np.ndarray:
-        """Return the variances of the parts."""
+        """The concatenated variances of the parts."""
         return np.concatenate([part.variances for part in self.parts])
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return the parts' widths; all at once, each part has an equal share of the misses that `level` allows."""
+        """Return the parts' widths, at equal shares of 1 − level if `simultaneous`."""
         each = 1 - (1 - level) / len(self.parts) if simultaneous else level
         return np.concatenate([part.half_widths(each, simultaneous) for part in self.parts])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body is a product, and each part is valid for its part."""
+        """Return whether each part is valid for its factor."""
         if not isinstance(body, Product) or len(body.parts) != len(self.parts):
             return False
         return all(part.is_valid_for(inner) for part, inner in zip(self.parts, body.parts, strict=True))
 
     def describe(self) -> str:
-        """Return the parts' laws."""
+        """Return the parts' descriptions."""
         return "; ".join(part.describe() for part in self.parts)
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:
@@ -119,7 +119,7 @@ class Together(Mechanism):
         return np.concatenate([apply_noise(piece) for apply_noise, piece in pieces])
 
     def _split(self, weights: np.ndarray | None) -> list[np.ndarray] | list[None]:
-        """Cut weights (n_answers,) into those of the parts."""
+        """Split weights (n_answers,) by part."""
         if weights is None:
             return [None] * len(self.parts)
         return np.split(weights, np.cumsum([part.n_answers for part in self.parts])[:-1])

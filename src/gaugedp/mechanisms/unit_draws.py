@@ -1,4 +1,4 @@
-"""Draws of L·g for a strategy L: for a release, for errors by which a plan chooses, and to describe the noise.
+"""Draws of L·g for a strategy L: for releases, errors and descriptions.
 
 Those that describe noise, and are never released, are numpy's with a public seed.
 """
@@ -16,16 +16,16 @@ from gaugedp.samplers.continuous import exponentials, normals, signs
 _PUBLIC_SEED = 20240229
 _BATCH = 2**22  # numbers in memory at a time
 _DRAWN = 2**20  # variables drawn at a time
-_KEPT = 4 * 10**6  # numbers that wait for a plan for another guarantee
+_KEPT = 4 * 10**6  # numbers cached for plans for other guarantees
 
 
 def drawn(strategy: Strategy, size: int, is_normal: bool, rng: Entropy) -> np.ndarray:
-    """Return L·g for `size` draws of g, normal or Laplace, shape (size, d)."""
+    """Return L·g (size, d), g normal or Laplace."""
     return strategy.apply(units(size * strategy.n_noise, is_normal, rng).reshape(size, strategy.n_noise))
 
 
 def units(count: int, is_normal: bool, rng: Entropy) -> np.ndarray:
-    """Return independent variables, drawn some at a time: what a draw takes beside them stays small."""
+    """Return independent variables, drawn in batches to save memory."""
     unit = np.empty(count)
     for start in range(0, count, _DRAWN):
         size = min(_DRAWN, count - start)
@@ -35,22 +35,22 @@ def units(count: int, is_normal: bool, rng: Entropy) -> np.ndarray:
 
 
 def batches(strategy: Strategy, size: int) -> list[int]:
-    """Return how many of `size` draws to make at a time."""
+    """Return the batch sizes for `size` draws."""
     most = max(1, _BATCH // _numbers(strategy))
     return [min(most, size - start) for start in range(0, size, most)]
 
 
 def public_draws(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
-    """Yield draws with a public seed, some at a time; they depend on no guarantee, so few enough of them are kept.
+    """Yield draws with a public seed, cached if few.
 
-    A plan chooses the noise by errors that are found from them, so they stay the ones that they are.
+    A plan chooses the noise by errors estimated from them, so their stream must not change.
     """
     is_small = size * _numbers(strategy) <= _KEPT
     return iter(_kept(strategy, size, is_normal)) if is_small else _in_turn(strategy, size, is_normal)
 
 
 def in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return, in order, the largest noise relative to its deviation in each draw and, of Laplace noise, the sizes."""
+    """Return sorted largest relative noise, and sorted magnitudes (Laplace only)."""
     is_small = size * _numbers(strategy) <= 4 * _KEPT
     return _kept_in_order(strategy, size, is_normal) if is_small else _sorted(strategy, size, is_normal)
 
@@ -65,7 +65,7 @@ def _in_turn(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndar
 
 
 def trial_draws(strategy: Strategy, size: int, is_normal: bool, seed: int) -> Iterator[np.ndarray]:
-    """Yield L·g for `size` draws of g by numpy's generator, some at a time: to describe noise, never for a release."""
+    """Yield L·g for `size` draws by numpy, never for a release."""
     rng = trial_stream(seed)
     for count in batches(strategy, size):
         shape = (count, strategy.n_noise)

@@ -1,4 +1,4 @@
-"""Partition selection: keys of a table that may be published, where none is known beforehand."""
+"""Partition selection: publish keys that are not known in advance."""
 
 import math
 from bisect import bisect
@@ -17,21 +17,22 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms.base import Calibrated
 from gaugedp.samplers.key_noise import MOST_CHANCES, GaussianNoise, KeyNoise, n_chances, optimal_noise
 
-_SHARES = (1.0, 0.99, 0.9, 0.5)  # of δ, for noise and cut alike: the last always holds
-_USUAL_DELTA = 1e-9  # where it is not delta that is too small
+_SHARES = (1.0, 0.99, 0.9, 0.5)  # of δ, for both noise and cut: the last always suffices
+_USUAL_DELTA = 1e-9  # to decide whether epsilon or delta is too small
 _LEAST_DELTA = 1e-305  # of a key: below it, floats have lost digits
 _DOWN = 1 - 2.0**-30
-_MOST_SPLITS = 1000  # up to so many changed keys, every number of new ones among them is looked at
+_MOST_SPLITS = 1000  # up to so many changed keys, every number of new ones among them is checked
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeySelection(Calibrated):
-    """A count n ≥ 1 of each key is shown, with noise N, where n + N reaches a cut; else the key is hidden.
+    """Partition selection: noisy counts of keys above a cut.
+
+    A count n ≥ 1 of each key is shown, with noise N, if n + N reaches the cut; otherwise the key is hidden.
 
     Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
-    one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is
-    (ε, δ)-DP shows a key with a larger chance, whatever its count.
-    docs/theory/unknown_keys.md
+    one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,
+    δ)-DP shows a key with a larger probability, whatever its count. docs/theory/unknown_keys.md
     """
 
     guarantee: ApproxDP
@@ -43,7 +44,7 @@ class KeySelection(Calibrated):
 
     @classmethod
     def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "KeySelection":
-        """Return the selection whose chances reach 1/2 at the smaller count: split optimal noise, or Gaussian noise."""
+        """Return the selection, split or Gaussian, that reaches probability 1/2 at the smaller count."""
         whole(minimum=1, n_changed=n_changed)
         target = _approximate(guarantee)
         options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
@@ -53,15 +54,15 @@ class KeySelection(Calibrated):
         return min(selections, key=lambda selection: selection.least_count(0.5))
 
     def recalibrated(self, guarantee: Guarantee) -> "KeySelection":
-        """Return the selection for as many changed keys."""
+        """Return the selection for the same number of changed keys."""
         return KeySelection.calibrate(self.n_changed, guarantee)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
-        """Return the chance that a key of each of the counts (n,) is shown."""
+        """Return the probabilities that keys of these counts are shown."""
         return self.noise.chances(np.asarray(counts))
 
     def least_count(self, chance: float) -> int:
-        """Return the least count that is shown with at least the `chance`, 0 < chance < 1."""
+        """Return the least count that is shown with probability `chance` or more."""
         between(0, 1, chance=chance)
         low, high = 0, 1
         while self.chances(np.array([high]))[0] < chance:
@@ -69,9 +70,9 @@ class KeySelection(Calibrated):
         return bisect(range(high), False, low + 1, high, key=lambda count: self.chances(np.array([count]))[0] >= chance)
 
     def draw(self, counts: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent outputs for the counts (k,), one a row: noisy counts, at least 1, or 0 if hidden.
+        """Return `size` independent outputs for the counts (k,).
 
-        Each of them costs the guarantee.
+        They are one per row: noisy counts, at least 1, or 0 if hidden. Each of them costs the guarantee.
         """
         whole(minimum=1, size=size)
         numbers = np.asarray(counts, dtype=np.int64)
@@ -79,7 +80,7 @@ class KeySelection(Calibrated):
         return np.where((numbers > 0) & (noisy >= self.noise.cut), noisy, 0)
 
     def describe(self) -> str:
-        """Return the law of the noise."""
+        """Return a description of the noise."""
         return f"{self.noise.describe()}, {self.n_changed} keys of a person" if self.n_changed > 1 else self._alone
 
     @property
@@ -91,8 +92,8 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     epsilon, delta = _numbers(guarantee)
     if delta == 0:
         raise InvalidRequest(
-            "delta is 0: then no key may be shown, as one that a single person has tells of that person for sure.",
-            "Give a delta above 0, the chance of that, far below 1 over the number of people.",
+            "delta is 0: no key may be shown, because a key that only one person has would reveal that person.",
+            "Give a delta above 0, the probability of that, far below 1 over the number of people.",
         )
     positive(epsilon=epsilon)
     return ApproxDP(epsilon, delta)
@@ -108,23 +109,21 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
 
 
 def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
-    """Return the refusal: it names delta where delta alone is in the way."""
+    """Return the error, which names delta if only delta is too small."""
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, _USUAL_DELTA):
-        return InvalidRequest(
-            f"epsilon is {epsilon:g}: a key would have to be that of a million people.", "Give a larger epsilon."
-        )
+        return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Give a larger epsilon.")
     return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Give a larger delta, such as 1e-9.")
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
-    """Return whether the table of chances at equal shares for all changed keys is too long, or a share no float."""
+    """Return whether the table is too long or a share no float."""
     share = delta / n_changed
     return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
 
 
 def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
-    """Return the optimal noise at an equal share of ε and δ for each changed key; none where its table is too long."""
+    """Return optimal noise at equal shares per key, if possible."""
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, delta):
         return []
@@ -132,7 +131,7 @@ def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
 
 
 def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
-    """Return Gaussian noise for several changed keys, with the largest share of δ for which it is shown to hold."""
+    """Return Gaussian noise with the largest proved share of δ."""
     if n_changed == 1 or target.delta_value / n_changed < _LEAST_DELTA:
         return []
     for share in _SHARES if n_changed <= _MOST_SPLITS else _SHARES[-1:]:
@@ -143,7 +142,7 @@ def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
 
 
 def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
-    """Return noise for which `n_changed` old keys have that δ, and so have as many new ones."""
+    """Return noise whose δ suffices for `n_changed` old keys, and for as many new ones."""
     std = decimal(math.sqrt(n_changed) / gaussian_mu(epsilon, delta) / _DOWN)
     cut = math.ceil(1.5 - float(std) * float(scipy.special.ndtri(delta / n_changed)))
     while _chance_of_one(GaussianNoise(std, cut)) > delta / n_changed:
@@ -152,12 +151,12 @@ def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
 
 
 def _chance_of_one(noise: GaussianNoise) -> float:
-    """Return at least the chance that a key of one person is shown."""
+    """Return a bound on the probability of showing one person's key."""
     return float(scipy.special.ndtr((1.5 - noise.cut) / float(noise.std))) / _DOWN
 
 
 def _largest_delta(noise: GaussianNoise, n_changed: int, epsilon: float) -> float:
-    """Return at least δ at ε, over all numbers of new keys among the changed ones: the others keep a Gaussian curve."""
+    """Return a bound of δ at ε, over all numbers of new keys; old keys have a Gaussian curve."""
     single = _chance_of_one(noise)
     std = float(noise.std) * _DOWN
     deltas = [

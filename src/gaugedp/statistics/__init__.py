@@ -1,4 +1,4 @@
-"""Statistics: what is computed from released numbers, with intervals and words for reports.
+"""Statistics computed from released numbers, with intervals and report wording.
 
 Public names: `Statistic`, the interface; `KINDS`, every statistic by its name in JSON; and the statistics of queries.
 """

@@ -1,8 +1,8 @@
-"""Counts, and means, beside that of another cell: differences, ratios, index numbers and changes.
+"""Counts and means compared with those of another cell.
 
-Let x = c + e be a released count and X = C + E the one that it is compared with. The pivots are x − m·X for ratios
-m ≤ 1, and X − x/m for those above. Means are compared in a release alone, from their centred sums and counts.
-docs/theory/derived.md
+Comparisons are differences, ratios, index numbers and changes. Let x = c + e be a released count and X = C + E the one
+that it is compared with. The pivots are x − m·X for ratios m ≤ 1, and X − x/m for those above. Means are compared only
+in a release, from their centred sums and counts. docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
 from gaugedp.statistics.quantile import WithEnds
 
-_FEWEST = 1.0  # rows that a count is compared with, where a ratio is defined
-_OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, of that which they are compared with
+_FEWEST = 1.0  # least reference count for which a ratio is defined
+_OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, relative to the reference count
 
 
 @dataclass(frozen=True)
 class CountRatio(Statistic):
-    """Ratios of counts, a table (parts, groups): of all parts but the first, to the first or to the part before.
+    """Ratios of counts to the first or the previous part.
 
-    The answer is factor·ratio + shift. A ratio is at least 0, and of counts at least 1 where the other is below 1. An
-    upper end is infinite where the other count may be 0. Without curves, intervals hold the ratios of tables without
-    negative counts, each of which is within its width of the released one.
+    The counts are a table (parts, groups), and the answer is factor·ratio + shift. A ratio is at least 0, and for
+    counts at least 1 if the other is below 1. An upper end is infinite if the other count may be 0. Without curves,
+    intervals hold the ratios of tables without negative counts, each of which is within its width of the released one.
     """
 
     parts: int
@@ -43,9 +43,9 @@ class CountRatio(Statistic):
 
     @classmethod
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "CountRatio":
-        """Return the comparisons of the cells of `names`; refused for one cell."""
+        """Return the comparisons of two or more cells of `names`."""
         if n_parts == 1:
-            raise InvalidRequest(f"{names[0]} has one cell: nothing to compare.", "Compare those of another attribute.")
+            raise InvalidRequest(f"{names[0]} has one cell: nothing to compare.", "Compare cells of another attribute.")
         return cls(n_cells // n_parts * (n_parts - 1), n_parts)
 
     @property
@@ -54,7 +54,7 @@ class CountRatio(Statistic):
         return self.n_answers // (self.parts - 1) * self.parts
 
     def compared(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is compared and with what, each (n_answers,), of `cells` (n_released,)."""
+        """Return the compared and the reference `cells`, (n_answers,) each."""
         table = cells.reshape(self.parts, -1)
         others = table[:-1] if self.to_part_before else np.broadcast_to(table[:1], table[1:].shape)
         return table[1:].ravel(), others.ravel()
@@ -64,11 +64,11 @@ class CountRatio(Statistic):
         return self._values(*self.compared(values))
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return the least and the largest comparisons; curves (n_answers, 2k) are of both pivots, side by side."""
+        """Return intervals; curves (n_answers, 2k) concatenate both pivots."""
         return self._ends(*self.compared(values), *self.compared(widths), curves)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval of none, half or all of `count` rows, beside `count` rows."""
+        """Return half the longest interval for none, half or all of `count` reference rows."""
         around, beside = self.compared(widths)
         other = np.full(len(around), count)
         return longest_half(self._ends(share * other, other, around, beside, curves) for share in _OF_PLAN)
@@ -101,7 +101,7 @@ class CountRatio(Statistic):
 
 
 class Difference(CountRatio, kind="difference"):
-    """Counts less that of the first cell: intervals are those of the difference, in whole rows."""
+    """Differences of counts from the first cell, in integers."""
 
     word = "difference"
     wording = Wording("{rows}, less those of {}", "comparisons", from_zero=True)
@@ -117,14 +117,14 @@ class Difference(CountRatio, kind="difference"):
 
 
 class Ratio(CountRatio, kind="ratio"):
-    """Counts divided by that of the first cell."""
+    """Ratios of counts to the first cell."""
 
     word = "ratio"
     wording = Wording("{rows}, divided by those of {}", "comparisons", from_zero=True)
 
 
 class IndexNumber(CountRatio, kind="index"):
-    """100 times the counts divided by that of the first cell."""
+    """Index numbers of counts, with the first cell at 100."""
 
     word = "index"
     factor = 100.0
@@ -132,7 +132,7 @@ class IndexNumber(CountRatio, kind="index"):
 
 
 class Change(CountRatio, kind="change"):
-    """Changes of counts from the cell before, in percent."""
+    """Percentage changes of counts from the cell before."""
 
     word = "change"
     to_part_before = True
@@ -141,14 +141,14 @@ class Change(CountRatio, kind="change"):
 
 
 class MeanRatio(WithEnds, kind="ratio of means"):
-    """Means divided by that of the first cell: (middle + m)/(middle + m′), of numbers (sum, count, sum′, count′)."""
+    """Ratios of means, (middle + m)/(middle + m′) of (sum, count, sum′, count′)."""
 
     of_counts: ClassVar[type[CountRatio]] = Ratio
     wording = Wording("Mean of {}, divided by that of {}", from_zero=True)
 
     @classmethod
     def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:
-        """Return the ratio for means within half_range of the middle; a sum that is not 0 is at least a step."""
+        """Return the ratio for means within half_range of the middle. A sum that is not 0 is at least a step."""
         low, high = middle - half_range, middle + half_range
         tops = _products([(0, 3, 1.0), (1, 3, middle)])
         bottoms = _products([(2, 1, 1.0), (3, 1, middle)])
@@ -156,28 +156,28 @@ class MeanRatio(WithEnds, kind="ratio of means"):
 
 
 class MeanIndex(MeanRatio, kind="index of means"):
-    """100 times the means divided by that of the first cell."""
+    """Index numbers of means, with the first cell at 100."""
 
     of_counts = IndexNumber
     wording = Wording("Index of the mean of {}, {} = 100", from_zero=True)
 
 
 class MeanChange(MeanRatio, kind="change of means"):
-    """Changes of means from the cell before, in percent."""
+    """Percentage changes of means from the cell before."""
 
     of_counts = Change
     wording = Wording("Change of the mean of {} from the cell before, in %", sign="%", from_zero=True)
 
 
 class MeanDifference(MeanRatio, kind="difference of means"):
-    """Means less that of the first cell."""
+    """Differences of means from the first cell."""
 
     of_counts = Difference
     wording = Wording("Mean of {}, less that of {}", from_zero=True, in_units=True)
 
     @classmethod
     def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:  # noqa: ARG003
-        """Return m − m′."""
+        """Return the form m − m′."""
         tops = _products([(0, 3, 1.0), (2, 1, -1.0)])
         return FormQuotient(tops, _products([(1, 3, 1.0)]), -2 * half_range, 2 * half_range, 1.0)
 
@@ -209,7 +209,7 @@ def _of_box(own: np.ndarray, other: np.ndarray, around: np.ndarray, beside: np.n
 
 
 def _products(terms: Sequence[tuple[int, int, float]]) -> Quadratic:
-    """Return Σ factor·c_i·c_j of four numbers."""
+    """Return the form Σ factor·c_i·c_j of four numbers."""
     squares = np.zeros((4, 4))
     for i, j, factor in terms:
         squares[i, j] += factor

@@ -1,4 +1,4 @@
-"""Numbers that are released as they are: counts, sums, and combinations of counts."""
+"""Statistics released directly: counts, sums, and combinations of counts."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from gaugedp.statistics.base import SUMMED, Ends, Statistic, Wording
 
 
 class Plain(Statistic):
-    """Released numbers, each an answer."""
+    """Released numbers that are answers."""
 
     is_plain = has_counts = True
 
@@ -15,7 +15,7 @@ class Plain(Statistic):
         return values
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
-        """Return the numbers that are within the widths."""
+        """Return the numbers within the widths."""
         return values - widths, values + widths
 
 
@@ -26,7 +26,7 @@ class Count(Plain, kind="count"):
 
 
 class Combination(Plain, kind="matrix"):
-    """Combinations of numbers of rows, one a row of a matrix."""
+    """Linear combinations of counts, one per row of a matrix."""
 
     wording = Wording("Combination of counts")
 

@@ -1,10 +1,10 @@
-"""Standard deviations of released sums, sums of squares and counts.
+"""Standard deviations from released sums, sums of squares and counts.
 
-In the unit in which values lie in [−1, 1]: B = Σ d + e_B, A = Σ (2·d² − 1) + e_A and N = n + e_N. With m the mean of
-the d and v their variance, the pivot is A − 4m·B + c·N = e_A − 4m·e_B + c·e_N for c = 2m² + 1 − 2v, as
-Σ (2·(d − m)² − 1) = n·(2v − 1). The quantile of its size is a norm of (1, m, c) where the noise is log-concave,
-symmetric and continuous (Meyer and Reisner 1991), so that what is straight between places lies above it; on a lattice
-it does with a step more. docs/theory/derived.md
+In the unit in which values lie in [−1, 1]: B = Σ d + e_B, A = Σ (2·d² − 1) + e_A and N = n + e_N. For the mean m and
+variance v of d, the pivot is A − 4m·B + c·N = e_A − 4m·e_B + c·e_N for c = 2m² + 1 − 2v, as Σ (2·(d − m)² − 1) = n·(2v
+− 1). The quantile of its size is a norm of (1, m, c) if the noise is log-concave, symmetric and continuous (Meyer and
+Reisner 1991), so that linear interpolation between places lies above it; on a lattice, with a step more.
+docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 
 MEANS: np.ndarray = np.linspace(-1, 1, 17)  # m at which widths are known
-PLACES: np.ndarray = np.linspace(-1, 3, 9)  # c at which they are
+PLACES: np.ndarray = np.linspace(-1, 3, 9)  # c at which widths are known
 ENDS: np.ndarray = np.linspace(-1, 1, 3)  # m at which the sizes of the noise of B − m·N are
 N_WIDTHS = len(ENDS) + len(MEANS) * len(PLACES)
 _NUMBERS = 10**7  # sorted, with more than the fewest trials
@@ -40,10 +40,10 @@ _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean
 
 @dataclass(frozen=True)
 class StandardDeviation(Statistic, kind="standard deviation"):
-    """Standard deviations of a bounded column, in [0, half_range]; half_range/2 where a count is not positive.
+    """Standard deviations of a bounded column, in [0, half_range].
 
-    Released are n_answers sums centred on the middle of the range, n_answers sums of 2·(distance)² − half_range², and
-    n_answers counts.
+    It is half_range/2 if a count is not positive. Released are n_answers sums centred on the middle of the range,
+    n_answers sums of 2·(distance)² − half_range², and n_answers counts.
     """
 
     half_range: float
@@ -61,7 +61,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
 
     @property
     def span(self) -> float:
-        """Return half the range."""
+        """Half the range."""
         return self.half_range
 
     def answers(self, values: np.ndarray) -> np.ndarray:
@@ -69,10 +69,10 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return self.half_range * _roots(_variances(*self._scaled(values)))
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return the least and the largest deviations.
+        """Return intervals of the standard deviations.
 
-        With curves, widths q(m, c) of the pivot after sizes s(m) of the noise of B − m·N: those of all v with
-        |A − 4m·B + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N. Without: of those whose A, B and N are within `widths`.
+        With curves, widths q(m, c) of the pivot after sizes s(m) of the noise of B − m·N: those of all v with |A − 4m·B
+        + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N. Without: those whose A, B and N are within `widths`.
         """
         released = self._scaled(values)
         if curves is None:
@@ -85,7 +85,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return self.half_range * least, self.half_range * most
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval, in a few cells of `count` rows: narrow, even and wide ones."""
+        """Return half the longest interval in narrow, even and wide cells of `count` rows."""
         cells = [(self.half_range * m, self.half_range**2 * (2 * (v + m**2) - 1), 1.0) for m, v in self.of_plan]
         values = (count * np.repeat(cell, self.n_answers) for cell in cells)
         return longest_half(self.intervals(each, widths, curves) for each in values)
@@ -104,10 +104,10 @@ class StandardDeviation(Statistic, kind="standard deviation"):
 
 
 class DeviationWidths:
-    """Widths of |e_A − 4m·e_B + c·e_N| at all (m, c), and sizes of e_B − m·e_N at ENDS of m, for triples of noise."""
+    """Widths of |e_A − 4m·e_B + c·e_N| at all (m, c), and sizes of e_B − m·e_N at ENDS."""
 
     def __init__(self, noise: AdditiveNoise, triples: np.ndarray, units: np.ndarray) -> None:
-        """Take the places (cells, 3) of the triples, and what a step of each is worth."""
+        """Take the places (cells, 3) of the triples, and the units of a step."""
         grid = [column.ravel() for column in np.meshgrid(-4 * MEANS, PLACES, indexing="ij")]
         self._noise, self._triples, self._units = noise, triples, units
         self._of_means = np.stack([np.ones(len(ENDS)), np.zeros(len(ENDS)), -ENDS])
@@ -118,10 +118,11 @@ class DeviationWidths:
         self._sizes, self._trials = self._of_draws()
 
     def widths(self, level: float) -> np.ndarray | None:
-        """Return, shape (cells, places), the root mean squares of e_B − m·e_N, and widths at all (m, c) for the level.
+        """Return noise sizes, and widths at all (m, c).
 
-        Those of (m, c) are order statistics, three standard errors above the quantiles, and a step of the lattice.
-        None where there are too few draws for the level. Cells of one kind get the largest of them.
+        The shape is (cells, places), and the sizes are root mean squares of e_B − m·e_N. The widths are order
+        statistics, three standard errors above the quantiles, plus a step of the lattice. None if there are too few
+        draws for the level. Cells of one kind get the largest of them.
         """
         rank = safe_rank(len(self._trials[0]), level) if self._trials else None
         if rank is None:
@@ -136,9 +137,9 @@ class DeviationWidths:
         return rounded_up(widths)
 
     def _of_draws(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return for each cell, or the first where it tells all, the sizes and |e_A − 4m·e_B + c·e_N| in order.
+        """Return the sizes and sorted pivots of each cell.
 
-        Nothing for a walk, whose draws hang together, and for more answers than draws are made of.
+        The pivot is |e_A − 4m·e_B + c·e_N|. One cell if all are alike; nothing for walks, or too many answers.
         """
         cells = range(1 if self._alike else len(self._triples))
         numbers = self._noise.n_answers + self._coefficients.shape[1] * len(cells)
@@ -151,7 +152,7 @@ class DeviationWidths:
 
 
 def _variances(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return (A/N + 1)/2 − (B/N)², kept in [0, 1]; 1/4 where N is not positive."""
+    """Return (A/N + 1)/2 − (B/N)² in [0, 1], or 1/4 if N ≤ 0."""
     few = counts <= 0
     divisors = np.where(few, 1.0, counts)
     with np.errstate(over="ignore"):
@@ -165,7 +166,7 @@ def _roots(variances: np.ndarray) -> np.ndarray:
 
 
 def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
-    """Return the least and the largest v that the mean B/N leaves open; nothing between where none is left."""
+    """Return the open interval of v at the mean B/N."""
     sums, _, counts = released
     divisors = np.where(counts > 0, counts, 1.0)
     mean = np.clip(sums / divisors, -1, 1)
@@ -176,7 +177,7 @@ def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
 
 
 def _open_in_box(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
-    """Return the least and the largest v, of 33 means that B and N leave open; nothing between where no v is left."""
+    """Return the open interval of v over the open means."""
     sums, _, counts = released
     of_means, grid = np.split(curves, [len(ENDS)], axis=1)
     first, last = quotients_within(sums, counts, of_means, ENDS)
@@ -192,7 +193,7 @@ def _open_in_box(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
 
 
 def _variances_at(mean: np.ndarray, released: Sequence[np.ndarray], widths: np.ndarray) -> Ends:
-    """Return the least and the largest v with |A − 4m·B + c·N| within its widths (n, places of c)."""
+    """Return the least and largest v with |A − 4m·B + c·N| within `widths` (n, places of c)."""
     sums, squares, counts = released
     ends = quotients_within(4 * mean * sums - squares, counts, widths, PLACES)
     high, low = (mean**2 + (1 - c) / 2 for c in ends)
@@ -200,7 +201,7 @@ def _variances_at(mean: np.ndarray, released: Sequence[np.ndarray], widths: np.n
 
 
 def _at(grid: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """Return the widths at PLACES for the m of each answer, straight between MEANS, shape (n, len(PLACES))."""
+    """Return widths (n, len(PLACES)), interpolated linearly in m."""
     table = grid.reshape(len(grid), len(MEANS), len(PLACES))
     position = (np.clip(means, -1, 1) + 1) / 2 * (len(MEANS) - 1)
     place = np.minimum(position.astype(int), len(MEANS) - 2)
@@ -210,7 +211,7 @@ def _at(grid: np.ndarray, means: np.ndarray) -> np.ndarray:
 
 
 def _of_box(sums: np.ndarray, squares: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the curves that follow from the widths of B, A and N: straight but at 0, which is a place."""
+    """Return the curves from the widths of B, A and N, linear except at 0 (a place)."""
     of_means = sums[:, None] + np.abs(ENDS) * counts[:, None]
     slopes = 4 * np.abs(MEANS)[:, None] + np.zeros_like(PLACES), np.abs(PLACES) + np.zeros((len(MEANS), 1))
     grid = squares[:, None] + sums[:, None] * slopes[0].ravel() + counts[:, None] * slopes[1].ravel()

@@ -1,7 +1,7 @@
-"""Quotients of forms of released numbers, and intervals for them from draws of the noise.
+"""Quotients of forms of released numbers, with intervals.
 
-With x = c + e the released numbers and h(c, θ) = h₀(c) − θ·h₁(c) = 0 for the true value θ, h(x, θ) is noise alone,
-whose law is known but for c. docs/theory/derived.md, theorem 5
+With x = c + e the released numbers and h(c, θ) = h₀(c) − θ·h₁(c) = 0 for the true value θ, h(x, θ) is pure noise, whose
+distribution is known except for c. docs/theory/derived.md, theorem 5
 """
 
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.inversion import values_within
 
 _MOMENTS = (2, 4, 6)
-_STEPS = 4  # towards the numbers nearest to the released ones
+_STEPS = 4  # iterations towards the nearest numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """½·c'Qc, Q symmetric."""
+    """The quadratic form ½·c'Qc, Q symmetric."""
 
     squares: np.ndarray
 
     def at(self, c: np.ndarray) -> float:
-        """Return the value."""
+        """Return the value at c."""
         return float(c @ self.squares @ c) / 2
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
-        """Return Qc."""
+        """Return the gradient Qc."""
         return np.asarray(self.squares @ c)
 
     def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -39,16 +39,16 @@ class Quadratic:
 
 @dataclass(frozen=True, eq=False)
 class Highest:
-    """The largest of ⟨g, c⟩ for rows g of `factors` (n, k): of one row, a linear form."""
+    """max ⟨g, c⟩ over the rows g of `factors` (n, k)."""
 
     factors: np.ndarray
 
     def at(self, c: np.ndarray) -> float:
-        """Return the value."""
+        """Return the value at c."""
         return float((self.factors @ c).max())
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
-        """Return the row of the largest."""
+        """Return the maximising row."""
         return np.asarray(self.factors[np.argmax(self.factors @ c)])
 
     def around(self, noise: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -59,7 +59,7 @@ class Highest:
 
 @dataclass(frozen=True, eq=False)
 class FormQuotient:
-    """h₀(c)/h₁(c) in [low, high], high infinite where there is no bound; defined where h₁ ≥ least > 0."""
+    """h₀(c)/h₁(c) in [low, high], high possibly infinite, for h₁ ≥ least > 0."""
 
     top: Quadratic | Highest
     bottom: Quadratic | Highest
@@ -68,15 +68,15 @@ class FormQuotient:
     least: float
 
     def value(self, numbers: np.ndarray) -> float:
-        """Return the quotient of released numbers, kept in its range."""
+        """Return the quotient of released numbers, clipped to its range."""
         return float(np.clip(self.top.at(numbers) / max(self.bottom.at(numbers), self.least), self.low, self.high))
 
     def gap(self, numbers: np.ndarray, value: float) -> float:
-        """Return the pivot h(c, θ), 0 for the true numbers and value."""
+        """Return the pivot h(c, θ), 0 at the truth."""
         return self.top.at(numbers) - value * self.bottom.at(numbers)
 
     def nearest(self, numbers: np.ndarray, value: float, covariance: np.ndarray) -> np.ndarray:
-        """Return c with h(c, θ) = 0 near the numbers, in the norm of the noise, by steps that would do for linear h."""
+        """Return c near the numbers with h(c, θ) = 0, by linear steps in the norm of the noise."""
         c = numbers
         for _ in range(_STEPS):
             gradient = self.top.gradient(c) - value * self.bottom.gradient(c)
@@ -90,13 +90,13 @@ class FormQuotient:
 
 @dataclass(frozen=True, eq=False)
 class FormPivot:
-    """{θ : |h(x, θ)| ≤ what it is seldom beyond at the nearest c whose value is θ}, by draws of noise (m, k)."""
+    """{θ : |h(x, θ)| ≤ its quantile at the nearest c of value θ}, by noise draws (m, k)."""
 
     quotient: FormQuotient
     noise: np.ndarray
 
     def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
-        """Return the least and the largest value, which hold the estimate too, for released numbers."""
+        """Return the interval of values, including the estimate."""
         quotient = self.quotient
         return values_within(
             lambda value: self.leaves_open(numbers, misses, value),
@@ -122,9 +122,9 @@ class FormPivot:
 
 
 def beyond(sizes: np.ndarray, misses: float) -> float:
-    """Return what a size is beyond with probability at most `misses`, by independent draws of it (m,).
+    """Return a bound exceeded with probability at most `misses`.
 
-    An order statistic three standard errors up; where draws are too few, Markov's bound with a moment, as far up.
+    By independent draws (m,): an order statistic three standard errors up, or Markov's bound with a moment.
     """
     rank = safe_rank(len(sizes), 1 - misses)
     if rank is not None:

@@ -1,6 +1,6 @@
-"""Gini's coefficient and the Lorenz curve of rows that have the middle of their cell, from counts of the cells.
+"""Gini coefficients and Lorenz curves, from counts of cells.
 
-They are computed from a release. docs/theory/derived.md
+Rows have the middle of their cell as value. They are computed from a release. docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from gaugedp.statistics.quantile import WithEnds
 
 
 class Gini(WithEnds, kind="gini"):
-    """Gini's coefficient, ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v), of counts c of cells with values v ≥ 0, rising."""
+    """½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v) of counts c and rising values v ≥ 0."""
 
     takes_shares: ClassVar[bool] = False  # of the rows, in the text of a query
 
@@ -22,16 +22,16 @@ class Gini(WithEnds, kind="gini"):
 
     @classmethod
     def quotients(cls, values: np.ndarray, shares: Sequence[float] = ()) -> list[FormQuotient]:  # noqa: ARG003
-        """Return what the answers of a group are."""
+        """Return the quotients that are a group's answers."""
         apart = np.abs(values[:, None] - values)
         total = values[:, None] + np.zeros(len(values))
         return [FormQuotient(Quadratic(apart), Quadratic(total + total.T), 0.0, 1.0, values.min())]
 
 
 class Lorenz(Gini, kind="lorenz"):
-    """Parts of the total that `shares` of rows with the least values have.
+    """Shares of the total that the lowest rows hold.
 
-    Where cell k holds the last of these rows, Σ c_i·([i < k]·(v_i − v_k) + share·v_k) is their total, and for other k
+    If cell k holds the last of a share of rows, Σ c_i·([i < k]·(v_i − v_k) + share·v_k) is their total, and for other k
     no more: the dual of a linear programme.
     """
 

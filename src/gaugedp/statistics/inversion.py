@@ -1,6 +1,7 @@
-"""Inversion of pivots: the values θ for which |h(x, θ)| ≤ q, x released numbers and h(x, θ) noise alone at the true θ.
+"""Inversion of pivots: values θ with |h(x, θ)| ≤ q.
 
-Fieller's intervals are of this kind: h(x, θ) = top − θ·bottom. docs/theory/ratios.md, docs/theory/derived.md
+x are released numbers, and h(x, θ) is pure noise at the true θ, as h(x, θ) = top − θ·bottom of Fieller's intervals.
+docs/theory/ratios.md, docs/theory/derived.md
 """
 
 from bisect import bisect
@@ -10,15 +11,15 @@ import numpy as np
 
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimate to the end of the range
 _HALVINGS = 9
-_PLACES = 33  # of values that are tried, where the estimate itself may not be in the set
+_PLACES = 33  # number of values tried if the estimate itself may not be in the set
 
 
 def quotients_within(
     tops: np.ndarray, bottoms: np.ndarray, curves: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest m with |top − m·bottom| ≤ q(m), shapes (n,); ∞ and −∞ where there is none.
+    """Return the interval of m with |top − m·bottom| ≤ q(m).
 
-    q runs straight between its values `curves` (n, k) at the `places` (k,).
+    The shapes are (n,); (∞, −∞) if there is none. q is linear between its values `curves` (n, k) at the `places` (k,).
     """
     gaps = tops[:, None] - bottoms[:, None] * places
     start, end = np.zeros((len(tops), len(places) - 1)), np.ones((len(tops), len(places) - 1))
@@ -37,10 +38,9 @@ def quotients_within(
 def values_within(
     is_within: Callable[[float], bool], estimate: float, bounds: tuple[float, float], is_inside: bool = True
 ) -> tuple[float, float]:
-    """Return the least and the largest value of a set in `bounds`, which hold the `estimate` too.
+    """Return the interval of a set, with the `estimate`.
 
-    The set is searched from the estimate outwards; where that need not be in it (not `is_inside`), from the outermost
-    of some places that are.
+    The set in `bounds` is searched from the estimate outwards; if not `is_inside`, from the outermost of some places.
     """
     low, high = bounds
     first, last = (estimate, estimate) if is_inside else _outermost(is_within, low, high)
@@ -48,7 +48,7 @@ def values_within(
 
 
 def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
-    """Return the value beyond which none is in the set from start to end, by steps that grow, and then halved."""
+    """Return the set's end towards `end`, by growing steps and bisection."""
     rungs = [_rung(start, end, float(step)) for step in _LADDER]
     if is_within(rungs[-1]):
         return end
@@ -61,14 +61,14 @@ def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
 
 
 def _outermost(is_within: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Return the outermost of some values at equal distances that are in the set; both ends where none is."""
+    """Return the outermost of some values in the set."""
     places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, _PLACES)]
     some = [place for place in places if is_within(place)] or [low, high]
     return some[0], some[-1]
 
 
 def _rung(start: float, end: float, step: float) -> float:
-    """Return what is a `step`, of 1, from start to end; to infinity straight in θ/(1 + θ), and short of its end."""
+    """Return the point at share `step` from start to end; towards infinity, linear in θ/(1 + θ)."""
     if np.isfinite(end):
         return start + step * (end - start)
     along = min(step, 1 - 1e-9)

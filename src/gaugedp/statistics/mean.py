@@ -1,9 +1,9 @@
-"""Means: quotients of released centred sums by counts, in intervals of Fieller's.
+"""Means: quotients of released sums and counts, with Fieller intervals.
 
 For released S = s + a and N = n + b with s = m·n, S − m·N = a − m·b. So the m with |S − m·N| ≤ q(m) hold the true
-quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) where the noise is
-log-concave, symmetric and continuous (Meyer and Reisner 1991), so that chords between places lie above it; on a
-lattice they do with a step more. docs/theory/ratios.md
+quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) if the noise is
+log-concave, symmetric and continuous (Meyer and Reisner 1991), so that chords between places lie above it; on a lattice
+they do with a step more. docs/theory/ratios.md
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ _OF_PLAN: np.ndarray = np.linspace(-1, 1, 65)  # means, at which the length of a
 
 @dataclass(frozen=True)
 class ColumnMean(Statistic, kind="mean"):
-    """Means of a bounded column, kept in [middle − half_range, middle + half_range].
+    """Means of a bounded column, clipped to middle ± half_range.
 
-    Released are n_answers centred sums, then n_answers counts. The middle stands where a count is not positive.
+    Released are n_answers centred sums, then n_answers counts. The answer is the middle if a count is not positive.
     """
 
     middle: float
@@ -51,7 +51,7 @@ class ColumnMean(Statistic, kind="mean"):
         return self.middle + self._kept(_divided(sums, counts, counts > 0))
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return the least and the largest means; curves are known at equal distances of the range."""
+        """Return intervals of the means; curves are at equidistant means."""
         answers, (sums, counts) = self.answers(values), np.split(values, 2)
         if curves is not None:
             places = self.half_range * np.linspace(-1, 1, curves.shape[1])
@@ -69,10 +69,10 @@ class ColumnMean(Statistic, kind="mean"):
         return self.middle + self._kept(low), self.middle + self._kept(high)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval, wherever the mean lies."""
+        """Return half the longest interval over all means."""
         pairs = widths.reshape(2, self.n_answers).T
         kinds = pairs if curves is None else np.hstack([pairs, curves])
-        is_new = np.concatenate([[True], (kinds[1:] != kinds[:-1]).any(axis=1)])  # of neighbours, those alike once
+        is_new = np.concatenate([[True], (kinds[1:] != kinds[:-1]).any(axis=1)])  # equal neighbours only once
         widths, curves = pairs[is_new].T.ravel(), None if curves is None else curves[is_new]
         cases = (np.repeat([count * self.half_range * mean, count], len(widths) // 2) for mean in _OF_PLAN)
         return longest_half(self.intervals(values, widths, curves) for values in cases)
@@ -91,18 +91,19 @@ class ColumnMean(Statistic, kind="mean"):
 
 
 class MeanWidths:
-    """Widths for the quotients of answers `first` by answers `second`, index arrays, in `units` in which |m| ≤ 1."""
+    """Widths for quotients of answers `first` by `second` (indices), in `units` with |m| ≤ 1."""
 
     def __init__(self, noise: AdditiveNoise, units: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
         self._noise, self._units, self._first, self._second = noise, units, first, second
         self._trials = self._sorted_trials()
 
     def widths(self, level: float) -> np.ndarray:
-        """Return q at PLACES, shape (pairs, places): each |a − m·b| is within it with chance `level`.
+        """Return q at PLACES, exceeded with probability 1 − `level`.
 
-        An order statistic of trial draws with a public seed, three standard errors above the quantile, and a step of
-        the lattice of both, for what chords fall short of; or the widths of both at (1 + level)/2 together, where there
-        are too few draws or that is less. Pairs whose own widths are the same get the larger.
+        Each |a − m·b|, shape (pairs, places), is within it with probability `level`. It is an order statistic of trial
+        draws with a public seed, three standard errors above the quantile, plus a step of the lattice of both, to cover
+        the chords; or the widths of both at (1 + level)/2 together, if there are too few draws or that is smaller.
+        Pairs whose own widths are the same get the larger.
         """
         half_widths = self._noise.half_widths((1 + level) / 2) * self._units
         both = self._along(half_widths)
@@ -119,11 +120,11 @@ class MeanWidths:
         return np.where(by_trials.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True), by_trials, both)
 
     def _along(self, sizes: np.ndarray) -> np.ndarray:
-        """Return size of the first + |m|·size of the second, at PLACES: straight on both sides of m = 0, a place."""
+        """Return size of first + |m|·size of second, at PLACES."""
         return sizes[self._first, None] + sizes[self._second, None] * np.abs(PLACES)
 
     def _sorted_trials(self) -> np.ndarray | None:
-        """Return |a − m·b| in order, shape (draws, pairs, places), or None: for a walk, draws are not apart."""
+        """Return sorted |a − m·b|, or None for dependent draws."""
         numbers = max(len(self._units), len(PLACES) * len(self._first))
         used = np.concatenate([self._first, self._second])
         trials = public_trials(self._noise, _PUBLIC_SEED, _NUMBERS, numbers, numbers, used)
@@ -134,6 +135,6 @@ class MeanWidths:
 
 
 def _divided(sums: np.ndarray, counts: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Return the quotients, 0 elsewhere; one beyond all numbers is infinite, and is clipped to a mean's bounds."""
+    """Return the quotients, 0 elsewhere, infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.divide(sums, counts, out=np.zeros(len(sums)), where=where)

@@ -1,8 +1,8 @@
-"""Widths for quotients of counts: quantiles of |e − p·E|, e and E the noise of two counts.
+"""Widths for quotients of counts: quantiles of |e − p·E|.
 
-For released x = c + e and X = C + E with c = p·C, x − p·X = e − p·E. So the p with |x − p·X| ≤ q(p) hold the true
-quotient with the probability with which |e − p·E| ≤ q(p) (Fieller 1954). As |e − p·E| is convex in p for each draw,
-what holds at two places at once with straight widths holds between them: docs/theory/derived.md
+e and E are the noise of two counts. For released x = c + e and X = C + E with c = p·C, x − p·X = e − p·E. So the p with
+|x − p·X| ≤ q(p) hold the true quotient with the probability with which |e − p·E| ≤ q(p) (Fieller 1954). As |e − p·E| is
+convex in p for each draw, linear widths that hold jointly at two places hold between them: docs/theory/derived.md
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 
 _NUMBERS = 10**7  # at a time, with more than the fewest trials
-_OF_SCALES = 10  # one of so many draws goes to the scales of widths, and not to the widths
+_OF_SCALES = 10  # one of so many draws is used for the scales of widths, not for the widths
 _PUBLIC_SEED = 1940
 
 
 def share_places(count: int) -> np.ndarray:
-    """Return where curves of widths are known, from 0 to 1: nearer to one another at small shares."""
+    """Return the places of curves, denser at small shares."""
     return np.linspace(0, 1, count) ** 2
 
 
@@ -28,7 +28,7 @@ PLACES = share_places(16)
 
 
 class NoisePairs(NamedTuple):
-    """Noise over noise: draws (m, …) of both, and for each quotient the columns of its two, and the kind of its law."""
+    """Pairs of noise: draws (m, …) of both and, for each quotient, its columns and kind."""
 
     tops: np.ndarray
     bottoms: np.ndarray
@@ -37,7 +37,7 @@ class NoisePairs(NamedTuple):
     kind: np.ndarray
 
     def of_kind(self, number: int, most: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the draws of both, shapes (m,), for each quotient of a kind, `most` at most."""
+        """Return at most `most` pairs of draws of a kind."""
         places = np.flatnonzero(self.kind == number)[:most]
         return [(self.tops[:, self.top[i]], self.bottoms[:, self.bottom[i]]) for i in places]
 
@@ -46,7 +46,7 @@ class PairWidths:
     """Widths at PLACES for pairs of noise (e, E)."""
 
     def __init__(self, terms: Sequence[NoisePairs], one_tells: bool, n_ways: int = 1) -> None:
-        """Take the pairs of each term, in so many ways; where `one_tells`, those of a kind have the same law."""
+        """Take the pairs of each term, in `n_ways`; if `one_tells`, a kind has one distribution."""
         self._of_kind: list[tuple[np.ndarray, np.ndarray]] = []  # scales at PLACES, and sorted trials (m, PLACES − 1)
         self._n_ways, numbers = n_ways, []
         for pairs in terms:
@@ -56,7 +56,7 @@ class PairWidths:
         self._numbers = np.concatenate(numbers)
 
     def widths(self, level: float) -> np.ndarray | None:
-        """Return q at PLACES (pairs, places): |e − p·E| ≤ q(p) with chance `level`; None where draws are too few."""
+        """Return q at PLACES with |e − p·E| ≤ q(p) with probability `level`, or None."""
         rank = safe_rank(len(self._of_kind[0][1]), level)
         if rank is None:
             return None
@@ -68,24 +68,24 @@ class PairWidths:
 
 
 def are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
-    """Return whether the noise of each term's numbers is independent, with one law."""
+    """Return whether each term's noise is independent and identically distributed."""
     return noise.form == "independent" and all(np.ptp(noise.variances[place]) == 0 for place in places)
 
 
 def pair_draws(noise: AdditiveNoise, n_curves: int) -> np.ndarray | None:
-    """Return draws of all numbers for so many curves; None for a walk, and for more numbers than draws are made of."""
+    """Return draws for `n_curves` curves, or None if unsuitable."""
     numbers = noise.n_answers + len(PLACES) * n_curves
     return public_trials(noise, _PUBLIC_SEED, _NUMBERS, numbers, noise.n_answers)
 
 
 def pair_kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
-    """Return numbers that are the same for pairs whose counts have widths that are alike."""
+    """Return equal numbers for pairs whose counts have similar widths."""
     widths = noise.half_widths(0.95)
     return kinds_of(np.column_stack([widths[place] for place in places]))
 
 
 def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scales of |e − p·E| at PLACES, and the largest multiples of them at the ends of stretches, sorted."""
+    """Return scales of |e − p·E| at PLACES, and sorted largest multiples per interval."""
     n_draws = len(pairs[0][0])
     first = n_draws // _OF_SCALES
     squares = [_gaps(top[:first], bottom[:first]) ** 2 for top, bottom in pairs]

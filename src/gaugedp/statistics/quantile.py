@@ -1,4 +1,4 @@
-"""Statistics that are released with the ends of their intervals; among them quantiles."""
+"""Statistics released with interval ends, such as quantiles."""
 
 import math
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ from gaugedp.statistics.base import Ends, Statistic, Wording
 
 @dataclass(frozen=True)
 class WithEnds(Statistic):
-    """Answers, then the lower and the upper ends of intervals that hold all at once with probability `level` at least.
+    """Answers released with the ends of their intervals.
 
-    With `alone`, the lower and the upper ends of other intervals follow, each of which holds alone with that
-    probability. No width says how far these answers may be off. A released end of `no_end` or more stands for none.
+    The answers come first, then the lower and the upper ends of simultaneous intervals with probability `level` at
+    least. With `alone`, the ends of pointwise intervals follow, each of which holds with that probability. No width
+    bounds the error of these answers. A released end of `no_end` or more means that there is none.
     """
 
     level: float
@@ -27,7 +28,7 @@ class WithEnds(Statistic):
 
     @property
     def ends(self) -> float:
-        """The level."""
+        """The level of the ends."""
         return self.level
 
     def answers(self, values: np.ndarray) -> np.ndarray:
@@ -35,12 +36,12 @@ class WithEnds(Statistic):
         return values[: self.n_answers]
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
-        """Return the ends that were released, of intervals that hold alone where there are such."""
+        """Return the released ends, pointwise if available."""
         *_, lower, upper = np.split(values, len(values) // self.n_answers)
         return lower, np.where(upper >= self.no_end, np.inf, upper)
 
     def simultaneous_intervals(self, values: np.ndarray, widths: np.ndarray) -> Ends:
-        """Return the ends of intervals that hold all at once."""
+        """Return the ends of the simultaneous intervals."""
         return self.intervals(values[: 3 * self.n_answers], widths)
 
 

@@ -1,4 +1,4 @@
-"""Shares of released counts: each cell over the total of its group."""
+"""Shares of released counts in the totals of their groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ _OF_PLAN: np.ndarray = np.linspace(0, 1, 17)  # shares, at which the length of a
 
 @dataclass(frozen=True)
 class Share(Statistic, kind="share"):
-    """Shares of counts, a table (parts, groups), in the totals of their groups; kept in [0, 1].
+    """Shares of counts in their groups' totals, in [0, 1].
 
-    1/parts stands where a total is not positive. Without curves, intervals hold the shares of tables without negative
-    counts, each of which is within its width of the released one.
+    The counts are a table (parts, groups). The answer is 1/parts if a total is not positive. Without curves, intervals
+    hold the shares of tables without negative counts, each of which is within its width of the released one.
     """
 
     parts: int
@@ -39,7 +39,7 @@ class Share(Statistic, kind="share"):
 
     @property
     def span(self) -> float:
-        """Return 1, where there is more than one part."""
+        """1 if there is more than one part, otherwise infinity."""
         return 1.0 if self.parts > 1 else np.inf
 
     def answers(self, values: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ class Share(Statistic, kind="share"):
         return np.clip(quotients, 0.0, 1.0)
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return the least and the largest shares; with curves, all of [0, 1] where a total is not positive."""
+        """Return intervals, with curves [0, 1] for non-positive totals."""
         low, high = self._open(values, values, self._totals(values), widths, curves)
         middle = self.answers(values)
         return np.minimum(low, middle), np.maximum(high, middle)
@@ -63,7 +63,7 @@ class Share(Statistic, kind="share"):
     def _open(
         self, own: np.ndarray, others: np.ndarray, totals: np.ndarray, widths: np.ndarray, curves: np.ndarray | None
     ) -> Ends:
-        """Return the shares that are open; `others` is what a cell is to the others of its group."""
+        """Return the open shares; `others` are a group's other cells."""
         if curves is not None:
             low, high = quotients_within(own, totals, curves, share_places(curves.shape[1]))
             return np.where(totals > 0, low, 0.0), np.where(totals > 0, high, 1.0)
@@ -76,16 +76,16 @@ class Share(Statistic, kind="share"):
         )
 
     def _totals(self, counts: np.ndarray) -> np.ndarray:
-        """Return for each cell the total of its group."""
+        """Return the total of each cell's group."""
         return np.tile(counts.reshape(self.parts, -1).sum(axis=0), self.parts)
 
     def _rest(self, counts: np.ndarray) -> np.ndarray:
-        """Return for each cell the sum of the others of its group."""
+        """Return the sum of the group's other cells."""
         return np.maximum(self._totals(counts) - counts, 0)
 
     @classmethod
     def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:  # noqa: ARG003
-        """Return the widths of |e − p·E|, E the noise of the group's total."""
+        """Return the widths of |e − p·E|, E the noise of the total."""
         places = [start + np.arange(term.n_answers) for start, term in terms]
         one_tells = are_alike(noise, places)
         rows = pair_draws(noise, len(terms) if one_tells else sum(map(len, places)))

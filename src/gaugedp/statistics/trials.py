@@ -1,4 +1,4 @@
-"""Draws of noise with public seeds, of which the widths of pivots are quantiles. Nobody releases them."""
+"""Public noise draws for the widths of pivots, never released."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ _DIGITS, _ALIKE = 4, 3  # of a width, rounded up; of widths that are alike
 def public_trials(
     noise: AdditiveNoise, seed: int, at_once: int, numbers: int, lasting: int, places: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """Return trial draws, `numbers` of each, `at_once` in all; None for walks, or where `lasting` ones are too many.
+    """Return public trial draws, or None for walks.
 
-    With `places`, of the noise of these answers alone.
+    A draw takes `numbers` numbers, `at_once` in total; None if `lasting` ones are too many. `places` selects answers.
     """
     size = min(_MOST_TRIALS, max(at_once // numbers, _FEWEST_TRIALS))
     if size * lasting > _MOST_NUMBERS or noise.exactness == "mixing":
@@ -22,12 +22,12 @@ def public_trials(
 
 
 def kinds_of(widths: np.ndarray) -> np.ndarray:
-    """Return numbers (n,) that are the same where rows of widths (n, m) agree in their first digits."""
+    """Return equal numbers for rows of widths with equal first digits."""
     digits = [[float(f"{width:.{_ALIKE}g}") for width in row] for row in widths]
     return np.asarray(np.unique(digits, axis=0, return_inverse=True)[1]).ravel()
 
 
 def rounded_up(sizes: np.ndarray) -> np.ndarray:
-    """Return sizes with so few digits that a release stays short."""
+    """Return sizes rounded up to few digits, for short releases."""
     unit = 10.0 ** (np.ceil(np.log10(np.maximum(sizes, 1e-300))) - _DIGITS)
     return np.ceil(sizes / unit) * unit

@@ -1,6 +1,6 @@
-"""Coefficients of variation: the standard deviation over the mean, of the released numbers of both.
+"""Coefficients of variation: standard deviations divided by means.
 
-Intervals hold whenever all numbers are within their widths: docs/theory/derived.md, theorem 6.
+Intervals hold whenever all released numbers are within their widths: docs/theory/derived.md, theorem 6.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from gaugedp.statistics.base import Ends, Wording
 from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
 
-_ROUNDED = 2.0**-44  # of the squared half range, more than sums of mean squares are off by
+_ROUNDED = 2.0**-44  # of the squared half range: bounds the error of sums of mean squares
 
 
 @dataclass(frozen=True)
 class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
-    """Coefficients of variation of a column with bounds above 0, kept in [0, span]."""
+    """Coefficients of variation of a column with positive bounds, in [0, span]."""
 
     middle: float
     of_plan = ((0, 0), (0, 0.25), (-0.8, 0), (-0.8, 0.36), (0.8, 0))
@@ -28,27 +28,27 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
 
     @classmethod
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "VariationCoefficient":
-        """Return the coefficients of a column; refused where its mean may be 0 or below."""
+        """Return the coefficients of a column with positive bounds."""
         if column.low <= 0:
             raise InvalidRequest(
-                "The lower bound is not above 0, and a coefficient of variation has no bound.",
+                "The lower bound is not above 0, so the coefficient of variation is unbounded.",
                 "Describe the column with a lower bound above 0, to which values are clipped, or ask for sd and mean.",
             )
         return cls(n_cells, float((column.high - column.low) / 2), float((column.high + column.low) / 2))
 
     @property
     def span(self) -> float:
-        """The largest coefficient: half the range over the root of the product of the bounds."""
+        """The largest coefficient, half_range/√(low·high)."""
         return float(self.half_range / np.sqrt(self.middle**2 - self.half_range**2))
 
     def answers(self, values: np.ndarray) -> np.ndarray:
-        """Return the standard deviations over the means."""
+        """Return the standard deviations divided by the means."""
         sums, _, counts = np.split(values, 3)
         means = ColumnMean(self.n_answers, self.middle, self.half_range).answers(np.concatenate([sums, counts]))
         return np.minimum(super().answers(values) / means, self.span)
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
-        """Return the least and the largest coefficients of means and mean squares that are open."""
+        """Return intervals from the open means and mean squares."""
         (sums, squares, counts), (around, about, beside) = np.split(values, 3), np.split(widths, 3)
         square, n_rows, n_widths = self.half_range**2, len(counts), np.concatenate([about, beside])
         low, high = ColumnMean(n_rows, 0.0, self.half_range).intervals(

@@ -1,1 +1,1 @@
-"""Synthetic rows from released tables of counts: a graphical model of most entropy, and draws from it."""
+"""Synthetic rows drawn from maximum-entropy models of released counts."""

@@ -1,4 +1,4 @@
-"""`release_adaptively`: a release of tables of counts that are chosen as it goes, for one price."""
+"""`release_adaptively`: adaptive selection and measurement of tables of counts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candid
 from gaugedp.tables.aggregate import Rows
 
 NAME = "AdaptiveGaussian"
-_WIDTHS = 1000  # bytes of a table's, at all levels, at most
+_WIDTHS = 1000  # maximum bytes of a table's widths, at all levels
 
 
 def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
@@ -48,22 +48,20 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     on_stage: Callable[[str], object] = str,
     on_progress: Callable[[float], object] = silent,
 ) -> Release:
-    """Release those tables of counts from which rows tell most about the tables that `query` asks for, for one price.
+    """Release tables of counts that are selected adaptively.
 
-    Measured are, with exact discrete normal noise, the tables of one attribute, and then, one a round, the table whose
-    counts a model of all measured ones is farthest from: a choice by the exponential mechanism among the tables asked
-    for and all that these sum up to. `gd.synthesize` draws rows from the release, and their counts answer the question.
+    All one-attribute tables are measured first, with exact discrete normal noise. Then each round selects, by the
+    exponential mechanism, the table whose counts are farthest from a model of all measured ones, and measures it. The
+    candidates are the tables of `query` and all their marginals. `gd.synthesize` draws rows from the release.
 
-    Guarantee. The release is ρ-zCDP, ρ the largest for which that implies (`epsilon`, `delta`); "exact". What is
-    chosen, how much noise a round has and how many rounds there are depends on released results alone, and ρ bounds
-    the sum over all rounds (docs/theory/adaptive_tables.md, theorem 1; McKenna, Mullins, Sheldon and Miklau 2022).
-    Each interval holds its count with its probability, whichever tables are chosen (theorem 2).
+    Guarantee. The release is ρ-zCDP, ρ the largest for which that implies (`epsilon`, `delta`); "exact". The selection,
+    the noise of a round and the number of rounds depend on released results only, and ρ bounds the sum over all rounds
+    (docs/theory/adaptive_tables.md, theorem 1; McKenna, Mullins, Sheldon and Miklau 2022). Each interval holds its
+    count with its probability, whichever tables are selected (theorem 2).
 
-    The whole is charged first; the rows are evaluated once; each round draws, and then measures. `key` and `rng` are
-    those of `release`.
+    The whole budget is charged first; the rows are evaluated once. `key` and `rng` are those of `release`.
 
-    Refused, with nothing read or spent: terms that are no tables of counts; a guarantee without δ or ρ; what `release`
-    refuses.
+    Refused, with nothing read or spent: other terms than tables of counts; no δ or ρ; what `release` refuses.
     """
     on_stage("plan")
     check_kinds(table, ledger, query)
@@ -73,9 +71,9 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
 
 @dataclass(frozen=True, eq=False)
 class AdaptivePlan:
-    """The plan of an adaptive release for a unit and a guarantee, before any row is read.
+    """The plan of an adaptive release, made before reading rows.
 
-    `rho` is the whole price, `everything` the question for all `candidates`, of which one look answers all.
+    `rho` is the total cost, `everything` the query for all `candidates`, which are evaluated together.
     """
 
     query: Query
@@ -88,17 +86,17 @@ class AdaptivePlan:
 
     @classmethod
     def of(cls, query: Query, unit: PrivacyUnit, asked: Guarantee) -> "AdaptivePlan":
-        """Return the plan. Refused: terms that are no tables of counts, and a guarantee without δ or ρ."""
+        """Return the plan; refuse terms that are not tables of counts, and missing δ or ρ."""
         return cls(query, unit, asked, _zcdp(asked), *candidates_of(query, unit))
 
     @property
     def charges(self) -> list[Guarantee]:
-        """Return the guarantees that a ledger may charge, in order of preference."""
+        """The guarantees that a ledger may charge, by preference."""
         return chargeable(self.rho, self.asked)
 
     @property
     def variables(self) -> ModelVariables:
-        """The variables of rows."""
+        """The variables of the rows."""
         attributes = {name: self.query.domain.attribute(name) for name in self.everything.attributes}
         impossible = (each.cells for each in self.query.domain.impossible)
         return ModelVariables.of(levels_of(self.everything.outlines, nesting(attributes)), impossible)
@@ -110,7 +108,7 @@ class AdaptivePlan:
     encode, decode = staticmethod(Release.to_json), staticmethod(Release.from_json)
 
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], Release]]:
-        """Return the charge of all rounds, which draw after it; see `Measurement`."""
+        """Return the charge of all rounds, which draw after it."""
         check_fits(self.facts(table, rng.seed), self.everything)
 
         def evaluate(rows: PaidRows) -> Release:
@@ -119,23 +117,23 @@ class AdaptivePlan:
         return Charge(self.charges, table.name, table.unit, self.request(rng.seed), table.can_resume), evaluate
 
     def measured(self, rows: PaidRows, rng: Entropy) -> list[Measured]:
-        """Evaluate all candidates, once, and return what all rounds measured."""
+        """Evaluate all candidates once, and return all measured tables."""
         return self.rounds(rng).run(Held(self.everything, rows, rng), self.variables, self.on_progress)
 
     def request(self, seed: int | None) -> dict[str, Any]:
-        """Return what a ledger keeps of what is asked."""
+        """Return what a ledger stores of the request."""
         public = {"query": self.query.text, "digest": self.query.digest(), "asked": self.asked.to_dict()}
         return {**public, "mechanism": NAME, "research_seed": seed}
 
     def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
-        """Return facts as long as those of a release in which all candidates are measured."""
+        """Return facts of the maximum length, with all candidates measured."""
         widths = " " * (_WIDTHS * len(self.candidates))
         return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
 
     def answer(
         self, measured: Sequence[Measured], table: Rows, account: Mapping[str, Any], seed: int | None
     ) -> Release:
-        """Return the release of what was measured."""
+        """Return the release of the measured tables."""
         query = marginals(self.query.domain, *(table.candidate.names for table in measured))
         facts = public_facts(query, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}
         numbers = np.concatenate([table.counts for table in measured])
@@ -143,9 +141,9 @@ class AdaptivePlan:
 
 
 def _plan(query: Query, table: Rows, guarantee: Guarantee) -> AdaptivePlan:
-    """Return the plan; refused: a question that does not fit the table, or whose domain leaves no row possible."""
+    """Return the plan of a query that fits the table."""
     if query.domain != table.domain:
-        raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
+        raise InvalidRequest("The query and the table have different domains.", "Build both from one domain.")
     planned = AdaptivePlan.of(query, table.unit, guarantee)
     planned.variables.check_possible()
     return planned
@@ -159,19 +157,16 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
             return guarantee
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             return ZCDP(largest_parameter(ZCDP, epsilon, delta))
-    raise InvalidRequest(
-        f"Tables cannot be chosen as a release goes for {guarantee!r}.",
-        "Give delta beside epsilon, such as 1e-9, or rho.",
-    )
+    raise InvalidRequest(f"Adaptive tables do not support {guarantee!r}.", "Give delta as well as epsilon, or rho.")
 
 
 def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:
-    """Return what the release says of its rounds, and how wide its noise is."""
+    """Return what the release states of its rounds and noise."""
     deviations = [float(np.sqrt(table.mechanism.variances[0])) for table in measured]
     noise = f"discrete Gaussian, std {max(deviations):.6g} to {min(deviations):.6g}, tables chosen for {query.text}"
     return {
         "mechanism": {"name": NAME, "exactness": "exact", "noise": noise},
-        "reason": "tables are chosen in rounds by what is released before",
+        "reason": "tables are chosen in rounds by previous results",
         "lower_bound": None,
         "candidates": [],
         "deviations": fold(np.concatenate([np.sqrt(table.mechanism.variances) for table in measured])),
@@ -187,7 +182,7 @@ def _widths(measured: Sequence[Measured], level: float) -> Folded:
 
 
 def _widths_at_once(measured: Sequence[Measured], level: float) -> Folded:
-    """Return widths that hold all at once: of the misses that are allowed, a table has its share of the price."""
+    """Return simultaneous widths; tables share the misses by their cost."""
     misses = 1 - bonferroni_level(level)
     parts = [table.mechanism.half_widths(1 - misses * float(table.share), True) for table in measured]
     return fold(np.concatenate(parts))

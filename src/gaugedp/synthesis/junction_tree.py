@@ -1,4 +1,4 @@
-"""Junction trees: cliques of variables that hold every table, and sums over them by passing messages."""
+"""Junction trees of variables, with sums by message passing."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from itertools import combinations
 import numpy as np
 
 Scope = tuple[int, ...]  # numbers of variables, increasing
-_NEVER = -1e6  # the logarithm of what is 0 beside any other: finite, so that differences are numbers
+_NEVER = -1e6  # the logarithm of a negligible weight: finite, so that differences are numbers
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A clique and the one before it, by number, and the variables that both hold."""
+    """A clique, its parent, and their common variables."""
 
     child: int
     parent: int
@@ -23,18 +23,18 @@ class Edge:
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques over variables of `sizes` cells: those of a variable hang together. The first clique is the root."""
+    """A junction tree of cliques, the first being the root; those of a variable are connected."""
 
     sizes: tuple[int, ...]
     cliques: tuple[Scope, ...]
     edges: tuple[Edge, ...]  # from the root on: a clique stands after its parent
-    impossible: Mapping[Scope, np.ndarray] = field(default_factory=dict)  # of scopes: which cells no row has
+    impossible: Mapping[Scope, np.ndarray] = field(default_factory=dict)  # structural zeros of scopes
 
     @classmethod
     def of(
         cls, sizes: Sequence[int], scopes: Iterable[Scope], impossible: Mapping[Scope, np.ndarray] | None = None
     ) -> "JunctionTree":
-        """Return a tree with a clique for each scope; variables are taken out in the order of the smallest table."""
+        """Return a tree with a clique for each scope. Variables are eliminated in the order of the smallest table."""
         impossible = impossible or {}
         cliques = _cliques(sizes, [*scopes, *impossible])
         edges, inside = list[Edge](), [0]
@@ -51,13 +51,13 @@ class JunctionTree:
         return sum(math.prod(self.sizes[name] for name in clique) for clique in self.cliques)
 
     def home(self, scope: Scope) -> int:
-        """Return the number of a clique that holds the variables."""
+        """Return the number of a clique that contains the variables."""
         return next(place for place, clique in enumerate(self.cliques) if set(scope) <= set(clique))
 
     def tables(self, potentials: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:
-        """Return the table of each clique, each of sum 1, of the law ∝ exp(sum of potentials), and log of its sum.
+        """Return the normalised clique tables, and the log normaliser.
 
-        The potentials are finite and have the shapes of their cliques. Impossible cells have probability 0.
+        The distribution is ∝ exp(sum of potentials), finite and of the cliques' shapes, and 0 at structural zeros.
         """
         beliefs, ups = self._possible(potentials), dict[int, np.ndarray]()
         for edge in reversed(self.edges):
@@ -78,12 +78,12 @@ class JunctionTree:
 
     @cached_property
     def has_rows(self) -> bool:
-        """Return whether any row is possible."""
+        """True if any row is possible."""
         _, log_sum = self.tables([np.zeros([self.sizes[name] for name in clique]) for clique in self.cliques])
         return log_sum > _NEVER / 2
 
     def _possible(self, potentials: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return copies of the potentials, so low in impossible cells that no probability is left."""
+        """Return copies of the potentials, negligible at structural zeros."""
         beliefs = [potential.copy() for potential in potentials]
         for scope, cells in self.impossible.items():
             home = self.home(scope)
@@ -91,9 +91,9 @@ class JunctionTree:
         return beliefs
 
     def law(self, tables: Sequence[np.ndarray], scope: Scope) -> np.ndarray:
-        """Return the table of a scope that no clique need hold, from those of the cliques, by summing out the others.
+        """Return the marginal of a scope from the clique tables.
 
-        The root is the clique that holds most of the scope; those that add nothing to it are left aside.
+        The scope need not be in a clique. The root is the clique with most of it; cliques that add nothing are skipped.
         """
         root = max(range(len(self.cliques)), key=lambda place: len(set(scope) & set(self.cliques[place])))
         cliques = self._seen_from(root, (), tables, frozenset(scope))
@@ -103,7 +103,7 @@ class JunctionTree:
     def _seen_from(
         self, place: int, before: Scope, tables: Sequence[np.ndarray], wanted: frozenset[int], above: int = -1
     ) -> tuple[Scope, np.ndarray] | None:
-        """Return P(wanted variables from here on | those shared with `above`), over both; None where there are none."""
+        """Return P(wanted variables beyond | those shared with `above`), or None."""
         clique = self.cliques[place]
         terms, there = [(clique, _given(tables[place], clique, before))], set(clique)
         for other, separator in self._near[place]:
@@ -119,25 +119,25 @@ class JunctionTree:
 
     @cached_property
     def _near(self) -> tuple[tuple[tuple[int, Scope], ...], ...]:
-        """The cliques beside each, with what both hold."""
+        """The neighbours of each clique, with their separators."""
         pairs = [(edge.child, edge.parent, edge.separator) for edge in self.edges]
         both = [*pairs, *((parent, child, separator) for child, parent, separator in pairs)]
         return tuple(tuple(pair[1:] for pair in both if pair[0] == place) for place in range(len(self.cliques)))
 
 
 def spread(table: np.ndarray, scope: Scope, clique: Scope) -> np.ndarray:
-    """Return a table so that it adds to one over a larger clique: axes of length 1 stand for other variables."""
+    """Reshape a table to broadcast over a larger clique."""
     sizes = dict(zip(scope, table.shape, strict=True))
     return table.reshape([sizes.get(name, 1) for name in clique])
 
 
 def summed(table: np.ndarray, clique: Scope, scope: Scope) -> np.ndarray:
-    """Return the sums of a table over the variables that are not in the scope."""
+    """Sum a table over the variables outside the scope."""
     return np.asarray(table.sum(axis=tuple(axis for axis, name in enumerate(clique) if name not in scope)))
 
 
 def _given(table: np.ndarray, clique: Scope, before: Scope) -> np.ndarray:
-    """Return the law given the variables `before`; 0 where these have probability 0."""
+    """Return the conditional distribution given `before`, 0 where undefined."""
     if not before:
         return table
     sums = spread(summed(table, clique, before), before, clique)
@@ -155,7 +155,7 @@ def _shared(cliques: Sequence[Scope], first: int, second: int) -> Scope:
 
 
 def _cliques(sizes: Sequence[int], scopes: Iterable[Scope]) -> tuple[Scope, ...]:
-    """Return the largest cliques that are made when variables are taken out, the one of the smallest table first."""
+    """Return the maximal cliques of elimination by smallest table."""
     near: dict[int, set[int]] = {name: {name} for name in range(len(sizes))}
     for scope in scopes:
         for first, second in combinations(scope, 2):

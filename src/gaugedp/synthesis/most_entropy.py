@@ -1,4 +1,4 @@
-"""The law of most entropy that keeps noisy tables of counts, on a junction tree."""
+"""Maximum-entropy distributions for noisy tables of counts, on junction trees."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ import numpy as np
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread, summed
 
-_SLACK = 0.2  # of a deviation, by which a multiplier of 1 keeps a count from its released value
+_SLACK = 0.2  # deviations by which a multiplier of 1 moves a count from its released value
 _MOST_STEPS, _TOLERANCE, _TINY = 200, 1e-3, 1e-9
 
 
 def total(tables: Sequence[CountTable]) -> float:
-    """Return the number of rows that the tables say: their sums, each weighed by one over its variance."""
+    """Return the estimated number of rows, weighted by inverse variance."""
     sums = np.array([table.values.sum() for table in tables])
     weights = 1 / np.maximum([table.variances.sum() for table in tables], _TINY)
     return float(sums @ weights / weights.sum())
 
 
 def fitted(tree: JunctionTree, tables: Sequence[CountTable], n: float) -> list[np.ndarray]:
-    """Return the table of each clique, each of sum 1.
+    """Return the normalised table of each clique.
 
-    Of the laws p of one row, it is the one that minimises KL(n·p, uniform) + Σ (n·p(cell) − count)²/(2·slack), a slack
-    in proportion to the variance of each count: least squares, of which the law of most entropy is taken. It is a
-    product of one factor a cell, exp(multiplier); they maximise the dual, which is smooth and concave, by L-BFGS.
+    The distribution p of one row minimises KL(n·p, uniform) + Σ (n·p(cell) − count)²/(2·slack), a slack in proportion
+    to the variance of each count: the maximum-entropy distribution among the least-squares fits. It is a product of one
+    factor per cell, exp(multiplier); the multipliers maximise the dual, which is smooth and concave, by L-BFGS.
     """
     return refitted(tree, tables, n, [np.zeros(table.values.shape) for table in tables], _MOST_STEPS)[0]
 
@@ -33,7 +33,7 @@ def fitted(tree: JunctionTree, tables: Sequence[CountTable], n: float) -> list[n
 def refitted(
     tree: JunctionTree, tables: Sequence[CountTable], n: float, starts: Sequence[np.ndarray], most_steps: int
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the law of `fitted` after so many steps from multipliers `starts`, of the tables' shapes, and its own."""
+    """Return the fit and its multipliers after `most_steps` iterations."""
     from scipy.optimize import minimize
 
     dual = _Dual(tree, tables, n)
@@ -46,7 +46,7 @@ def refitted(
 
 @dataclass(frozen=True, eq=False)
 class _Dual:
-    """The dual, as a function of multipliers divided by `scales`: then its curvature is about 1 along each."""
+    """The dual in scaled multipliers, of curvature about 1."""
 
     tree: JunctionTree
     tables: Sequence[CountTable]
@@ -67,7 +67,7 @@ class _Dual:
 
     @cached_property
     def plans(self) -> "list[SumTree]":
-        """Return the sums of each clique's table onto the scopes of the tables assigned to it."""
+        """The sums of the cliques' tables onto their scopes."""
         homes = {table.scope: self.tree.home(table.scope) for table in self.tables}
         scopes_at = [
             [scope for scope, home in homes.items() if home == place] for place in range(len(self.tree.cliques))
@@ -75,7 +75,7 @@ class _Dual:
         return [SumTree.of(clique, scopes) for clique, scopes in zip(self.tree.cliques, scopes_at, strict=True)]
 
     def value(self, scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return what L-BFGS makes small, and its gradient."""
+        """Return the objective of L-BFGS, and its gradient."""
         multipliers = self.scales * scaled
         laws, log_sum = self.law(multipliers)
         sums = {scope: part for plan, law in zip(self.plans, laws, strict=True) for scope, part in plan.sums(law)}
@@ -85,7 +85,7 @@ class _Dual:
         return float(value), self.scales * (counts - self.aims + pulls)
 
     def law(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], float]:
-        """Return the tables of the cliques, and the logarithm of what they were divided by."""
+        """Return the tables of the cliques, and the log normaliser."""
         sizes, sums = self.tree.sizes, dict[Scope, np.ndarray]()
         for table, numbers in zip(self.tables, self.parts(multipliers), strict=True):
             over = table.over(numbers, sizes)
@@ -93,7 +93,7 @@ class _Dual:
         return self.tree.tables([plan.spread(sums, sizes) for plan in self.plans])
 
     def parts(self, multipliers: np.ndarray) -> list[np.ndarray]:
-        """Return those of each table, in its shape."""
+        """Return each table's multipliers, in its shape."""
         ends = np.cumsum([table.values.size for table in self.tables])[:-1]
         pairs = zip(self.tables, np.split(multipliers, ends), strict=True)
         return [numbers.reshape(table.values.shape) for table, numbers in pairs]
@@ -101,14 +101,14 @@ class _Dual:
 
 @dataclass(frozen=True)
 class SumTree:
-    """Scopes below `scope`, each reached by leaving out one variable at a time; sums are shared on the way."""
+    """Subsets of `scope`, reached by dropping one variable at a time. Sums are shared along the tree."""
 
     scope: Scope
     below: tuple["SumTree", ...]
 
     @classmethod
     def of(cls, scope: Scope, wanted: Sequence[Scope]) -> "SumTree":
-        """Return the tree that reaches the wanted scopes: the variable that most of them lack is left out first."""
+        """Return the tree to the wanted scopes. The variable that most of them lack is left out first."""
         below, left = list[SumTree](), [other for other in wanted if other != scope]
         while left:
             out = max(scope, key=lambda name: sum(name not in other for other in left))
@@ -118,13 +118,13 @@ class SumTree:
         return cls(scope, tuple(below))
 
     def sums(self, table: np.ndarray) -> Iterator[tuple[Scope, np.ndarray]]:
-        """Yield each scope of the tree with the sums of the table onto it."""
+        """Yield each scope with the sums of the table."""
         yield self.scope, table
         for part in self.below:
             yield from part.sums(summed(table, self.scope, part.scope))
 
     def spread(self, tables: Mapping[Scope, np.ndarray], sizes: Sequence[int]) -> np.ndarray:
-        """Return a table over `scope`: the sum of tables over scopes of the tree, each the same along other axes.
+        """Return the broadcast sum of tables over the tree's scopes.
 
         Each scope is in the tree once.
         """

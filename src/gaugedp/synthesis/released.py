@@ -1,4 +1,4 @@
-"""Variables and tables of counts in releases: which answers are counts of cells, and how cells are nested."""
+"""Variables and tables of counts in releases."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
 
 @dataclass(frozen=True)
 class SourceLevel:
-    """An attribute of the rows: its axis, and where its cells begin among those of the `source`, a column's own."""
+    """An attribute of the rows, and where its cells start in its `source`."""
 
     axis: Axis
     source: str
@@ -29,7 +29,7 @@ class SourceLevel:
 
     @classmethod
     def of(cls, axis: Axis, nested: Mapping[str, Mapping[str, object]]) -> "SourceLevel":
-        """Return the attribute on an axis; `nested` says of levels of trees what they are read from, and how."""
+        """Return an axis's attribute; `nested` describes levels of trees."""
         if axis.name not in nested:
             return cls(axis, axis.name, tuple(range(len(axis.texts))))
         facts = nested[axis.name]
@@ -37,12 +37,10 @@ class SourceLevel:
         return cls(axis, str(facts["column"]), (0, *ends[:-1]))
 
     def starts_in(self, finest: "SourceLevel") -> tuple[int, ...]:
-        """Return where its cells begin among those of the finest level, the cell of other values last."""
+        """Return where its cells start in the finest level, other values last."""
         places = {start: place for place, start in enumerate(finest.starts)}
         if not set(self.starts) <= places.keys():
-            raise InvalidRequest(
-                f"{self.axis.name} and {finest.axis.name} are not levels of one tree.", "Use releases of one domain."
-            )
+            raise InvalidRequest(f"{self.axis.name} and {finest.axis.name} are in different trees.", "Use one domain.")
         starts = [places[start] for start in self.starts]
         n_other = len(self.axis.texts) - len(self.starts)
         return (*starts, *range(len(finest.axis.texts) - n_other, len(finest.axis.texts)))
@@ -50,7 +48,7 @@ class SourceLevel:
 
 @dataclass(frozen=True)
 class ModelVariables:
-    """The attributes of tables of counts, by name, and the finest of each source, in order: what rows are cells of."""
+    """The attributes of count tables, and the finest of each source, whose cells make rows."""
 
     levels: Mapping[str, SourceLevel]
     finest: tuple[str, ...]
@@ -60,9 +58,9 @@ class ModelVariables:
     def of(
         cls, levels: Iterable[SourceLevel], impossible: Iterable[Mapping[str, Sequence[str]]] = ()
     ) -> "ModelVariables":
-        """Return those of levels, which may be named more than once, and what is impossible of their combinations.
+        """Return the variables of levels, and their structural zeros.
 
-        Refused: a level that has other cells than before.
+        Levels may be named more than once. Refused: a level that has other cells than before.
         """
         by_name = dict[str, SourceLevel]()
         for level in levels:
@@ -78,7 +76,7 @@ class ModelVariables:
         return tuple(len(self.levels[name].axis.texts) for name in self.finest)
 
     def cells_of(self, name: str, cells: np.ndarray) -> np.ndarray:
-        """Return the cell of an attribute in each row, from those of the variables, shape (n_rows, n_variables)."""
+        """Return an attribute's cell in each row of `cells`."""
         place, starts = self._within(name)
         return np.searchsorted(starts, cells[:, place], side="right") - 1
 
@@ -87,7 +85,7 @@ class ModelVariables:
         return tuple(sorted(self._within(name)[0] for name in names))
 
     def tree(self, scopes: Iterable[Scope]) -> JunctionTree:
-        """Return a junction tree with a clique for each scope, in which no row is impossible."""
+        """Return a junction tree for the scopes and structural zeros."""
         cells = dict[Scope, np.ndarray]()
         for combination in self.impossible:
             within = self._cells(combination)
@@ -98,14 +96,14 @@ class ModelVariables:
         return JunctionTree.of(self.sizes, scopes, cells)
 
     def check_possible(self) -> None:
-        """Refuse combinations that leave no row possible, or that are too large."""
+        """Refuse structural zeros that leave no row, or too many cells."""
         tree = self.tree(())
         check_size(tree.n_cells)
         if not tree.has_rows:
-            raise InvalidRequest("With these impossible combinations no row is possible.", "Leave one of them out.")
+            raise InvalidRequest("With these structural zeros no row is possible.", "Leave one of them out.")
 
     def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
-        """Return for each variable of a combination which of its cells lie in all the cells that are named."""
+        """Return masks of a combination's cells for each variable."""
         within = dict[int, np.ndarray]()
         for name, named in combination.items():
             place, starts = self._within(name)
@@ -115,13 +113,13 @@ class ModelVariables:
         return within
 
     def table(self, names: Sequence[str], values: np.ndarray, variances: np.ndarray) -> CountTable:
-        """Return counts in the cells of attributes, with an axis for each, as counts over the variables in order."""
+        """Return counts of attributes as counts over variables."""
         order, starts = self._order(names), [self._within(name)[1] for name in names]
         in_order = tuple(starts[axis] for axis in order)
         return CountTable(self.scope(names), in_order, values.transpose(order), variances.transpose(order))
 
     def counts(self, names: Sequence[str], table: np.ndarray) -> np.ndarray:
-        """Return the counts in the cells of attributes, with an axis for each, from a table over their scope."""
+        """Return counts of attributes from a table over their scope."""
         order = self._order(names)
         return summed(table, [self._within(names[axis])[1] for axis in order]).transpose(np.argsort(order))
 
@@ -129,7 +127,7 @@ class ModelVariables:
         return sorted(range(len(names)), key=lambda axis: self._within(names[axis])[0])
 
     def _within(self, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return the variable of an attribute, and where the attribute's cells begin among those of the variable."""
+        """Return an attribute's variable, and where its cells start."""
         level = self.levels[name]
         place = next(i for i, other in enumerate(self.finest) if self.levels[other].source == level.source)
         return place, level.starts_in(self.levels[self.finest[place]])
@@ -137,14 +135,14 @@ class ModelVariables:
 
 @dataclass(frozen=True)
 class Released:
-    """The input of synthetic rows: the variables of releases, and their tables of counts."""
+    """The input of synthetic rows: variables and tables of counts."""
 
     variables: ModelVariables
     tables: tuple[CountTable, ...]
 
     @classmethod
     def of(cls, releases: Sequence[Release]) -> "Released":
-        """Return that of releases. Refused: releases without counts of cells, or that do not fit."""
+        """Return the input from releases with counts that fit together."""
         _check_alike(releases)
         impossible = {repr(each): each for release in releases for each in release.facts.get("impossible", [])}
         variables = ModelVariables.of(
@@ -158,13 +156,13 @@ def check_size(n_cells: int) -> None:
     """Refuse a model of too many cells."""
     if n_cells > MOST_CELLS:
         raise InvalidRequest(
-            f"A model of these tables has {n_cells:.3g} cells; {MOST_CELLS:,} is the most.",
-            "Give fewer tables at a time, or tables and impossible combinations that share fewer attributes.",
+            f"A model of these tables has {n_cells:.3g} cells, more than {MOST_CELLS:,}.",
+            "Give fewer tables at a time, or tables and structural zeros that share fewer attributes.",
         )
 
 
 def levels_of(terms: Iterable[Outline], nested: Mapping[str, Mapping[str, object]]) -> list[SourceLevel]:
-    """Return the attributes along the axes of terms; `nested` says of levels of trees what they are read from."""
+    """Return the attributes along the terms' axes."""
     return [SourceLevel.of(axis, nested) for term in terms for axis in term.axes]
 
 
@@ -179,9 +177,9 @@ def _levels(release: Release) -> list[SourceLevel]:
 
 
 def count_terms(release: Release) -> Iterator[tuple[Outline, slice]]:
-    """Yield the terms of a release that count rows in cells, each with the places of its answers.
+    """Yield the terms that count cells, with their slices.
 
-    A release that was written before releases said what their terms are, and how wide their noise, has none.
+    A release without facts about its terms and the width of its noise (an old one) has none.
     """
     start, is_told = 0, {"terms", "deviations"} <= release.facts.keys()
     for term in release.terms:
@@ -191,12 +189,12 @@ def count_terms(release: Release) -> Iterator[tuple[Outline, slice]]:
 
 
 def counts_cells(term: Outline) -> bool:
-    """Return whether the answers of a term are the numbers of rows in cells."""
+    """Return whether a term's answers are counts of cells."""
     return term.measure == COUNT and term.column is None and all(axis.form == CELLS for axis in term.axes)
 
 
 def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.ndarray]]]:
-    """Yield those terms, each with its raw counts and the variances of their noise."""
+    """Yield the same terms with raw counts and noise variances."""
     deviations = split(release.estimates, unfold(release.facts["deviations"]))
     raw = split_answers(release.estimates, release.raw)
     term_ids = {id(term) for term, _ in count_terms(release)}
@@ -207,9 +205,7 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
 
 def _check_same(first: SourceLevel, second: SourceLevel) -> None:
     if (list(first.axis.texts), first.starts) != (list(second.axis.texts), second.starts):
-        raise InvalidRequest(
-            f"{first.axis.name} has other cells in one release than in another.", "Use releases of one domain."
-        )
+        raise InvalidRequest(f"{first.axis.name} has different cells in two releases.", "Use releases of one domain.")
 
 
 def _check_alike(releases: Sequence[Release]) -> None:

@@ -1,4 +1,4 @@
-"""Rounds of an adaptive release: which table is measured next, with how much noise, and when there is no more."""
+"""Rounds of an adaptive release: selection, noise and stopping."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,20 +27,20 @@ from gaugedp.synthesis.most_entropy import refitted, total
 from gaugedp.synthesis.released import ModelVariables, counts_cells
 
 _SIXTEENTHS = 16
-_MOST = 2.0**40  # of a count that is guessed: noise may be louder
-MOST_CELLS = 1_000_000  # of a model when all is spent: some seconds a round
-_ROUNDS = 3  # an attribute, at the first price
-_CHOICE = Fraction(1, 10)  # of a round's price
-_FASTER = 4  # times the price when a table told less than its noise: half the noise
-_STEPS = 30  # of a fit: it starts where the last one ended, and the rows are fitted to the end
+_MOST = 2.0**40  # of a predicted count: noise may be larger
+MOST_CELLS = 1_000_000  # of a model when all is spent: some seconds per round
+_ROUNDS = 3  # per attribute, at the first cost
+_CHOICE = Fraction(1, 10)  # of a round's cost
+_FASTER = 4  # factor of the cost after a table with less signal than noise: half the noise
+_STEPS = 30  # of a fit: it starts at the end of the last one, and the rows are fitted to convergence
 
 
 @dataclass(frozen=True)
 class CandidateMarginal:
-    """A table of counts of `names`: where its answers lie among those of all, and how often it is asked for.
+    """A table of counts of `names` that may be measured.
 
-    `weight` counts the attributes that it shares with each table that was asked for. One unit moves its counts by at
-    most `reach` in ℓ₁ and by `radius` in ℓ₂.
+    `place` are its answers among those of all candidates. `weight` counts the attributes that it shares with each
+    requested table. One unit moves its counts by at most `reach` in ℓ₁ and by `radius` in ℓ₂.
     """
 
     names: tuple[str, ...]
@@ -56,19 +56,19 @@ class CandidateMarginal:
         return math.prod(self.shape)
 
     def noise_size(self, rho: float) -> float:
-        """Return the expected ℓ₁ norm of normal noise for ρ-zCDP, to leading order."""
+        """Return the approximate ℓ₁ norm of normal noise for ρ-zCDP."""
         return self.size * self.radius / math.sqrt(math.pi * rho)
 
     def guess(self, counts: np.ndarray, rho: float) -> Guess:
-        """Return what the look compares with: expected counts, and what noise for ρ would put them off by."""
+        """Return the predicted counts, and the expected noise at ρ."""
         sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_MOST, _MOST)).astype(np.int64)
         return Guess(self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _MOST)), self.weight)
 
 
 def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[CandidateMarginal, ...]]:
-    """Return the question for all candidates, those of one attribute first, and these.
+    """Return the query for all candidates, and the candidates.
 
-    Refused: a question with terms that are no tables of counts, and one without attributes.
+    Those of one attribute come first. Refused: other terms than tables of counts, and queries without attributes.
     """
     scopes = _wanted(query)
     sets = dict[frozenset[str], tuple[str, ...]]()
@@ -87,26 +87,26 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
 
 def _wanted(query: Query) -> list[tuple[str, ...]]:
-    """Return the attributes of each table that is asked for."""
+    """Return the attributes of each requested table."""
     if query.linear is not None and query.linear.importance:
-        raise InvalidRequest("The terms of the question have an importance.", "Leave it out: tables are chosen.")
+        raise InvalidRequest("The terms of the query have an importance.", "Leave it out: tables are selected.")
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
-        raise InvalidRequest(f"{others[0]} is no table of counts.", "Ask for tables alone, such as SEX*AGE; SEX*EDU.")
+        raise InvalidRequest(f"{others[0]} is not a table of counts.", "Ask for tables only, such as SEX*AGE; SEX*EDU.")
     scopes = [outline.names for outline in query.outlines if outline.names]
     if not scopes:
-        raise InvalidRequest("The question has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
+        raise InvalidRequest("The query has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
     return scopes
 
 
 def most_moved(candidates: Sequence[CandidateMarginal]) -> float:
-    """Return by how much one unit moves any score of `Held.worst`, at most."""
+    """Return the sensitivity of the scores of `Held.worst`."""
     return max(_SIXTEENTHS * candidate.weight * candidate.reach for candidate in candidates)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The law on `tree` near the `tables` of counts: `laws` are those of the cliques, for `n` rows."""
+    """The distribution on `tree` near the `tables` of counts. `laws` are the tables of the cliques, for `n` rows."""
 
     variables: ModelVariables
     tables: tuple[CountTable, ...]
@@ -117,7 +117,7 @@ class Model:
 
     @classmethod
     def of(cls, variables: ModelVariables, tables: Sequence[CountTable], starts: Sequence[np.ndarray] = ()) -> "Model":
-        """Return the law after a few steps from the multipliers of the first tables, and from 0 of the others."""
+        """Return the fit after some steps from the multipliers `starts` (then 0)."""
         tree = variables.tree(table.scope for table in tables)
         n = max(total(tables), 1.0)
         others = [np.zeros(table.values.shape) for table in tables[len(starts) :]]
@@ -129,11 +129,11 @@ class Model:
         return Model.of(self.variables, [*self.tables, table], self.multipliers)
 
     def counts(self, names: Sequence[str]) -> np.ndarray:
-        """Return the expected counts in the cells of attributes, with an axis for each."""
+        """Return the expected counts in the cells of attributes."""
         return self.n * self.variables.counts(names, self.tree.law(self.laws, self.variables.scope(names)))
 
     def n_cells_with(self, names: Sequence[str]) -> int:
-        """Return the cells of all cliques where those attributes have a table too; 0 where a clique holds them."""
+        """Return the cells of a model with this table too; 0 if it has the clique."""
         scope = self.variables.scope(names)
         if any(set(scope) <= set(clique) for clique in self.tree.cliques):
             return 0
@@ -146,7 +146,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A table of counts under its noise, and the share of the whole price that it took."""
+    """A noisy table of counts, and its share of the cost."""
 
     candidate: CandidateMarginal
     share: Fraction
@@ -161,7 +161,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """The rounds for a unit and a total of ρ-zCDP, with randomness from `rng`."""
+    """The rounds for a unit and a total of ρ-zCDP."""
 
     candidates: Sequence[CandidateMarginal]
     domain: Domain
@@ -176,18 +176,18 @@ class Rounds:
 
     @property
     def first_share(self) -> Fraction:
-        """The share of ρ that the first rounds take: 1/(3·attributes), or all where no other tables are asked for."""
+        """The share of ρ of each first round. It is 1/(3·attributes), or all of it if no other tables are requested."""
         if len(self.singles) == len(self.candidates):
             return 1 / (len(self.singles) * (1 - _CHOICE))
         return Fraction(1, _ROUNDS * len(self.singles))
 
     def run(self, held: Held, variables: ModelVariables, done: Callable[[float], object]) -> list[Measured]:
-        """Return what was measured; `done` is told the share of ρ that was used."""
+        """Return the measured tables; `done` receives the spent share."""
         measured = [self._measured(held, single, self.first_share, is_chosen=False) for single in self.singles]
         model = Model.of(variables, [table.over(variables) for table in measured])
         share, left = self.first_share, 1 - sum((table.share for table in measured), Fraction())
         while left > 0 and (candidates := self._unmeasured(model, measured, 1 - left + share)):
-            share = max(share, left / len(candidates))  # each is measured once: no price stays unused
+            share = max(share, left / len(candidates))  # each is measured once: no budget remains unused
             share = left if left < 2 * share else share
             left -= share
             done(float(1 - left))
@@ -198,7 +198,7 @@ class Rounds:
         return measured
 
     def _unmeasured(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[CandidateMarginal]:
-        """Return the candidates that were not measured and whose model is not too large, by paid results alone."""
+        """Return unmeasured candidates of small models, by released results only."""
         names, limit = {table.candidate.names for table in measured}, MOST_CELLS * used
         new = (candidate for candidate in self.candidates if candidate.names not in names)
         return [candidate for candidate in new if model.n_cells_with(candidate.names) <= limit]
@@ -213,21 +213,21 @@ class Rounds:
         return candidates[held.worst(guesses, choice)]
 
     def _measured(self, held: Held, candidate: CandidateMarginal, share: Fraction, is_chosen: bool = True) -> Measured:
-        """Measure a table; one that was not chosen takes no more than its noise."""
+        """Measure a table; unless chosen, only its noise is charged."""
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
         mechanism = Gaussian.calibrate(body, self._noise(share))
         counts = held.noisy(candidate.place, mechanism.prepare(self.rng))
         return Measured(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
 
     def _noise(self, share: Fraction) -> ZCDP:
-        """Return what the noise of a round with this share keeps."""
+        """Return the guarantee of the noise of a round."""
         rho = share_of(self.rho, share * (1 - _CHOICE))
         assert isinstance(rho, ZCDP)
         return rho
 
     @staticmethod
     def _is_little(table: Measured, before: Model, after: Model) -> bool:
-        """Return whether a table moved the model by no more than its noise is expected to."""
+        """Return whether the model moved by no more than the noise."""
         names = table.candidate.names
         noise = float(np.sqrt(table.mechanism.variances * 2 / math.pi).sum())
         return bool(np.abs(after.counts(names) - before.counts(names)).sum() <= noise)

@@ -1,4 +1,4 @@
-"""`synthesize`: rows that keep released tables of counts, made from these alone."""
+"""`synthesize`: synthetic rows from released tables of counts only."""
 
 import math
 from collections.abc import Sequence
@@ -26,11 +26,12 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
-    """Return rows that keep the released counts, as a frame of the kind that the table came in, else of pandas.
+    """Return synthetic rows that match the released counts.
 
-    No table is read and nothing is spent: rows are computed from the release, or from several of one table, alone. They
-    have a column for each attribute of a table of counts. `n_rows` is by default the number of rows that the releases
-    tell. `rng` = `gd.research_rng(seed)` gives the same rows again. See `SyntheticRows`.
+    They are a frame of the same kind as the table, else of pandas. No table is read and nothing is spent: rows are
+    computed only from the release, or from several of one table. They have a column for each attribute of a table of
+    counts. `n_rows` is by default the number of rows estimated from the releases. `rng` = `gd.research_rng(seed)` gives
+    the same rows again. See `SyntheticRows`.
     """
     return draw_rows(release, n_rows, rng).to_frame()
 
@@ -38,12 +39,12 @@ def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, 
 def draw_rows(
     release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None
 ) -> "SyntheticRows":
-    """Return the rows of `synthesize`, with their counts beside the released ones.
+    """Return the rows of `synthesize`, with a comparison of counts.
 
-    The law is the one of most entropy near the released counts, by least squares over their variances: what no table
-    says, such as how attributes of unlike tables hang together, is as independent as it can be. Raw counts are used,
-    processed or not. Refused: releases without counts of cells, of unlike tables, units or cells, and tables that
-    together need more than 10 million cells.
+    The distribution has maximum entropy near the released counts, by least squares over their variances: whatever no
+    table describes, such as the dependence of attributes of different tables, is as independent as possible. Raw counts
+    are used, processed or not. Refused: releases without counts of cells, of different tables, units or cells, and
+    tables that together need more than 10 million cells.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:
@@ -64,7 +65,7 @@ def draw_rows(
 
 @dataclass(frozen=True, eq=False)
 class SyntheticRows:
-    """Rows that were drawn from releases: `columns` by name, one value a row.
+    """Rows drawn from releases, as `columns` by name.
 
     Levels of a tree have a column each. Texts are those of the cells; a number in bins is uniform in its bin.
     """
@@ -76,31 +77,31 @@ class SyntheticRows:
     columns: dict[str, np.ndarray]
 
     def to_frame(self) -> Any:
-        """Return the rows in a frame of the kind that the table came in, else of pandas or polars."""
+        """Return a frame of the table's kind, or of pandas or polars."""
         return make_frame(self.columns, self.releases[0].facts.get("frame"))
 
     def save_csv(self, path: str | Path) -> None:
-        """Write the rows; a number that is missing is an empty field."""
+        """Write the rows to CSV, with empty fields for missing numbers."""
         write_csv(path, [{name: _fields(column) for name, column in self.columns.items()}])
 
     def save_parquet(self, path: str | Path) -> None:
-        """Write the rows to a Parquet file; a number that is missing is NaN."""
+        """Write the rows to Parquet, with NaN for missing numbers."""
         from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, [self.columns])
 
     def save_beside(self, path: str | Path) -> None:
-        """Write the columns of `beside`."""
+        """Write the columns of `beside` to a CSV file."""
         write_csv(path, [{name: _fields(column) for name, column in self.beside.items()}])
 
     @cached_property
     def beside(self) -> dict[str, np.ndarray]:
-        """A line for each published count, in columns.
+        """Synthetic and released counts, one line each, as columns.
 
-        `query` and `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 % interval alone
-        (`lower`, `upper`) and with all others (`lower_all`, `upper_all`). Where the number of rows was given, counts of
-        rows are scaled to the number that the releases tell.
+        `query` and `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 % intervals,
+        pointwise (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was given,
+        counts of rows are scaled to the number estimated from the releases.
         """
         parts = [self._beside(release) for release in self.releases]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -118,7 +119,7 @@ class SyntheticRows:
         }
 
     def _counted(self, names: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
-        """Return how many rows are in each cell of a term."""
+        """Return the number of rows in a term's cells."""
         n_rows = len(self.cells)
         cells = [self.variables.cells_of(name, self.cells) for name in names]
         places = np.ravel_multi_index(cells, shape) if names else np.zeros(n_rows, dtype=np.int64)
@@ -130,7 +131,7 @@ class SyntheticRows:
 
 
 def _fields(column: np.ndarray) -> list[Any]:
-    """Return what a file holds: nothing for a number that is missing, and whole numbers without a point."""
+    """Return CSV fields, empty if missing, integers without a point."""
     if column.dtype != float:
         return list(column.tolist())
     fields = column.astype(object)
@@ -141,10 +142,10 @@ def _fields(column: np.ndarray) -> list[Any]:
 
 
 def values(axis: Axis, cells: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return the value of each row's cell, shape (n_rows,): texts as objects, else numbers.
+    """Return the value of each row's cell, shape (n_rows,).
 
-    Numbers in bins are uniform there, and whole where all borders are. The cell of other values is the text "other", or
-    no number.
+    Values are texts as objects, else numbers. Numbers in bins are uniform there, and integers if all borders are. The
+    cell of other values is the text "other", or no number.
     """
     if axis.borders:
         return _in_bins(np.array(axis.borders), cells, rng)
@@ -162,7 +163,7 @@ def _in_bins(borders: np.ndarray, cells: np.ndarray, rng: Entropy) -> np.ndarray
 
 
 def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: Entropy) -> np.ndarray:
-    """Return the cell of each variable in each row, shape (n_rows, n_variables), from the tables of the cliques.
+    """Return the cells of the variables (n_rows, n_variables), by clique.
 
     A variable is drawn given those of its clique that were drawn before it: by the junction tree it depends on no
     others. Within each group of rows that agree on these, a cell gets its expected number of rows, rounded down or up.
@@ -182,7 +183,7 @@ def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: En
 
 
 def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
-    """Return the number of each row's combination of cells, in the order of a table over the variables."""
+    """Return the index of each row's combination of cells."""
     groups = np.zeros(len(cells), dtype=np.int64)
     for name in names:
         groups = groups * sizes[name] + cells[:, name]
@@ -190,9 +191,9 @@ def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np
 
 
 def given(law: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return a cell for each row from the line of its group, by systematic sampling in each group, in random order.
+    """Return a cell for each row, by systematic sampling per group.
 
-    The starts of the groups' grids are golden steps apart: each is uniform, and neighbours stray to opposite sides.
+    Rows are in random order. The groups' grids start golden steps apart: uniformly, and neighbours deviate oppositely.
     """
     there, sizes = np.unique(groups, return_counts=True)
     sums = np.cumsum(law[there], axis=1)

@@ -1,4 +1,4 @@
-"""Ways F = L·R to answer a linear question: what is made private is R·x, what is released follows by L."""
+"""Strategies F = L·R: R·x is measured, and L maps it to the answers."""
 
 from gaugedp.mechanisms.strategies.base import Strategy
 from gaugedp.mechanisms.strategies.best import best_strategy

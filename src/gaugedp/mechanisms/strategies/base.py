@@ -1,4 +1,4 @@
-"""The interface of a factorisation for the matrix mechanism."""
+"""The interface of strategies for the matrix mechanism."""
 
 from abc import ABC, abstractmethod
 
@@ -9,18 +9,19 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.reals import RealFunction
 
-UP = 1 + 2.0**-40  # covers the rounding of the sums that radii are computed by
+UP = 1 + 2.0**-40  # covers the rounding of the sums in radii
 
 
 class Strategy(ABC):
-    """A linear map L (d, k) and a radius Δ with body ⊆ Δ·L·{u : ‖u‖_p ≤ 1}, p = 2 for Gaussian noise, 1 for Laplace.
+    """A linear map L (d, k) and a radius Δ.
 
-    `least` is a lower bound on Δ·‖W⁻¹L‖_F over all such pairs, W the weights; 0 where none is known.
+    body ⊆ Δ·L·{u : ‖u‖_p ≤ 1}, p = 2 for Gaussian noise, 1 for Laplace. `least` is a lower bound on Δ·‖W⁻¹L‖_F over all
+    such pairs, W the weights; 0 if none is known.
     """
 
     radius: float
     least: float = 0.0
-    law: RealFunction | None = None  # of L·g, where it is proved that L and the radius are as stated
+    law: RealFunction | None = None  # of L·g, if L and the radius are proved
     is_cube_proved: bool = False  # whether `cube_radius` is proved, too
 
     @property
@@ -30,53 +31,50 @@ class Strategy(ABC):
 
     @abstractmethod
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return L·unit for rows of `unit` (size, k), shape (size, d)."""
+        """Return L·unit for rows (size, k), shape (size, d)."""
 
     def proof(self, body: Polytope) -> tuple[float, Combined, float | None] | None:  # noqa: ARG002
-        """Return a proved radius, the law of L·x for it and `cube_radius`, or None if that is not proved.
-
-        None where the strategy has no proof of its own.
-        """
+        """Return (proved radius, distribution of L·x, `cube_radius`), or None without a proof."""
         return None
 
     def cells(self) -> np.ndarray | None:
-        """Return A (k, n) with L·A = F, the generators, and ‖A·e_j‖₁ at most the radius; None where it is not at hand.
+        """Return A (k, n) with L·A = F, or None.
 
-        Of use for Laplace noise: of normal noise, L alone says what is shortest.
+        F are the generators, and ‖A·e_j‖₁ is at most the radius. It is used for Laplace noise only.
         """
         return None
 
     def preimages(self) -> np.ndarray | None:
-        """Return rows u (n, k) whose L·u are the distinct generators, short in ℓ₁; None where they are not at hand."""
+        """Return short rows u (n, k) with L·u the generators, or None."""
         cells = self.cells()
         return None if cells is None else cells.T
 
     @property
     @abstractmethod
     def squares(self) -> np.ndarray:
-        """Σ_j L_ij² for each row, shape (d,)."""
+        """Σ_j L_ij² of each row, shape (d,)."""
 
     @property
     def largest(self) -> np.ndarray:
-        """Return upper bounds on max_j |L_ij| for each row, shape (d,)."""
+        """Upper bounds on max_j |L_ij| of each row, shape (d,)."""
         return np.sqrt(self.squares)
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return (values, counts) of the eigenvalues of W⁻¹LLᵀW⁻¹, None where they are not at hand."""
+        """Return the eigenvalues of W⁻¹LLᵀW⁻¹ as (values, counts), or None."""
         del weights
         return None
 
     def cube_radius(self) -> float:
-        """Return at least max ‖u‖_p over u with L·u in the cube [−1, 1]^d, refused where L does not fill the space."""
+        """Return a bound of ‖u‖_p over L·u in [−1, 1]^d, if L has full row rank."""
         raise InvalidRequest("This strategy is for integer answers.", "Use Laplace or Gaussian.")
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the strategy in words."""
+        """Return a description of the strategy."""
 
 
 class PrefixStrategy(Strategy, ABC):
-    """A strategy for the n prefix sums of one ordered attribute."""
+    """A strategy for the n prefix sums of an ordered attribute."""
 
     @abstractmethod
     def covariance(self) -> np.ndarray:

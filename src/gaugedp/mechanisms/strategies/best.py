@@ -1,4 +1,4 @@
-"""The best strategy for a query, among those that can be computed in seconds."""
+"""The best strategy for a query, found in seconds."""
 
 import math
 from collections import deque
@@ -30,7 +30,7 @@ from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.mechanisms.strategies.weighted import weighted
 
 _MOST_REPLACED = 64  # cells of an ordered attribute whose differences are written out
-_MOST_OF_PRODUCT = 16  # cells of a product, whose differences take half a second: 36 take several
+_MOST_OF_PRODUCT = 16  # cells of a product: its differences take half a second, 36 take several
 _MOST_CORNERS = 256  # of a box
 _MOST_GENERATORS = 20_000
 _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
@@ -38,9 +38,9 @@ _MOST_CELLS = 10**6
 
 
 def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> Strategy:
-    """Return the strategy of least Δ·‖W⁻¹L‖_F for normal (p = 2) or Laplace (p = 1) noise.
+    """Return the strategy of least Δ·‖W⁻¹L‖_F.
 
-    It does not depend on the guarantee, so the last few are cached: a plan for a wanted error asks for it repeatedly.
+    For normal (p = 2) or Laplace (p = 1) noise. It does not depend on the guarantee, so the last few are cached.
     """
     request = (body, p, None if weights is None else np.asarray(weights, dtype=float).tobytes())
     for recent_key, strategy in list(_recent):
@@ -90,7 +90,7 @@ def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
 
 
 def _unstructured(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
-    """Yield the best strategy of all where it is found in seconds, else those of a list that can be made."""
+    """Yield the optimal strategy, or several if that is slow."""
     if isinstance(body, BoxHull):
         yield segment_and_box(body, weights)
     if _has_many_corners(body):
@@ -120,7 +120,7 @@ def _check_size(body: Polytope) -> None:
     n = body.generators.n_generators
     if not _is_written_out(body):
         raise InvalidRequest(
-            f"The question has {body.ambient_dim:,} answers, {n:,} columns and no structure that a strategy could use.",
+            f"The query has {body.ambient_dim:,} answers, {n:,} columns and no structure that a strategy could use.",
             f"Write out at most {MOST_DENSE:,} entries and {_MOST_GENERATORS:,} columns, or use Laplace or Identity.",
         )
 
@@ -142,7 +142,7 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     kinds = _kinds(structure)
     n = body.generators.n_generators
     if _has_many_corners(body):
-        raise InvalidRequest("No strategy for Laplace noise is searched for so many sums.", "Use KNorm.")
+        raise InvalidRequest("No strategy for Laplace noise is available for so many sums.", "Use KNorm.")
     structured = kinds == {"cells"} or (structure is not None and len(structure.blocks) == 1)
     if structure is not None and structured:
         yield _structured_laplace(body, structure, kinds)
@@ -158,7 +158,7 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
 
 
 def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -> Strategy:
-    """Return the strategy of marginals, or of a single question about ordered attributes."""
+    """Return the strategy of marginals, or of one ordered query."""
     if kinds == {"cells"}:
         return weighted(body, structure)
     if kinds == {"product"}:
@@ -169,7 +169,7 @@ def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -
 
 @dataclass(frozen=True, eq=False)
 class CellStrategy(Strategy):
-    """L = F, never written out: F·e_j = L·e_j, and e_i − e_j has the length √2."""
+    """The strategy L = F, never written out; e_i − e_j has the length √2."""
 
     body: Polytope
     radius: float
@@ -189,13 +189,13 @@ class CellStrategy(Strategy):
         return self.body.generators.row_squares()
 
     def describe(self) -> str:
-        """Return its name."""
+        """Return its description."""
         return f"the {self.n_noise:,} cells"
 
 
 def cells(body: Polytope) -> CellStrategy:
-    """Return the strategy of a counting question with at most 10^6 cells; refused: others."""
+    """Return the cell strategy of a counting query."""
     if not body.generators.counting or body.generators.n_generators > _MOST_CELLS:
-        raise InvalidRequest("Noise on cells needs a question that counts rows of few cells.", "Use Gaussian.")
+        raise InvalidRequest("Noise on cells needs a query that counts the rows of few cells.", "Use Gaussian.")
     apart = body.differences and body.generators.n_generators > 1
     return CellStrategy(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)

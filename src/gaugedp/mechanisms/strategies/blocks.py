@@ -1,6 +1,6 @@
-"""Questions that are written out and too large for a search: noise on sums of neighbouring cells, carried over to them.
+"""Strategies of block sums for large explicit queries.
 
-Which noise serves best depends on how the cells are ordered; that it keeps the guarantee does not.
+The order of the cells affects the accuracy, but not the guarantee.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from gaugedp.mechanisms.strategies.dense import Dense
 from gaugedp.mechanisms.strategies.toeplitz import square_root, toeplitz
 from gaugedp.mechanisms.strategies.trees import shapes, weighted_levels
 
-_NOTHING = 1e-12  # share of the question below which a level counts as if it had that much
+_NOTHING = 1e-12  # least share of the query that a level counts with
 
 
 def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
-    """Return L = F·P⁻¹·T for normal noise, P = T·T the prefix sums, T their Toeplitz root: F·e_j = L·(T·e_j)."""
+    """Return L = F·P⁻¹·T, P = T·T the prefix sums: F·e_j = L·(T·e_j)."""
     closed_form = toeplitz(body)
     steps = columns - np.pad(columns[:, 1:], ((0, 0), (0, 1)))
     lags = np.subtract.outer(np.arange(closed_form.n_cells), np.arange(closed_form.n_cells))
@@ -24,10 +24,10 @@ def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
 
 
 def levelled(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) -> Dense:
-    """Return L = F·Σ_l t_l·P_l for normal noise, P_l = Q_l − Q_{l−1}, Q_l the averages over nested blocks of s_l cells.
+    """Return L = F·Σ_l t_l·P_l for normal noise.
 
-    F·e_j = L·u_j with u_j = Σ_l P_l·e_j/t_l and ‖P_l·e_j‖² = 1/s_l − 1/s_{l−1}, the same for all cells. The t_l are
-    the best for the branching that serves best (docs/theory/matrix.md, section 4).
+    P_l = Q_l − Q_{l−1}, Q_l the averages over nested blocks of s_l cells. F·e_j = L·u_j with u_j = Σ_l P_l·e_j/t_l and
+    ‖P_l·e_j‖² = 1/s_l − 1/s_{l−1}for all cells. t_l and branching are optimal (docs/theory/matrix.md, section 4).
     """
     trees = [(_noise(columns, sizes, weights), sizes) for sizes in shapes(columns.shape[1])]
     (_, squares), sizes = min(trees, key=lambda tree: tree[0][0])
@@ -36,7 +36,7 @@ def levelled(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) ->
 
 
 def laplace_blocks(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) -> Dense:
-    """Return L = F·A⁺ for Laplace noise, A = the weighted block counts of `Tree`, for any F that is written out."""
+    """Return L = F·A⁺ for Laplace noise, A block counts."""
     scaled = _scaled(columns, weights)
     trees = [(weighted_levels(sizes, _demand(scaled, sizes)), sizes) for sizes in shapes(columns.shape[1])]
     (_, levels), sizes = min(trees, key=lambda tree: tree[0][0])
@@ -48,7 +48,7 @@ def laplace_blocks(body: Polytope, columns: np.ndarray, weights: np.ndarray | No
 
 
 def _noise(columns: np.ndarray, sizes: list[int], weights: np.ndarray | None) -> tuple[float, np.ndarray]:
-    """Return (radius·‖W⁻¹L‖_F)² for units added or removed, and the t_l² that make it least: (share_l/demand_l)^½."""
+    """Return (radius·‖W⁻¹L‖_F)² for added units, and its minimiser t_l² = (share_l/demand_l)^½."""
     demand = _demand(_scaled(columns, weights), sizes)
     shares = np.diff(1 / np.array(sizes, dtype=float), prepend=0.0)
     positive = np.maximum(demand, _NOTHING * demand.sum())
@@ -56,7 +56,7 @@ def _noise(columns: np.ndarray, sizes: list[int], weights: np.ndarray | None) ->
 
 
 def _radius(body: Polytope, sizes: list[int], squares: np.ndarray) -> float:
-    """Return max ‖u_j‖, and for replaced units ‖u_i − u_j‖ over the level whose blocks first tell i from j."""
+    """Return max ‖u_j‖; for replaced units, ‖u_i − u_j‖ over the levels."""
     inverse = 1 / np.array(sizes, dtype=float)
     parts = np.diff(inverse, prepend=0.0) / squares
     alone = float(parts.sum())
@@ -73,7 +73,7 @@ def _demand(columns: np.ndarray, sizes: list[int]) -> np.ndarray:
 
 
 def _levels(columns: np.ndarray, sizes: list[int], noise: np.ndarray) -> np.ndarray:
-    """Return F·Σ_l noise_l·P_l on the cells of all blocks, those past the last cell being empty."""
+    """Return F·Σ_l noise_l·P_l, with the blocks' cells past the last one empty."""
     padded = np.pad(columns, ((0, 0), (0, sizes[0] - columns.shape[1])))
     steps = noise - np.append(noise[1:], 0.0)
     total = np.zeros_like(padded)

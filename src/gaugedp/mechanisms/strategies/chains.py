@@ -1,4 +1,4 @@
-"""Tridiagonal matrices of nodes in a row, joined by conductances: solved without a subtraction, so with all digits."""
+"""Tridiagonal matrices of conductances, solved without subtractions. All digits are therefore correct."""
 
 import math
 from collections.abc import Iterator
@@ -12,16 +12,17 @@ _TOLERANCE = 2.0**-30
 
 @dataclass(frozen=True)
 class Chain:
-    """A_jj = κ_j + κ_{j+1}, A_{j,j+1} = −κ_{j+1} for n nodes, and masses m (n,) > 0; the ends κ_0, κ_n go to ground.
+    """A chain of nodes with conductances κ and masses m.
 
-    `conductances` is κ (n + 1,); all are positive but the ends, which may be 0.
+    A_jj = κ_j + κ_{j+1}, A_{j,j+1} = −κ_{j+1}; the ends κ_0, κ_n go to ground. `conductances` is κ (n + 1,), all
+    positive but the ends, which may be 0; the masses (n,) are positive.
     """
 
     conductances: np.ndarray
     masses: np.ndarray
 
     def diagonal(self, poles: "Poles") -> np.ndarray:
-        """Return the diagonal of Σ_k weight_k·(A + shift_k·diag(m))⁻¹, each entry to 8n² + 256 units of rounding."""
+        """Return the diagonal of Σ_k weight_k·(A + shift_k·diag(m))⁻¹, to 8n² + 256 roundings."""
         total = np.zeros(len(self.masses))
         for part, shifts in self._parts(poles):
             left = arriving(self.conductances[:-1], self.masses, shifts)
@@ -50,10 +51,10 @@ class Chain:
 
 
 def arriving(conductances: np.ndarray, masses: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """Return the conductance to ground of all that lies left of each node, shape (n, number of shifts).
+    """Return the conductance to ground left of each node.
 
-    c_0 = κ_0, c_j = κ_j·y/(κ_j + y), y = c_{j−1} + shift·m_{j−1}. About √n blocks of nodes run side by side: each is a
-    map c ↦ a + r·c/(c + f), a, r, f > 0, by which the first c of every block is known.
+    The shape is (n, shifts). c_0 = κ_0, c_j = κ_j·y/(κ_j + y), y = c_{j−1} + shift·m_{j−1}. About √n blocks of nodes
+    run in parallel: each is a map c ↦ a + r·c/(c + f), a, r, f > 0, which yields the first c of every block.
     """
     first = np.full((1, len(shifts)), conductances[0])
     n_steps = len(masses) - 1
@@ -71,7 +72,7 @@ def arriving(conductances: np.ndarray, masses: np.ndarray, shifts: np.ndarray) -
 
 
 def _blocks(values: np.ndarray, width: int, filler: float) -> np.ndarray:
-    """Return the values in blocks of `width`, shape (width, number of blocks, 1)."""
+    """Return the values in blocks, shape (width, blocks, 1)."""
     padded = np.pad(values, (0, -len(values) % width), constant_values=filler)
     return padded.reshape(-1, width).T[:, :, None]
 
@@ -100,7 +101,7 @@ def _starts(first: float, least: np.ndarray, reach: np.ndarray, pole: np.ndarray
 
 @dataclass(frozen=True)
 class Poles:
-    """Σ_k weight_k/(x + shift_k) = x^−α·(1 + ε) with |ε| ≤ error for low ≤ x ≤ high; all weights and shifts > 0."""
+    """Σ_k weight_k/(x + shift_k) = x^−α·(1 + ε), |ε| ≤ error, low ≤ x ≤ high, all positive."""
 
     shifts: np.ndarray
     weights: np.ndarray

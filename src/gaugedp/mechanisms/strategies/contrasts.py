@@ -1,4 +1,4 @@
-"""Marginals in whole numbers: the noise of interactions as a matrix, and radii in rational numbers."""
+"""Exact arithmetic for marginals: integer contrasts and rational radii."""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ _MOST_KINDS = 64
 
 
 def is_small(interactions: Interactions, n_noise: int) -> bool:
-    """Return whether the noise is written out."""
+    """Return whether the noise is small enough to write out."""
     n_cells = sum(map(interactions.cells, interactions.sets))
     d = sum(map(interactions.cells, interactions.blocks))
     return max(n_cells, d, n_noise) <= _MOST_CELLS and max(d, n_noise) * n_cells <= _ENTRIES
 
 
 def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
-    """Return Z (d, K), whole, and N_S (d,): row (S, i) of Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a)."""
+    """Return integers Z (d, K) and N_S: Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a)."""
     sets, blocks = interactions.sets, interactions.blocks
     sizes = list(map(interactions.cells, blocks))
     rows, columns = _slices(interactions, blocks), _slices(interactions, sets)
@@ -34,7 +34,7 @@ def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _slices(interactions: Interactions, parts: list[Axes]) -> list[slice]:
-    """Return where the cells of each of `parts` are, one after the other."""
+    """Return the consecutive slices of the cells of `parts`."""
     ends = np.cumsum([0, *map(interactions.cells, parts)]).tolist()
     return [slice(start, end) for start, end in pairwise(ends)]
 
@@ -51,10 +51,11 @@ def _contrast(interactions: Interactions, block: Axes, axes: Axes) -> np.ndarray
 
 
 def normal_square(body: Polytope, interactions: Interactions, factors: Sequence[float]) -> Fraction | None:
-    """Return max ‖u‖² over the generators without the factor, u_T = the residual of cells over `factors`[T].
+    """Return max ‖u‖² over the generators without factor, or None.
 
-    ‖P_T(e_i − e_j)‖² is 2·(∏(1 − 1/n_a) − ∏(1 − 1/n_a, or −1/n_a where i and j differ)), in rational numbers. None
-    where there are too many ways to differ, or a move without noise: differences need none of the total.
+    u_T is the residual of cells over `factors`[T]. ‖P_T(e_i − e_j)‖² is 2·(∏(1 − 1/n_a) − ∏(1 − 1/n_a, or −1/n_a where
+    i and j differ)), in rational numbers. None if there are too many ways to differ, or a move has no noise
+    (differences need none of the total).
     """
     is_apart = body.differences and not body.with_zero
     if any(factor == 0 and (axes or not is_apart) for axes, factor in zip(interactions.sets, factors, strict=True)):
@@ -83,7 +84,7 @@ def _total(interactions: Interactions, squares: list[Fraction], apart: Axes) -> 
 
 
 def spread(interactions: Interactions, factors: np.ndarray) -> np.ndarray:
-    """Return H (K, k), its entry in (T, t) and (S, s) is factors[T, S] where s lies in t, T ⊆ S; sets by rows."""
+    """Return H (K, k), factors[T, S] in row (T, t) and column (S, s ∈ t)."""
     sets = interactions.sets
     at = _slices(interactions, sets)
     table = np.zeros((at[-1].stop, at[-1].stop))

@@ -1,4 +1,4 @@
-"""Strategies that are written out as a matrix."""
+"""Strategies given by an explicit matrix."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from gaugedp.samplers.reals import RealFunction
 
 @dataclass(frozen=True, eq=False)
 class Dense(PrefixStrategy):
-    """A given L, shape (d, k), and a radius that was computed for it; `cube` is the cube's, None for a flat body."""
+    """An explicit L (d, k), its radius and its `cube` (None if flat)."""
 
     matrix: np.ndarray
     radius: float
@@ -32,7 +32,7 @@ class Dense(PrefixStrategy):
         return self.matrix.shape[1]
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return the products."""
+        """Return L·unit."""
         return unit @ self.matrix.T
 
     def preimages(self) -> np.ndarray | None:
@@ -61,21 +61,21 @@ class Dense(PrefixStrategy):
         return values, np.ones(len(values))
 
     def cube_radius(self) -> float:
-        """Return the sum of the lengths of the preimages of the unit vectors."""
+        """Return the summed lengths of the unit vectors' preimages."""
         if self.cube is None:
             raise InvalidRequest(
-                "The body is flat and its answers are no integers: rounding would leave its span.",
+                "The body is flat and its answers are not integers: rounding would leave its span.",
                 "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
             )
         return self.cube * (1 + 1e-3)
 
     def describe(self) -> str:
-        """Return what it is."""
+        """Return its description."""
         return self.words
 
 
 def optimal(body: Polytope, weights: np.ndarray | None) -> Dense:
-    """Return the best Gaussian strategy of a polytope that can be written out."""
+    """Return the best Gaussian strategy of an explicit polytope."""
     factorisation = factorise(body, weights)
     flat = len(factorisation.left) > factorisation.left.shape[1]
     cube = None if flat else float(np.linalg.norm(factorisation.inverse, axis=0).sum())
@@ -83,5 +83,5 @@ def optimal(body: Polytope, weights: np.ndarray | None) -> Dense:
 
 
 def words_for(factorisation: Factorisation) -> str:
-    """Return what a factorisation is, with its gap."""
+    """Return a description of a factorisation, with its gap."""
     return f"an optimal factorisation (gap {factorisation.gap:.0e})"

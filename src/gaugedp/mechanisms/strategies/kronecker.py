@@ -1,4 +1,4 @@
-"""Products of questions: the product of the best strategies of the factors is the best of the product."""
+"""Kronecker products of strategies, optimal if their factors are."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from gaugedp.mechanisms.strategies.trees import best_tree
 
 @dataclass(frozen=True, eq=False)
 class Each(Strategy):
-    """L = the identity: noise on each of n cells, radius 1, and the best there is for them under normal noise."""
+    """The identity on n cells, optimal for normal noise."""
 
     n_cells: int
     radius: float = 1.0
@@ -30,11 +30,11 @@ class Each(Strategy):
 
     @property
     def n_noise(self) -> int:
-        """One for each cell."""
+        """The number of cells."""
         return self.n_cells
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return the noise as it is."""
+        """Return the noise unchanged."""
         return unit
 
     def cells(self) -> np.ndarray:
@@ -53,7 +53,7 @@ class Each(Strategy):
 
 @dataclass(frozen=True, eq=False)
 class Kronecker(Strategy):
-    """L = L_1 ⊗ … ⊗ L_k: F·e_j = L·(u_1 ⊗ … ⊗ u_k), and norms multiply (docs/theory/matrix.md, theorem 7)."""
+    """L = L_1 ⊗ … ⊗ L_k: norms multiply (docs/theory/matrix.md, theorem 7)."""
 
     factors: Sequence[Strategy]
     radius: float
@@ -65,7 +65,7 @@ class Kronecker(Strategy):
         return math.prod(factor.n_noise for factor in self.factors)
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return each factor's product along its own axis."""
+        """Apply each factor along its own axis."""
         table = unit.reshape(len(unit), *(factor.n_noise for factor in self.factors))
         for axis, factor in enumerate(self.factors, 1):
             rows = np.moveaxis(table, axis, -1)
@@ -74,7 +74,7 @@ class Kronecker(Strategy):
         return table.reshape(len(unit), -1)
 
     def cells(self) -> np.ndarray | None:
-        """Return the product of the factors'."""
+        """Return the product of the factors' cells."""
         tables = [table for factor in self.factors if (table := factor.cells()) is not None]
         return reduce(np.kron, tables) if len(tables) == len(self.factors) else None
 
@@ -94,11 +94,10 @@ class Kronecker(Strategy):
 
 
 def kronecker(body: Polytope, structure: Structure, p: int) -> Kronecker:
-    """Return the product of the best strategies (p = 2), or of good trees (p = 1), for a single product of counts.
+    """Return the strategy of a single product of counts.
 
-    Along an axis of more than 2^20 cells stands the Toeplitz root, some 4 % from the best.
-
-    With p = 2 and replaced units, u_i and u_j have a product of at least 0, so ‖u_i − u_j‖ ≤ √2·max‖u‖.
+    The product of the best strategies (p = 2), or of good trees (p = 1). Axes of over 2^20 cells have the Toeplitz
+    root, some 4 % worse. For p = 2 and replaced units ⟨u_i, u_j⟩ ≥ 0, so ‖u_i − u_j‖ ≤ √2·max‖u‖.
     """
     (block,) = structure.blocks
     factors = [_factor(kind, structure.shape[axis], p) for kind, axis in zip(block.factors, block.axes, strict=True)]

@@ -1,4 +1,4 @@
-"""Marginals of a table of any size: noise that is independent between the interactions of the attributes."""
+"""Marginals of any size, with independent noise per interaction."""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,16 +24,17 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """The spaces E_T, T a set of axes inside a block: tables that are constant off T and sum to 0 along each axis of T.
+    """The spaces E_T of interactions T in a block.
 
-    P_T projects on E_T, of dimension ∏_{a∈T}(n_a − 1); N_T is the number of cells of the table over T, N that of all.
+    T is a set of axes. E_T holds the tables that are constant off T and sum to 0 along each axis of T. P_T projects on
+    E_T, of dimension ∏_{a∈T}(n_a − 1); N_T is the number of cells of the table over T, N that of all.
     """
 
     structure: Structure
 
     @cached_property
     def sets(self) -> list[Axes]:
-        """The T of positive dimension, the smallest first, in ascending axes."""
+        """The T of positive dimension, by size, in ascending axes."""
         subsets = {subset for block in self.blocks for subset in self._within(block)}
         if len(subsets) > MOST_SUBSETS:
             raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Ask for smaller marginals.")
@@ -41,17 +42,17 @@ class Interactions:
 
     @cached_property
     def inside_blocks(self) -> list[np.ndarray]:
-        """The places in `sets` of the T ⊆ S, ascending, for each marginal S asked."""
+        """The indices in `sets` of the T ⊆ S, for each requested marginal S."""
         return [self._places(block) for block in self.blocks]
 
     @cached_property
     def inside(self) -> list[np.ndarray]:
-        """The places in `sets` of the T ⊆ S, ascending, for each S of `sets`."""
+        """The indices in `sets` of the T ⊆ S, for each S of `sets`."""
         return [self._places(axes) for axes in self.sets]
 
     @cached_property
     def around(self) -> list[list[int]]:
-        """The places in `sets` of the S ⊇ T, ascending, for each T of `sets`."""
+        """The indices in `sets` of the S ⊇ T, for each T of `sets`."""
         places: list[list[int]] = [[] for _ in self.sets]
         for wider, inside in enumerate(self.inside):
             for place in inside:
@@ -60,7 +61,7 @@ class Interactions:
 
     @cached_property
     def is_inside(self) -> "csr_array":
-        """1[T ⊆ S], a row for each T and a column for each S of `sets`; nearly all of it is 0."""
+        """The sparse matrix 1[T ⊆ S], rows T and columns S of `sets`."""
         from scipy.sparse import csr_array
 
         ends = np.cumsum([0, *map(len, self.around)])
@@ -68,7 +69,7 @@ class Interactions:
 
     @cached_property
     def blocks(self) -> list[Axes]:
-        """The axes of each marginal, in the order they are asked."""
+        """The axes of each marginal, in query order."""
         return [block.axes for block in self.structure.blocks]
 
     def sizes(self, axes: Axes) -> list[int]:
@@ -85,34 +86,34 @@ class Interactions:
 
     @cached_property
     def repeats(self) -> np.ndarray:
-        """1/N_T, one for each T."""
+        """1/N_T for each T."""
         return np.array([1 / self.cells(axes) for axes in self.sets])
 
     @cached_property
     def share(self) -> np.ndarray:
-        """dim E_T = N·‖P_T e_j‖² for every cell j, one for each T."""
+        """dim E_T = N·‖P_T e_j‖² for each T and every cell j."""
         return np.array([float(self.dimension(axes)) for axes in self.sets])
 
     @cached_property
     def demand(self) -> np.ndarray:
-        """A_T/N = tr(F·P_T·Fᵀ)/N = dim E_T·Σ_{S ⊇ T} 1/N_S, S over the marginals asked."""
+        """A_T/N = dim E_T·Σ_{S ⊇ T} 1/N_S over the requested marginals S."""
         times = np.zeros(len(self.sets))
         for block, places in zip(self.blocks, self.inside_blocks, strict=True):
             times[places] += 1 / self.cells(block)
         return self.share * times
 
     def differences(self, most: int) -> list[Axes] | None:
-        """Return the sets of axes in which exactly two cells can differ; None where these and none are above `most`."""
+        """Return the axis sets in which cells differ, or None if too many."""
         movable = [axis for axis, size in enumerate(self.structure.shape) if size > 1]
         return list(_subsets(movable))[1:] if 2 ** len(movable) <= most else None
 
     def apart(self, movable: Sequence[int]) -> np.ndarray:
-        """Return N·‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `movable`."""
+        """Return N·‖P_T(e_i − e_j)‖² for each T, for cells that differ exactly in `movable`."""
         inner = [math.prod(-1 if a in movable else self.structure.shape[a] - 1 for a in axes) for axes in self.sets]
         return 2 * (self.share - np.array(inner, dtype=float))
 
     def residual(self, table: np.ndarray, n_axes: int) -> np.ndarray:
-        """Return the last `n_axes` axes freed of their means, one after the other."""
+        """Subtract the means along the last `n_axes` axes."""
         for axis in range(-n_axes, 0):
             table = table - table.mean(axis=axis, keepdims=True)
         return table
@@ -130,9 +131,10 @@ class Interactions:
 
 @dataclass(frozen=True, eq=False)
 class MarginalNoise(Strategy, ABC):
-    """Noise F·Σ_T x_T, x_T in E_T with covariance noise_T·P_T/N, independent of one another; never on the joint table.
+    """Noise F·Σ_T x_T with independent interactions x_T in E_T.
 
-    The factor N is left out everywhere: of 1,100 attributes it is no float.
+    x_T has the covariance noise_T·P_T/N; the joint table is never formed. The factor N, often beyond floats, is left
+    out.
     """
 
     interactions: Interactions
@@ -141,29 +143,29 @@ class MarginalNoise(Strategy, ABC):
 
     @property
     def n_noise(self) -> int:
-        """A variable for each cell of each T."""
+        """The number of variables, one per cell of each T."""
         return sum(self.interactions.cells(axes) for axes in self.interactions.sets)
 
     @abstractmethod
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
-        """Return x_T, added up to the cells of T, shape (size, *sizes of T), for each T."""
+        """Return x_T summed to the cells of T, for each T."""
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return the marginals of Σ_T x_T: a cell of S gets N_T/N_S of its cell of T, T ⊆ S."""
+        """Return the marginals of Σ_T x_T."""
         tables = self.interaction_tables(unit)
         blocks = zip(self.interactions.blocks, self.interactions.inside_blocks, strict=True)
         return np.concatenate([self._marginal(block, places, tables) for block, places in blocks], axis=1)
 
     @cached_property
     def squares(self) -> np.ndarray:
-        """noise_T·dim E_T/N_S², summed over T ⊆ S, for each cell of S."""
+        """Σ_{T ⊆ S} noise_T·dim E_T/N_S², for each cell of S."""
         traces = self.noise * self.interactions.share
         cells = list(map(self.interactions.cells, self.interactions.blocks))
         places = zip(self.interactions.inside_blocks, cells, strict=True)
         return np.repeat([float(traces[inside].sum()) / size / size for inside, size in places], cells)
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return noise_T·A_T/(N·dim E_T), dim E_T times each; only without weights."""
+        """Return noise_T·A_T/(N·dim E_T) with multiplicity dim E_T, without weights only."""
         if weights is not None and np.ptp(weights) > 0:
             return None
         dimensions = self.interactions.share
@@ -185,6 +187,6 @@ def _subsets(axes: Sequence[int]) -> chain[Axes]:
 
 
 def _onto(table: np.ndarray, axes: Axes, ordered: Axes) -> np.ndarray:
-    """Return a table over `axes` as one that broadcasts over `ordered`."""
+    """Reshape a table over `axes` to broadcast over `ordered`."""
     sizes = iter(table.shape[1:])
     return table.reshape(len(table), *(next(sizes) if axis in axes else 1 for axis in ordered))

@@ -1,4 +1,4 @@
-"""Levels of a tree of areas: counts of each level with its share of the budget, added up by least squares."""
+"""Nested areas: counts of each level, combined by least squares."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,14 +9,15 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain.nesting import Nesting, Recursion, Tables
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 
-_FAINTEST = -9.0  # log of the least share of a level to the largest: fainter ones say nothing of any area
+_FAINTEST = -9.0  # log of the least share of a level relative to the largest: smaller ones carry no information
 
 
 @dataclass(frozen=True, eq=False)
 class NestedStrategy(Strategy):
-    """L = F·A⁺, A = the counts of level l times c_l: of noise g/c_l on each level, the least squares.
+    """L = F·A⁺, A the counts by level times c_l.
 
-    A row is in one area of each level, so that ‖A·e_j‖_p = ‖c‖_p (docs/theory/nesting.md, theorem 4).
+    It is the least-squares estimate for noise g/c_l on each level. A row is in one area of each level, so that
+    ‖A·e_j‖_p = ‖c‖_p (docs/theory/nesting.md, theorem 4).
     """
 
     nesting: Nesting
@@ -25,23 +26,23 @@ class NestedStrategy(Strategy):
 
     @property
     def n_noise(self) -> int:
-        """A variable for each count."""
+        """The number of counts, each with a noise variable."""
         return sum(place.stop - place.start for place in self.nesting.places)
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return the least squares of the levels' noise, by recursion."""
+        """Return the least-squares estimate of the levels' noise, by recursion."""
         counts = self.nesting.split(unit)
         noise = [table / share for table, share in zip(counts, self.shares, strict=True)]
         return self.nesting.joined(self._recursion.estimates(noise))
 
     @cached_property
     def squares(self) -> np.ndarray:
-        """The variances of the least squares for noise of variance 1/c_l²."""
+        """The least-squares variances for noise of variance 1/c_l²."""
         return self._each_cell(self._recursion.variances)
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """Return bounds on c_j·|Cov(x_i, x_j)| over the areas j, x the least squares for noise of variance 1/c_l²."""
+        """Upper bounds on c_j·|Cov(x_i, x_j)| over the areas j."""
         recursion, nesting = self._recursion, self.nesting
         below = [np.full((place.n_areas, 1), share) for place, share in zip(nesting.places, self.shares, strict=True)]
         parts = Tables()
@@ -67,7 +68,7 @@ class NestedStrategy(Strategy):
         return _recursion(self.nesting, self.shares)
 
     def _each_cell(self, areas: Tables) -> np.ndarray:
-        """Return for every count what its area has."""
+        """Expand values per area to values per count."""
         n_cells = [(place.stop - place.start) // place.n_areas for place in self.nesting.places]
         return self.nesting.joined(
             [np.broadcast_to(table, (len(table), size)) for table, size in zip(areas, n_cells, strict=True)]
@@ -75,7 +76,7 @@ class NestedStrategy(Strategy):
 
 
 def nested(body: Polytope, nesting: Nesting, p: int, weights: np.ndarray | None) -> NestedStrategy:
-    """Return the levels with the shares for which Δ·‖W⁻¹L‖_F is least, W the weights."""
+    """Return the levels with the shares of least Δ·‖W⁻¹L‖_F."""
     demand = _demand(nesting, weights)
     shares = min((_searched(nesting, demand, p, start) for start in _starts(len(demand), p)), key=lambda pair: pair[0])[
         1
@@ -85,7 +86,7 @@ def nested(body: Polytope, nesting: Nesting, p: int, weights: np.ndarray | None)
 
 
 def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return log (Δ²·Σ demand·variance) and the shares, a minimum over their logarithms."""
+    """Return the minimum of log (Δ²·Σ demand·variance), and the shares."""
     import scipy.optimize
 
     def shares(logs: np.ndarray) -> np.ndarray:
@@ -101,19 +102,19 @@ def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tu
 
 
 def _starts(n_levels: int, p: int) -> list[np.ndarray]:
-    """Return logarithms to start from: equal shares and, for Laplace noise, mostly the finest level."""
+    """Return starting logarithms: equal shares and, for Laplace, mostly the finest level."""
     finest = np.where(np.arange(n_levels) == n_levels - 1, 0.0, -4.0)
     return [np.zeros(n_levels), finest][: 3 - p]
 
 
 def _demand(nesting: Nesting, weights: np.ndarray | None) -> Tables:
-    """Return for each area Σ 1/weight² over its counts."""
+    """Return Σ 1/weight² over the counts of each area."""
     sizes = sum(place.stop - place.start for place in nesting.places)
     squares = np.ones(sizes) if weights is None else 1 / np.asarray(weights, dtype=float) ** 2
     return [table.sum(axis=-1, keepdims=True) for table in nesting.split(squares)]
 
 
 def _recursion(nesting: Nesting, shares: np.ndarray) -> Recursion:
-    """Return the least squares of the areas, alike in all cells, for noise of variance 1/share²."""
+    """Return the least squares of the areas for noise of variance 1/share²."""
     pairs = zip(nesting.places, shares, strict=True)
     return Recursion.of(nesting, [np.full((place.n_areas, 1), share**-2.0) for place, share in pairs])

@@ -1,4 +1,4 @@
-"""The best Gaussian noise for prefix sums and ranges of one ordered attribute, in linear time."""
+"""Optimal Gaussian noise for prefix sums, in linear time."""
 
 import math
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ _MOST_EIGENVALUES = 2048
 
 @dataclass(frozen=True)
 class WeightedPrefixes:
-    """F·diag(p)·Fᵀ, F the prefix sums of n cells, or for ranges these and 0, less their mean over all n + 1.
+    """F·diag(p)·Fᵀ for the prefix sums F of n cells.
 
-    Its inverse S, on the span of F, is the chain of conductances 1/p_j, one a cell, from node to node.
+    For ranges, F has these and 0, less their mean over all n + 1. Its inverse S, on the span of F, is the chain of
+    conductances 1/p_j, one per cell, from node to node.
     """
 
     probability: np.ndarray
@@ -32,20 +33,20 @@ class WeightedPrefixes:
 
     @property
     def nodes(self) -> Chain:
-        """S: the nodes are the ends of cells; the first, 0, is the ground for prefix sums and a node for ranges."""
+        """The chain S; node 0 is the ground for prefix sums."""
         ends = [0.0] if self.ranges else []
         conductances = np.concatenate([ends, 1 / self.probability, [0.0]])
         return Chain(conductances, np.ones(len(conductances) - 1))
 
     @property
     def cells(self) -> Chain:
-        """(FᵀF)⁻¹, with the probabilities as masses."""
+        """The chain (FᵀF)⁻¹, with the probabilities as masses."""
         conductances = np.ones(len(self.probability) + 1)
         conductances[0] = float(self.ranges)
         return Chain(conductances, self.probability)
 
     def poles(self, alpha: float) -> Poles:
-        """Return x^−α on the spectrum of S: no eigenvalue is below 1/tr(F·diag(p)·Fᵀ), or in no Gershgorin disc."""
+        """Return poles for x^−α on bounds of S's spectrum (trace and Gershgorin)."""
         place = np.arange(len(self.probability), dtype=float)
         squares = len(place) - place
         if self.ranges:
@@ -55,7 +56,7 @@ class WeightedPrefixes:
         return negative_power(alpha, 0.99 * low, 1.01 * high)
 
     def squares(self) -> tuple[np.ndarray, float]:
-        """Return ‖M^(−½)·F·e_j‖² for each cell j, M = S^(−½), and their relative error; with p they add up to tr M."""
+        """Return ‖M^(−½)·F·e_j‖² per cell, M = S^(−½), and the relative error."""
         poles = self.poles(0.5)
         n = len(self.probability)
         return self.cells.diagonal(poles), poles.error + (8 * n**2 + 256) * 2.0**-53
@@ -63,7 +64,7 @@ class WeightedPrefixes:
 
 @dataclass(frozen=True, eq=False)
 class Ordered(PrefixStrategy):
-    """L = S^(−¼), as a sum of poles; for ranges what it adds to a node less what it adds to the first."""
+    """L = S^(−¼) as a sum of poles; for ranges, relative to the first node."""
 
     weighted: WeightedPrefixes
     radius: float
@@ -72,7 +73,7 @@ class Ordered(PrefixStrategy):
 
     @property
     def n_noise(self) -> int:
-        """One for each node."""
+        """The number of nodes."""
         return len(self.weighted.nodes.masses)
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
@@ -91,7 +92,7 @@ class Ordered(PrefixStrategy):
         return self.weighted.nodes.diagonal(self.weighted.poles(0.5))
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the eigenvalues of S^(−½) for up to 2,048 prefix sums; None with weights."""
+        """Return the eigenvalues of S^(−½) for up to 2,048 unweighted prefix sums."""
         import scipy.linalg
 
         if weights is not None or self.weighted.ranges or self.n_noise > _MOST_EIGENVALUES:
@@ -101,7 +102,7 @@ class Ordered(PrefixStrategy):
         return values**-0.5, np.ones(self.n_noise)
 
     def describe(self) -> str:
-        """Return what it is, with its gap."""
+        """Return its description, with its gap."""
         return f"an optimal factorisation (gap {self.gap:.0e})"
 
     def _power(self, alpha: float, unit: np.ndarray) -> np.ndarray:
@@ -115,10 +116,11 @@ class Ordered(PrefixStrategy):
 
 
 def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
-    """Return the best Gaussian strategy for the prefix sums, or all ranges, of n cells, `factor` rows a person.
+    """Return the best Gaussian strategy for prefix sums or ranges.
 
-    Theorem (docs/theory/matrix.md, theorem 6). With S = (F·diag(p)·Fᵀ)⁻¹ and p the best probabilities, L = S^(−¼) is
-    the best; tr S^(−½) bounds all strategies from below at any p. The radius is that of the sum of poles in use.
+    There are n cells and `factor` rows per person. Theorem (docs/theory/matrix.md, theorem 6). With S =
+    (F·diag(p)·Fᵀ)⁻¹ and p the best probabilities, L = S^(−¼) is optimal; tr S^(−½) bounds all strategies from below at
+    any p. The radius is the poles'.
     """
     weighted = best_probability(n, ranges, max(GAP, _GAP_PER_CELL * n))
     squares, error = weighted.squares()
@@ -132,7 +134,7 @@ def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
 
 
 def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
-    """Return the p of the least gap that was met."""
+    """Return the p of the least gap found."""
     logs, search = _start(n, ranges), _Accelerated()
     best, lower, upper = WeightedPrefixes(np.full(n, 1 / n), ranges), 0.0, math.inf
     for _ in range(min(_MOST_ROUNDS, max(_LEAST_ROUNDS, _MOST_WORK // n))):
@@ -150,7 +152,7 @@ def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
 
 
 def _start(n: int, ranges: bool) -> np.ndarray:
-    """Return log p of fewer cells, carried over so that first, middle and last cells keep their places."""
+    """Return log p interpolated from the solution for fewer cells."""
     if n <= _COARSE_CELLS:
         return np.zeros(n)
     coarse = best_probability(n // _COARSER, ranges, _COARSE_GAP).probability
@@ -164,14 +166,14 @@ def _log_odds(n: int) -> np.ndarray:
 
 
 class _Accelerated:
-    """Steps along the residual of a fixed point, mended by what the last few steps did to it."""
+    """Anderson acceleration of a fixed-point iteration."""
 
     def __init__(self) -> None:
         self.points: list[np.ndarray] = []
         self.residuals: list[np.ndarray] = []
 
     def step(self, point: np.ndarray, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the next point; residuals are compared by least squares with `weights`."""
+        """Return the next point, by weighted least squares of residuals."""
         self.points = [*self.points, point][-_MEMORY:]
         self.residuals = [*self.residuals, residual][-_MEMORY:]
         steps, changed = np.diff(self.points, axis=0), np.diff(self.residuals, axis=0)

@@ -1,4 +1,4 @@
-"""Laplace noise for questions that can be written out: the cells and a few weighted sums of them."""
+"""Laplace noise for explicit queries: cells and weighted sums."""
 
 import numpy as np
 
@@ -16,25 +16,23 @@ from gaugedp.samplers.near_inverse import Inverse
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
 _PUBLIC_SEED = 20240229
-_LARGEST_SUM = 1e3  # of the weights Θ, so that A keeps its digits
+_LARGEST_SUM = 1e3  # of the weights Θ, so that A does not lose digits
 _MISSED = 1e-7  # of ‖I − H·A‖₁
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
-    """Return L = F·A⁺ with A = (I above Θ)·D, Θ (p, n), D such that each column has ‖·‖₁ = 1; F's columns merged.
+    """Return L = F·A⁺ with A = (I above Θ)·D.
 
-    A local minimum of tr(W⁻¹F(AᵀA)⁻¹FᵀW⁻¹) over Θ (McKenna, Miklau, Hay and Machanavajjhala 2018),
-    never worse than Θ = 0, noise on the merged cells. L is F·H in rational numbers, H the floats of A⁺. Every generator
-    is v = ±F·e_j = ±L·u, u = A·(I − E)⁻¹·e_j with E = I − H·A, hence the radius ‖A‖₁/(1 − ‖E‖₁) (docs/theory/reals.md,
-    theorem 5).
+    F's columns are merged, Θ is (p, n), and D such that each column has ‖·‖₁ = 1. It is a local minimum of
+    tr(W⁻¹F(AᵀA)⁻¹FᵀW⁻¹) over Θ (McKenna, Miklau, Hay and Machanavajjhala 2018), never worse than Θ = 0, noise on the
+    merged cells. L is F·H in rational numbers, H the floats of A⁺. Every generator is v = ±F·e_j = ±L·u, u = A·(I −
+    E)⁻¹·e_j with E = I − H·A, hence the radius ‖A‖₁/(1 − ‖E‖₁) (docs/theory/reals.md, theorem 5).
     """
     matrix = body.columns()
     columns = matrix[:, distinct(matrix)]
     n = columns.shape[1]
     if n > MOST_COLUMNS or columns.size > MOST_ENTRIES:
-        raise InvalidRequest(
-            f"A pure strategy for {n:,} columns is not searched.", "Use Identity, Laplace or Gaussian."
-        )
+        raise InvalidRequest(f"No pure strategy is available for {n:,} columns.", "Use Identity, Laplace or Gaussian.")
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
     inverse, missed = _inverse(strategy)
@@ -48,7 +46,7 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
 
 
 def _inverse(strategy: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return floats H near A⁺ by A = QR, and at least ‖I − H·A‖₁, the rounding of the product included."""
+    """Return H near A⁺ by A = QR, and an upper bound of ‖I − H·A‖₁."""
     frame, triangle = np.linalg.qr(strategy)
     inverse = np.linalg.solve(triangle, frame.T)
     missed = np.abs(np.eye(len(inverse)) - inverse @ strategy)
@@ -78,7 +76,7 @@ def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
 
 
 def _cost(gram: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return tr(G·(AᵀA)⁻¹) and its slope in Θ ≥ 0.
+    """Return tr(G·(AᵀA)⁻¹) and its gradient in Θ ≥ 0.
 
     AᵀA = D·(I + ΘᵀΘ)·D with D⁻¹ = diag(1 + the column sums of Θ), and (I + ΘᵀΘ)⁻¹ = I − Θᵀ(I + ΘΘᵀ)⁻¹Θ.
     """
@@ -91,7 +89,7 @@ def _cost(gram: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def proved_cube(law: Combined) -> float | None:
-    """Return at least max ‖u‖₁ over F·H·u in the cube; None where no inverse shows it."""
+    """Return a proved cube bound of ‖u‖₁, or None."""
     if np.linalg.matrix_rank(law.left) < law.d:
         return None
     sizes = (law.left.shape[1] + 2) * np.abs(law.left) @ np.abs(law.right)

@@ -1,4 +1,4 @@
-"""Strategies that are written out: noise that is rounded exactly, with a radius that is proved for their floats."""
+"""Explicit strategies with exact rounding and a proved radius."""
 
 import math
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _LOOSE = 1 + 1e-7  # of the radius that floats give
 
 @dataclass(frozen=True, eq=False)
 class Proved(Strategy):
-    """A strategy with the law of L·x, L = M·H in rational numbers, and a radius that is proved for it.
+    """A strategy with a proved radius and known distribution.
 
-    `cube` bounds ‖u‖_p over L·u in the cube; None where L does not fill the space.
+    L = M·H in rational numbers, `law` that of L·x. `cube` bounds ‖u‖_p over L·u in the cube; None if flat.
     """
 
     inner: Strategy
@@ -32,17 +32,17 @@ class Proved(Strategy):
 
     @property
     def least(self) -> float:  # type: ignore[override]
-        """Return the lower bound of the strategy."""
+        """The lower bound of the strategy."""
         return self.inner.least
 
     @property
     def n_noise(self) -> int:
-        """Return the number of noise variables of the strategy."""
+        """The number of noise variables of the strategy."""
         return self.inner.n_noise
 
     @property
     def is_cube_proved(self) -> bool:  # type: ignore[override]
-        """Return whether the cube is proved: where L fills the space."""
+        """True if the cube is proved, i.e. L fills the space."""
         return self.cube is not None
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
@@ -50,17 +50,17 @@ class Proved(Strategy):
         return self.inner.apply(unit)
 
     def preimages(self) -> np.ndarray | None:
-        """Return those of the strategy."""
+        """Return the strategy's preimages."""
         return self.inner.preimages()
 
     @property
     def squares(self) -> np.ndarray:
-        """Return the squares of the strategy."""
+        """The squares of the strategy."""
         return self.inner.squares
 
     @property
     def largest(self) -> np.ndarray:
-        """Return the largest entries of the strategy."""
+        """The largest entries of the strategy."""
         return self.inner.largest
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
@@ -68,16 +68,16 @@ class Proved(Strategy):
         return self.inner.spectrum(weights)
 
     def cube_radius(self) -> float:
-        """Return the proved bound; refused as by the strategy."""
+        """Return the proved bound, or that of the strategy."""
         return self.inner.cube_radius() if self.cube is None else self.cube
 
     def describe(self) -> str:
-        """Return the strategy in words."""
+        """Return the strategy's description."""
         return self.inner.describe()
 
 
 def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
-    """Return the strategy with its law and a radius that is proved (docs/theory/reals.md, theorem 6)."""
+    """Return the strategy, with a proved radius if possible (docs/theory/reals.md, theorem 6)."""
     if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _LOOSE:
         return Proved(strategy, *proof)
     if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):
@@ -104,14 +104,14 @@ def _is_small(body: Polytope, strategy: Strategy) -> bool:
 
 
 def _points(body: Polytope) -> np.ndarray:
-    """Return the generators, as seen from the first where only differences of whole numbers matter."""
+    """Return the generators, relative to the first if only integer differences matter."""
     columns = body.columns()
     is_apart = body.differences and not body.with_zero and body.generators.whole_numbers
     return columns - columns[:, :1] if is_apart else columns
 
 
 def _longest(body: Polytope, vectors: np.ndarray, slack: float, p: int) -> float:
-    """Return at least ‖u‖_p over the generators of the body without its factor: columns, or differences of two."""
+    """Return a bound of ‖u‖_p over the unscaled generators."""
     lengths = np.linalg.norm(vectors, p, axis=0)
     alone = float(lengths.max()) + slack
     if not body.differences or len(lengths) == 1:

@@ -1,4 +1,4 @@
-"""Strategies for all ranges of an ordered attribute, as differences of its prefix sums."""
+"""Strategies for all ranges, as differences of prefix sums."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from gaugedp.mechanisms.strategies.dense import Dense, words_for
 
 @dataclass(frozen=True, eq=False)
 class RangeStrategy(Strategy):
-    """D·L with a strategy (L, radius) of prefix sums, D the differences that make ranges i … j, lexicographically."""
+    """Differences D·L of prefix sums, for the ranges i … j in lexicographic order."""
 
     inner: PrefixStrategy
     n_cells: int
@@ -21,12 +21,12 @@ class RangeStrategy(Strategy):
 
     @property
     def radius(self) -> float:  # type: ignore[override]
-        """Return the radius of the prefix sums: the same u serves."""
+        """The radius of the prefix sums."""
         return self.inner.radius
 
     @property
     def n_noise(self) -> int:
-        """Return the number of the prefix sums."""
+        """The number of variables of the prefix sums."""
         return self.inner.n_noise
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
@@ -41,7 +41,7 @@ class RangeStrategy(Strategy):
 
     @cached_property
     def squares(self) -> np.ndarray:
-        """C_jj − 2·C_ij + C_ii at the two ends, C the covariance of the prefix sums."""
+        """C_jj − 2·C_ij + C_ii at the ends, C the prefix covariance."""
         table = np.pad(self.inner.covariance(), ((1, 0), (1, 0)))
         first, last = np.triu_indices(self.n_cells)
         diagonal = np.diag(table)
@@ -49,7 +49,7 @@ class RangeStrategy(Strategy):
 
     @property
     def largest(self) -> np.ndarray:
-        """The sum of those at the two ends."""
+        """The sum of the bounds at the two ends."""
         table = np.pad(self.inner.largest, (1, 0))
         first, last = np.triu_indices(self.n_cells)
         return table[last + 1] + table[first]
@@ -60,7 +60,7 @@ class RangeStrategy(Strategy):
 
 
 def optimal_ranges(body: Polytope) -> RangeStrategy:
-    """Return the best Gaussian strategy for all ranges, in the n coordinates of the cells."""
+    """Return the best Gaussian strategy for all ranges."""
     n = body.generators.n_generators
     place = np.arange(n)
     gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))

@@ -1,4 +1,4 @@
-"""The best Gaussian noise for marginals."""
+"""Optimal Gaussian noise for marginals."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Residual(MarginalNoise):
     least: float = 0.0
 
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
-        """Return √(noise_T/N_T) times the residual of independent variables on the cells of T."""
+        """Return √(noise_T/N_T) times residuals of independent variables."""
         start, tables = 0, []
         for axes, factor in zip(self.interactions.sets, self._factors, strict=True):
             cells = self.interactions.cells(axes)
@@ -40,11 +40,11 @@ class Residual(MarginalNoise):
 
     @cached_property
     def _factors(self) -> list[float]:
-        """√(noise_T/N_T)."""
+        """The factors √(noise_T/N_T)."""
         return [math.sqrt(square) for square in self.noise * self.interactions.repeats]
 
     def proof(self, body: Polytope) -> tuple[float, Combined, None] | None:
-        """Return the radius by rational numbers (docs/theory/reals.md, theorem 7)."""
+        """Return the radius in rational numbers (docs/theory/reals.md, theorem 7)."""
         interactions = self.interactions
         if not is_small(interactions, self.n_noise):
             return None
@@ -56,12 +56,12 @@ class Residual(MarginalNoise):
         return body.factor * math.sqrt(square) * UP, Combined(left, np.diag(right), Normal, divisors), None
 
     def describe(self) -> str:
-        """Return how many interactions there are."""
+        """Return the number of interactions."""
         return f"{len(self.interactions.sets)} interactions"
 
 
 def residual(body: Polytope, structure: Structure) -> Residual:
-    """Return the best strategy; for replaced units, near the best, with the gap that `least` shows."""
+    """Return the best strategy; for replaced units, one near it (see `least`)."""
     interactions = Interactions(structure)
     squares, times = _moves(body, interactions)
     noise, lower = _allocation(interactions.demand, squares)
@@ -71,7 +71,7 @@ def residual(body: Polytope, structure: Structure) -> Residual:
 
 
 def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, float]:
-    """Return N·‖P_T z‖², a row for each kind of z, and a factor with body ⊆ factor·conv{±z}."""
+    """Return N·‖P_T z‖² per kind of z, and a scale factor."""
     if not body.differences:
         return interactions.share[None], 1.0
     kinds = interactions.differences(_MOST_PATTERNS)
@@ -82,7 +82,7 @@ def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, floa
 
 
 def _allocation(demand: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the noise_T, least Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T, and a lower bound on its root."""
+    """Return noise_T that minimises Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T, and a bound."""
     probability = np.full(len(squares), 1 / len(squares))
     best: tuple[float, np.ndarray] = (math.inf, np.zeros(0))
     lower = 0.0
@@ -100,6 +100,6 @@ def _allocation(demand: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, fl
 
 
 def _spent(squares: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Return Σ_T squares_kT/noise_T for each kind k of move; infinite where a move meets no noise."""
+    """Return Σ_T squares_kT/noise_T for each move k, infinite if noise is missing."""
     bare = np.where(squares > 0, math.inf, 0.0)
     return np.divide(squares, noise, out=bare, where=noise > 0).sum(axis=1)

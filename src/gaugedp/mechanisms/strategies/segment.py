@@ -1,4 +1,4 @@
-"""The strategy for the sum of a segment and a box: one noise variable along the segment, one for each coordinate."""
+"""The strategy for the Minkowski sum of a segment and a box."""
 
 import math
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ _ALIKE = 1e-12  # what rounding leaves between equal numbers
 
 @dataclass(frozen=True, eq=False)
 class SegmentAndBox(Strategy):
-    """L = (g, diag(e)): the noise is ξ_0·g + (ξ_i·e_i)_i, with `along` g and `across` e, shape (d,) each.
+    """L = (g, diag(e)): the noise is ξ_0·g + (ξ_i·e_i)_i.
 
-    The radius, for p = 2, is 1 up to rounding.
+    `along` is g and `across` e, shape (d,) each. The radius, for p = 2, is 1 up to rounding.
     """
 
     along: np.ndarray
@@ -34,11 +34,11 @@ class SegmentAndBox(Strategy):
 
     @property
     def n_noise(self) -> int:
-        """d + 1."""
+        """The number d + 1 of noise variables."""
         return len(self.along) + 1
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return the products."""
+        """Return L·unit."""
         return unit[:, :1] * self.along + unit[:, 1:] * self.across
 
     @cached_property
@@ -47,7 +47,7 @@ class SegmentAndBox(Strategy):
         return self.along**2 + self.across**2
 
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the eigenvalues of a diagonal matrix and one of rank 1; None for more than 600 unlike answers."""
+        """Return the eigenvalues of diagonal plus rank 1, if few."""
         scales = with_weights(weights, len(self.along))
         along, across = self.along / scales, self.across / scales
         if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:
@@ -58,11 +58,11 @@ class SegmentAndBox(Strategy):
         return np.maximum(values, 0.0), np.ones(len(values))
 
     def cube_radius(self) -> float:
-        """Return the length of one preimage at least as long as that of any corner of the cube."""
+        """Return a bound on the preimages of the cube's corners."""
         still = np.flatnonzero(self.across == 0)
         if len(still) > 1 or (len(still) and not self.along[still[0]]):
             raise InvalidRequest(
-                "The body is flat and its answers are no integers: rounding would leave its span.",
+                "The body is flat and its answers are not integers: rounding would leave its span.",
                 "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
             )
         shift = 1 / abs(float(self.along[still[0]])) if len(still) else 0.0
@@ -71,7 +71,7 @@ class SegmentAndBox(Strategy):
         return math.hypot(shift, float(np.linalg.norm(lengths))) * (1 + 1e-3)
 
     def proof(self, body: Polytope) -> tuple[float, Combined, float | None] | None:
-        """Return the radius by rational numbers (docs/theory/reals.md, theorem 10)."""
+        """Return the radius in rational numbers (docs/theory/reals.md, theorem 10)."""
         still, d = np.flatnonzero(self.across == 0), len(self.along)
         if not isinstance(body, BoxHull) or d > _MOST_WRITTEN or len(still) > 1 or not self.along[still].all():
             return None
@@ -90,7 +90,7 @@ class SegmentAndBox(Strategy):
         return radius * UP, law, cube * UP if body.rank == d else None
 
     def _length(self, segment: list[Fraction], across: list[Fraction], share: Fraction) -> float:
-        """Return at least ‖u‖₂ for L·u = σ_0·segment + (σ_i·across_i)_i, |σ| ≤ 1, with u_0 = σ_0·share."""
+        """Return an upper bound of ‖u‖₂ over L·u = σ_0·segment + (σ_i·across_i)_i, u_0 = σ_0·share."""
         square = share**2
         for along, e, c, h in zip(self.along, self.across, segment, across, strict=True):
             if e:
@@ -98,12 +98,12 @@ class SegmentAndBox(Strategy):
         return math.sqrt(square) * UP
 
     def describe(self) -> str:
-        """Return what it is."""
+        """Return its description."""
         return "a segment and a box"
 
 
 def segment_and_box(body: BoxHull, weights: np.ndarray | None) -> SegmentAndBox:
-    """Return the best strategy of those with a noise variable for each generator of a zonotope around the body.
+    """Return the best strategy with one variable per zonotope generator.
 
     Theorem (docs/theory/sums.md, theorem 3). The body lies in {Σ σ_j·g_j : |σ_j| ≤ 1} for g_0 = c̃, c̃_i =
     sgn(c_i)·(|c_i| − β·h_i)₊, and g_i = α·h_i·e_i, and is equal to it for add_remove. For positive λ of sum 1 that lies
@@ -119,10 +119,11 @@ def segment_and_box(body: BoxHull, weights: np.ndarray | None) -> SegmentAndBox:
 
 
 def _least(body: BoxHull, scales: np.ndarray) -> float:
-    """Return a lower bound on Δ·‖W⁻¹L‖_F over all strategies, tr √(E W⁻¹vvᵀW⁻¹) for a law of points v of the body.
+    """Return a lower bound on Δ·‖W⁻¹L‖_F over all strategies.
 
-    Of the corners of α·H, independent and fair, it is α·Σ h_i/w_i. Where |c_i|/w_i = a and h_i/w_i = b are the same for
-    all i: of the corners c + (±h_i) of B of which j lie beyond c, each alike; the best j.
+    It is tr √(E W⁻¹vvᵀW⁻¹) for a distribution of points v of the body. For the corners of α·H, independent and fair, it
+    is α·Σ h_i/w_i. If |c_i|/w_i = a and h_i/w_i = b are the same for all i: for the corners c + (±h_i) of B of which j
+    lie beyond c, each with equal probability; the best j.
     """
     middle, half = np.abs(body.middle) / scales, body.half / scales
     least, d = body.shrinking[0] * float(half.sum()), len(half)

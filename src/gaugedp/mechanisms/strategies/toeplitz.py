@@ -1,4 +1,4 @@
-"""Prefix sums of many cells under Gaussian noise: the square root of the Toeplitz matrix of ones."""
+"""The Toeplitz square root for many Gaussian prefix sums."""
 
 import math
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _UP = 1 + 2.0**-28  # the rounding of a product of up to 10^7 factors, and of th
 
 @dataclass(frozen=True, eq=False)
 class Toeplitz(PrefixStrategy):
-    """L = R = the lower triangular Toeplitz matrix of r_k = C(2k, k)/4^k, n cells; L·R is the matrix of ones below.
+    """The square root of the triangular matrix of ones.
 
-    The generating function of r is (1 − x)^(−1/2), whose square is that of the ones (Fichtenberger, Henzinger and
-    Upadhyay 2023, theorem 1). Noise takes O(n log n) by the fast Fourier transform.
+    L = R is the lower triangular Toeplitz matrix of r_k = C(2k, k)/4^k. The generating function of r is (1 − x)^(−1/2),
+    whose square is that of the ones (Fichtenberger, Henzinger and Upadhyay 2023, theorem 1). FFT takes O(n log n).
     """
 
     n_cells: int
@@ -27,7 +27,7 @@ class Toeplitz(PrefixStrategy):
 
     @property
     def n_noise(self) -> int:
-        """One for each cell."""
+        """The number of cells."""
         return self.n_cells
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ class Toeplitz(PrefixStrategy):
         return np.cumsum(self._roots**2)
 
     def covariance(self) -> np.ndarray:
-        """Return Σ_{k ≤ s} r_k·r_{k + t − s} for s ≤ t, one diagonal at a time."""
+        """Return Σ_{k ≤ s} r_k·r_{k + t − s}, by diagonals."""
         n, roots = self.n_cells, self._roots
         table = np.empty((n, n))
         for lag in range(n):
@@ -52,7 +52,7 @@ class Toeplitz(PrefixStrategy):
         return table
 
     def describe(self) -> str:
-        """Return its name."""
+        """Return its description."""
         return "the Toeplitz square root"
 
     @cached_property
@@ -61,16 +61,16 @@ class Toeplitz(PrefixStrategy):
 
 
 def square_root(n_cells: int) -> np.ndarray:
-    """Return r_k = r_{k−1}·(2k − 1)/(2k), r_0 = 1, shape (n,)."""
+    """Return r_k = r_{k−1}·(2k − 1)/(2k), r_0 = 1."""
     place = np.arange(1, n_cells)
     return np.concatenate([[1.0], np.cumprod((2 * place - 1) / (2 * place))])
 
 
 def toeplitz(body: Polytope) -> Toeplitz:
-    """Return the strategy for the prefix sums (or ranges) of the cells of a counting body.
+    """Return the strategy for prefix sums (or ranges) of cells.
 
-    A column of R has the norm of a beginning of r, the first the largest. Two columns i < j differ most at i = 0,
-    where all rows of any other pair of the same distance occur: Σ_{k<n} r_k² + Σ_{k<n−j} (r_k² − 2·r_k·r_{k+j}).
+    A column of R has the norm of a beginning of r, the first the largest. Two columns i < j differ most at i = 0, where
+    all rows of any other pair of the same distance occur: Σ_{k<n} r_k² + Σ_{k<n−j} (r_k² − 2·r_k·r_{k+j}).
     """
     n = body.generators.n_generators
     roots = square_root(n)
@@ -86,13 +86,13 @@ def toeplitz(body: Polytope) -> Toeplitz:
 
 
 def rooted(n_cells: int, ranges: bool) -> Strategy:
-    """Return the strategy for rows added or removed, one a person; for ranges without a bound."""
+    """Return the strategy for one added row per person."""
     radius = float(np.linalg.norm(square_root(n_cells))) * _UP
     prefixes = Toeplitz(n_cells, radius, _least(n_cells))
     return RangeStrategy(prefixes, n_cells) if ranges else prefixes
 
 
 def _least(n_cells: int) -> float:
-    """Return ‖F‖_*/√n, the dual at equal probabilities: F has the singular values 1/(2·sin((2k − 1)π/(4n + 2)))."""
+    """Return ‖F‖_*/√n, the dual at equal probabilities, in closed form."""
     angles = (2 * np.arange(1, n_cells + 1) - 1) * math.pi / (4 * n_cells + 2)
     return float((1 / (2 * np.sin(angles))).sum()) / math.sqrt(n_cells) / _UP

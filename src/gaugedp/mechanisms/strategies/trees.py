@@ -1,4 +1,4 @@
-"""Prefix sums and ranges of many cells under Laplace noise: counts of nested blocks, weighted by their level."""
+"""Weighted trees for prefix sums and ranges under Laplace noise."""
 
 import math
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 
 @dataclass(frozen=True, eq=False)
 class TreeStrategy(PrefixStrategy):
-    """L = F·A⁺, A = the block counts of levels 0 … h times c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n.
+    """L = F·A⁺, A the weighted block counts of a tree.
 
-    Let Q_l average over the blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l
-    the eigenvalue λ_l = Σ_{m ≥ l} c_m²·s_m (docs/theory/matrix.md, section 5; Hay, Rastogi, Miklau and Suciu 2010).
-    Cells beyond n are empty in every table.
+    Levels 0 … h have weights c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n. Let Q_l average over the
+    blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l the eigenvalue λ_l = Σ_{m
+    ≥ l} c_m²·s_m (docs/theory/matrix.md, section 5; Hay, Rastogi, Miklau and Suciu 2010). Cells beyond n are empty.
     """
 
     n_cells: int
@@ -31,7 +31,7 @@ class TreeStrategy(PrefixStrategy):
         return sum(self._counts)
 
     def apply(self, unit: np.ndarray) -> np.ndarray:
-        """Return running sums of Σ_l λ_l⁻¹·P_l·Aᵀ·unit: block totals upwards, then means downwards."""
+        """Return running sums of Σ_l λ_l⁻¹·P_l·Aᵀ·unit, by tree passes."""
         size, levels = len(unit), np.split(unit, np.cumsum(self._counts)[:-1], axis=1)
         totals = [np.zeros((size, 0))] * len(levels)
         below = np.zeros((size, self._counts[-1]))
@@ -47,7 +47,7 @@ class TreeStrategy(PrefixStrategy):
         return np.cumsum(means[:, : self.n_cells], axis=1)
 
     def cells(self) -> np.ndarray:
-        """Return the block counts times their weights."""
+        """Return the weighted block counts."""
         place, n = np.arange(self.n_cells), self.n_cells
         return np.vstack([
             weight * (np.arange(count)[:, None] == place // size)
@@ -62,11 +62,11 @@ class TreeStrategy(PrefixStrategy):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """max_l c_l·s_l·Σ_{m ≤ l} 1/λ_m: a projection of a prefix has no entry above 1."""
+        """max_l c_l·s_l·Σ_{m ≤ l} 1/λ_m, as projected prefixes have no entry above 1."""
         return np.full(self.n_cells, float((self.weights * self._sizes * np.cumsum(1 / self._eigenvalues)).max()))
 
     def covariance(self) -> np.ndarray:
-        """Σ_l λ_l⁻¹·⟨P_l f, P_l g⟩ for all pairs of prefixes."""
+        """Return Σ_l λ_l⁻¹·⟨P_l f, P_l g⟩ over prefix pairs."""
         ends = np.arange(1.0, self.n_cells + 1)
         first, last = np.minimum.outer(ends, ends), np.maximum.outer(ends, ends)
 
@@ -94,7 +94,7 @@ class TreeStrategy(PrefixStrategy):
         return np.cumsum((self.weights**2 * self._sizes)[::-1])[::-1]
 
     def _summed(self, inner: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Return Σ_l λ_l⁻¹·(inner(s_l) − inner(s_{l−1})), inner(s) the products after averaging over blocks of s."""
+        """Return Σ_l λ_l⁻¹·(inner(s_l) − inner(s_{l−1})) for products of block averages."""
         inverse = 1 / self._eigenvalues
         steps = inverse - np.append(inverse[1:], 0.0)
         parts = (step * inner(size) for step, size in zip(steps, self._sizes, strict=True))
@@ -107,14 +107,14 @@ def block_sizes(branching: int, height: int) -> list[int]:
 
 
 def best_tree(n: int, ranges: bool, coefficient_radius: float = 1.0) -> TreeStrategy:
-    """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges) of n cells."""
+    """Return the best tree for prefix sums, or ranges."""
     trees = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
     (_, weights), sizes = min(trees, key=lambda tree: tree[0][0])
     return TreeStrategy(n, sizes[-2] if len(sizes) > 1 else 2, weights, coefficient_radius * float(weights.sum()) * UP)
 
 
 def shapes(n_cells: int) -> list[list[int]]:
-    """Return the block sizes k^h, …, k, 1 of the trees worth a try, k^h ≥ n, k = ⌈n^(1/h)⌉."""
+    """Return the block sizes k^h, …, k, 1 of trees to try."""
     branchings = {max(2, math.ceil(n_cells ** (1 / height) - 1e-9)) for height in range(1, 18)}
     return [block_sizes(branching, height_for(n_cells, branching)) for branching in sorted(branchings)]
 
@@ -128,7 +128,7 @@ def height_for(n_cells: int, branching: int) -> int:
 
 
 def weighted_levels(sizes: list[int], demand: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return (Σc)²·Σ_l demand_l/λ_l and the weights c that make this small, demand_l = tr(F·P_l·Fᵀ)."""
+    """Return the least (Σc)²·Σ_l demand_l/λ_l and its weights c. demand_l = tr(F·P_l·Fᵀ)."""
     parts = np.triu(np.tile(np.array(sizes, dtype=float), (len(sizes), 1)))
     weights = best_weights(parts, np.maximum(demand, 0.0))
     cost = float(weights.sum()) ** 2 * float((demand / (parts @ weights**2)).sum())
@@ -140,7 +140,7 @@ def _demand(n_cells: int, sizes: list[int], ranges: bool) -> np.ndarray:
 
 
 def _averaged_trace(n_cells: int, size: int, ranges: bool) -> float:
-    """Return tr(F·Q·Fᵀ) for averages over blocks of `size`: Σ of FᵀF over the pairs of cells of a block, over size."""
+    """Return tr(F·Q·Fᵀ) for averages Q over blocks of `size`."""
     place = np.arange(n_cells, dtype=float)
     ahead = place % size
     pairs = 2 * ahead + 1.0

@@ -1,4 +1,4 @@
-"""Laplace noise for marginals: all their sub-marginals, each with its share of the budget."""
+"""Laplace noise for marginals: weighted sub-marginals."""
 
 import math
 from dataclasses import dataclass
@@ -22,16 +22,17 @@ _MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written ou
 
 @dataclass(frozen=True, eq=False)
 class WeightedMarginals(MarginalNoise):
-    """L = F·A⁺, A = the marginals over every set S inside a block, times c_S.
+    """L = F·A⁺, A the weighted marginals inside a block.
 
-    AᵀA has on E_T the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T (docs/theory/matrix.md, section 5;
-    McKenna, Miklau, Hay and Machanavajjhala 2018). A row counts once in each marginal: Δ₁ = Σ_S c_S.
+    AᵀA has on E_T, for weights c_S, the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T
+    (docs/theory/matrix.md, section 5; McKenna, Miklau, Hay and Machanavajjhala 2018). A row is once in each: Δ₁ = Σ_S
+    c_S.
     """
 
     weights: np.ndarray
 
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
-        """Return λ_T⁻¹ times the residual of Σ_{S ⊇ T} c_S·N/N_S·(the marginal on T of the noise on S)."""
+        """Return λ_T⁻¹ times the residual of the weighted noise on S ⊇ T."""
         sets = self.interactions.sets
         ends = np.cumsum([self.interactions.cells(axes) for axes in sets])
         parts = [
@@ -49,7 +50,7 @@ class WeightedMarginals(MarginalNoise):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
+        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T/(N_S·N_S′·λ_T) on S′, as projections peak on their diagonal."""
         traces, scales = self.noise * self.interactions.share, self._scales()
         cells = list(map(self.interactions.cells, self.interactions.blocks))
         around, reach = self.interactions.is_inside.T, []
@@ -60,7 +61,7 @@ class WeightedMarginals(MarginalNoise):
         return np.repeat(reach, cells)
 
     def preimages(self) -> np.ndarray | None:
-        """Return, for each cell of the joint table, c_S at its cell of each marginal S."""
+        """Return c_S at the marginal cells of each joint cell."""
         shape = self.interactions.structure.shape
         if math.prod(shape) * self.n_noise > _MOST_PREIMAGES:
             return None
@@ -73,11 +74,11 @@ class WeightedMarginals(MarginalNoise):
         return np.hstack(parts)
 
     def describe(self) -> str:
-        """Return how many marginals it asks."""
+        """Return the number of marginals."""
         return f"{len(self.weights)} weighted marginals"
 
     def proof(self, body: Polytope) -> tuple[float, Combined, None] | None:
-        """Return the radius, with what rounding of the weights misses (docs/theory/reals.md, theorem 7)."""
+        """Return the radius, including rounded weights (docs/theory/reals.md, theorem 7)."""
         interactions = self.interactions
         if not is_small(interactions, self.n_noise):
             return None
@@ -98,7 +99,7 @@ class WeightedMarginals(MarginalNoise):
 
 
 def weighted(body: Polytope, structure: Structure) -> WeightedMarginals:
-    """Return the weighted marginals that suit a counting body of marginals."""
+    """Return weighted marginals for a counting body."""
     interactions = Interactions(structure)
     parts = interactions.is_inside.multiply(interactions.repeats).tocsr()
     parts = parts.toarray() if len(interactions.sets) <= _MOST_DENSE else parts

@@ -7,11 +7,11 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_FEW = 64  # parts up to which a full Hessian is kept
+_FEW = 64  # parts up to which a full Hessian is stored
 
 
 def best_weights(parts: "np.ndarray | csr_array", demand: np.ndarray) -> np.ndarray:
-    """Return c > 0 (m,), Σc = 1, for which Σ_t demand_t/λ_t is small, λ = parts·c² and `parts` (t, m) ≥ 0."""
+    """Return c > 0 of sum 1 with small Σ_t demand_t/λ_t, λ = parts·c²."""
     import scipy.optimize
 
     def log_cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
