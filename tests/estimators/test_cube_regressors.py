@@ -120,7 +120,7 @@ def test_what_is_no_parameter_is_refused_before_paying(kind, change: dict, words
 
 def test_too_many_columns_for_second_moments_are_refused() -> None:
     model, table = Ridge(1.0, 1e-6, bounds=(0, 1), target_bounds=(0, 1)), (np.zeros((3, 1700)), np.zeros(3))
-    check_refused(model, {}, "moments of at most", table)
+    check_refused(model, {}, "for at most 1,600", table)
 
 
 EXPECTED = {

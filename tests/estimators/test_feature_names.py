@@ -110,15 +110,15 @@ def test_bounds_by_name_are_those_by_place(name: str) -> None:
 
 
 WRONG = [
-    ({**PAIRS, "sex": (0, 1)}, FRAME, "bounds names 'sex', and there is no such column"),
-    ({"age": (17, 90)}, FRAME, "bounds has nothing for 'school', 'hours'"),
-    ({}, FRAME, "bounds has nothing for 'age', 'school', 'hours'"),
-    ({**PAIRS, "age": 17}, FRAME, "an entry that is no pair"),
-    ({**PAIRS, "age": (17, 90, 100)}, FRAME, "an entry that is no pair"),
-    ({**PAIRS, "age": ("young", "old")}, FRAME, "an entry that is no pair"),
+    ({**PAIRS, "sex": (0, 1)}, FRAME, "bounds names 'sex', but X has no such column"),
+    ({"age": (17, 90)}, FRAME, "bounds has no entry for 'school', 'hours'"),
+    ({}, FRAME, "bounds has no entry for 'age', 'school', 'hours'"),
+    ({**PAIRS, "age": 17}, FRAME, "an entry that is not a pair"),
+    ({**PAIRS, "age": (17, 90, 100)}, FRAME, "an entry that is not a pair"),
+    ({**PAIRS, "age": ("young", "old")}, FRAME, "an entry that is not a pair"),
     ({**PAIRS, "age": (90, 17)}, FRAME, "low < high"),
-    (PAIRS, ROWS, "bounds names columns, and the columns of the rows have no names"),
-    (PAIRS, FRAME.set_axis([0, 1, 2], axis=1), "the columns of the rows have no names"),
+    (PAIRS, ROWS, "bounds names columns, but the columns of X have no names"),
+    (PAIRS, FRAME.set_axis([0, 1, 2], axis=1), "the columns of X have no names"),
 ]
 
 
@@ -133,7 +133,7 @@ def test_wrong_names_are_refused_and_nothing_is_spent(name: str, bounds, rows, w
 
 def test_long_lists_of_names_are_cut() -> None:
     many = np.array([f"c{i}" for i in range(9)], dtype=object)
-    with pytest.raises(InvalidRequest, match=r"'c0', 'c1', 'c2', 'c3', 'c4', \.\.\.\. Give"):
+    with pytest.raises(InvalidRequest, match=r"'c0', 'c1', 'c2', 'c3', 'c4', \.\.\.\. Specify"):
         by_name("bounds", {}, many)
 
 
@@ -174,7 +174,7 @@ def test_a_release_of_an_older_text_says_nothing_of_it() -> None:
     "name", ["LogisticRegression", "LinearSVC", "LinearRegression", "Lasso", "TraceRegression", "MatrixCompletion"]
 )
 def test_a_score_says_that_it_is_not_private(name: str) -> None:
-    assert "looks at them without privacy" in getattr(estimators, name).score.__doc__
+    assert "without privacy" in getattr(estimators, name).score.__doc__
     rows = np.stack([LABELS, 1 - LABELS], axis=1) if name in IDS else ROWS
     model = made(name).fit(rows, LABELS)
     assert model.score(rows, LABELS, sample_weight=np.ones(40)) == pytest.approx(model.score(rows, LABELS))

@@ -18,7 +18,7 @@ MODEL = LogisticRegression(1.0, 1e-6, bounds=(-1, 1), classes=[0, 1])
 ELSEWHERE = r"The ledger of this model is in the memory of another process\. Give a ledger file.*n_jobs=1"
 REFUSED = (
     r"LedgerRefused: This release costs ApproxDP\(1, 1e-06\); .* is left in .*"
-    r"one that is refused is scored NaN, unless error_score='raise' is given\. Nothing was read and nothing was spent\."
+    r"a refused fit is scored NaN, unless error_score='raise' is given\. Nothing was read and nothing was spent\."
 )
 
 

@@ -190,7 +190,7 @@ def test_without_lists_nothing_is_read(unit: str, neighbours: str, name: str) ->
 
 def test_a_rank_is_refused_by_the_public_lists_alone() -> None:
     for rows in (X, X[:3], "no table"):
-        with pytest.raises(InvalidRequest, match="rank is 50 and there are 9 users and 60 items"):
+        with pytest.raises(InvalidRequest, match="rank is 50, but there are 9 users and 60 items"):
             clone(MODEL).set_params(users=list("abcdefghi"), rank=50).fit(rows, Y[: len(rows)])
     assert clone(MODEL).fit(X[:300], Y[:300]).users_.tolist() == list(range(400))
 
@@ -341,7 +341,7 @@ WRONG = [
     ({"rank": -1}, "rank"),
     ({"rank": 2.5}, "rank"),
     ({"handle_unknown": "skip"}, "handle_unknown"),
-    ({"rank": 61}, "rank is 61 and there are 400 users and 60 items"),
+    ({"rank": 61}, "rank is 61, but there are 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
     ({"unit": "user", "max_rows": 10**400}, "max_rows is too large"),
     ({"random_state": -1}, "random_state"),
@@ -370,7 +370,7 @@ def test_bad_tables_are_refused() -> None:
     for rows in (X[:, :1], X[:, 0], np.zeros((3, 3)), *others):
         with pytest.raises(InvalidRequest, match="two columns"):
             clone(MODEL).fit(rows, Y[:2])
-    with pytest.raises(InvalidRequest, match="Dates and durations are no ids"):
+    with pytest.raises(InvalidRequest, match="Dates and durations cannot be ids"):
         clone(MODEL).fit(np.zeros((2, 2), dtype="datetime64[D]"), Y[:2])
     with pytest.raises(InvalidRequest, match="target"):
         clone(MODEL).fit(X, Y[:5])

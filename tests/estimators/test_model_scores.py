@@ -224,7 +224,7 @@ def test_sums_of_polynomials_hold_the_moments_and_add_up_to_one_a_row() -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (object(), "no private one"),
+        (object(), "not a private one"),
         (PCA(1, 1.0, row_norm=1.0), "not fitted"),
         (PCA(1, 1.0, 1e-6, **KNOWN).fit(table()[0]), "PCA has no scores"),
     ],
@@ -260,7 +260,7 @@ def test_a_search_is_scored_by_its_best_model() -> None:
     search = PrivateSearchCV(LogisticRegression(classes=["no", "yes"], bounds=(-1, 1)), {"radius": [1.0]}, 2.0, 1e-6)
     rows, labels = table()
     search.set_params(draws=1, random_state=1).fit(rows, labels)
-    with pytest.raises(InvalidRequest, match="Of a search, give best_estimator_"):
+    with pytest.raises(InvalidRequest, match="For a search, use best_estimator_"):
         score_report(search, rows, labels)
     assert score_report(search.best_estimator_, rows, labels, epsilon=10.0, random_state=1).scores_["accuracy"][0] > 0.6
 

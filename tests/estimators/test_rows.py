@@ -130,7 +130,7 @@ def test_a_target_of_another_shape_or_kind_is_refused(target) -> None:
 
 
 def test_a_refusal_has_no_hole_in_it() -> None:
-    with pytest.raises(InvalidRequest, match=r"minimum of 1 is required\. Give at least one row") as refused:
+    with pytest.raises(InvalidRequest, match=r"minimum of 1 is required\. Pass at least one row") as refused:
         read_table(np.zeros((0, 3)))
     assert "  " not in str(refused.value)
 
@@ -151,7 +151,7 @@ def test_a_refusal_has_no_hole_in_it() -> None:
 )
 def test_labels_of_a_kind_that_no_class_has_are_refused_unpaid(kind, labels, classes) -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(5))
-    with pytest.raises(InvalidRequest, match=r"The labels are n.*Give .*classes.* Nothing was read"):
+    with pytest.raises(InvalidRequest, match=r"The labels are n.*(Give|Write) .*classes.* Nothing was read"):
         kind(1.0, row_norm=1.0, classes=classes, ledger=ledger).fit(np.zeros((9, 2)), labels)
     assert [entry.kind for entry in ledger.entries()] == ["open"]
 
@@ -199,9 +199,9 @@ def test_classes_are_a_list(classes, words: str) -> None:
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
 def test_all_that_is_missing_is_named_at_once(kind) -> None:
-    with pytest.raises(InvalidRequest, match=r"classes is missing, and neither row_norm nor bounds is given\. Give cl"):
+    with pytest.raises(InvalidRequest, match=r"classes is missing, and so are row_norm and bounds\. Specify cl"):
         kind().fit(np.zeros((4, 2)), np.zeros(4))
-    with pytest.raises(InvalidRequest, match=r"classes is missing\. Give classes=\[\.\.\.\] from"):
+    with pytest.raises(InvalidRequest, match=r"classes is missing\. Specify classes=\[\.\.\.\] from"):
         kind(row_norm=1.0).fit(np.zeros((4, 2)), np.zeros(4))
     with pytest.raises(InvalidRequest, match="Neither row_norm nor bounds is given"):
         kind(classes=[0, 1]).fit(np.zeros((4, 2)), np.zeros(4))
@@ -256,7 +256,7 @@ def test_sparse_rows_and_bounds_of_other_sizes_are_refused_in_words(model) -> No
         model.set_params(target_bounds=(0, 1))
     for bounds, words in (
         ((0, 1), "X is sparse"),
-        (([0, 0, 0], [1, 1, 1]), "3 and 3 numbers, and there are 2 columns"),
+        (([0, 0, 0], [1, 1, 1]), "3 and 3 numbers, but there are 2 columns"),
         ((5, -5), r"a low end that is not below its high end in column 0 \(columns are counted from 0\)"),
         (np.array([[0, 9], [1, 9]]), "below its high end in column 1 "),
         ((0, np.inf), "not finite"),
@@ -269,7 +269,7 @@ def test_sparse_rows_and_bounds_of_other_sizes_are_refused_in_words(model) -> No
 
 def test_a_lazy_frame_is_refused() -> None:
     lazy = pytest.importorskip("polars").LazyFrame({"a": [1.0, 2.0]})
-    with pytest.raises(InvalidRequest, match=r"X is a lazy frame. Give its rows: X.collect\(\)."):
+    with pytest.raises(InvalidRequest, match=r"X is a lazy frame. Pass its rows: X.collect\(\)."):
         read_table(lazy)
 
 

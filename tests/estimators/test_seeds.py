@@ -104,7 +104,7 @@ def test_a_saved_model_leaves_its_ledger_behind_and_an_unfitted_one_keeps_it(nam
     actual = pickle.loads(kept)
     for name_of, value in model.release_.values.items():
         assert np.array_equal(actual.release_.values[name_of], value)
-    with pytest.raises(InvalidRequest, match=r"leaves its ledger behind.*set_params"):
+    with pytest.raises(InvalidRequest, match=r"does not include its ledger.*set_params"):
         actual.fit(rows, target)
     assert actual.set_params(ledger=None).fit(rows, target) is actual
 

@@ -134,7 +134,7 @@ def test_a_centre_takes_noise_from_the_gradient_where_it_helps_alone() -> None:
         assert plain.noise / plain.centred().noise > least
     assert MomentScale(Spectraplex(5), (-1.0, 1.0), 1.0, 0.0).centred().centre == 0
     assert MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0).centred().centre == 0
-    with pytest.raises(InvalidRequest, match="no centre"):
+    with pytest.raises(InvalidRequest, match="have a centre"):
         MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0, centre=0.1)
 
 

@@ -366,7 +366,7 @@ def test_the_output_is_on_a_lattice_with_noise_for_twice_the_distance(asked) -> 
 def test_kinks_and_other_guarantees_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="kink"):
         ObjectivePerturbation.calibrate(Problem(Hinge(), 3, 5.0), gd.PureDP(1.0), 10)
-    with pytest.raises(InvalidRequest, match="asked for"):
+    with pytest.raises(InvalidRequest, match="is not given by ε and δ"):
         ObjectivePerturbation.calibrate(Problem(Logistic(), 3, 5.0), gd.ZCDP(1.0), 10)
     with pytest.raises(InvalidRequest, match="cap"):
         CappedLogistic(0.3)

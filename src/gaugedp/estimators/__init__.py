@@ -1,4 +1,4 @@
-"""Private estimators with the habits of scikit-learn."""
+"""Differentially private estimators with the interface of scikit-learn."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""The base of private estimators: guarantee, randomness, and charging before reading."""
+"""Base of private estimators: guarantee, randomness, charging before reading."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,16 +26,16 @@ from gaugedp.releases.executing import Charge
 
 NEIGHBOURS = ("add_remove", "replace")
 _SCORED_NAN = (
-    "Each fold and candidate of a search is a fit that is paid: one that is refused is scored NaN, "
+    "Each fold and candidate of a search is a fit that is charged; a refused fit is scored NaN, "
     "unless error_score='raise' is given."
 )
-_FORM_KEY, _FORM = "_gaugedp_form", 4  # one more where what a model holds is changed
-_LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
+_FORM_KEY, _FORM = "_gaugedp_form", 4  # increased whenever the attributes of a model change
+_LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 
 
 @contextmanager
 def after_paying(reservation: Reservation | None) -> Iterator[None]:
-    """Context manager: an InvalidRequest raised inside says that the cost stays spent."""
+    """Context manager: an InvalidRequest raised inside states that the cost stays spent."""
     try:
         yield
     except InvalidRequest as refused:
@@ -45,7 +45,7 @@ def after_paying(reservation: Reservation | None) -> Iterator[None]:
 
 
 def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
-    """Return what an estimator asks for."""
+    """Return the (ε, δ) of a requested guarantee."""
     if isinstance(guarantee, ApproxDP):
         return guarantee.epsilon_value, guarantee.delta_value
     return guarantee.epsilon(0), 0.0
@@ -53,9 +53,9 @@ def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
 
 @dataclass(frozen=True, repr=False)
 class LedgerLeftBehind:
-    """The placeholder of a ledger that was not pickled: a model predicts without one, and a fit asks for one."""
+    """Placeholder for a ledger that was not pickled; a model predicts without one."""
 
-    what: str = "The model was saved after a fit, and a saved model leaves its ledger behind."
+    what: str = "The model was saved after a fit, and a saved model does not include its ledger."
     do: str = "Give the ledger again: model.set_params(ledger=gd.Ledger.open(...))."
 
     def __repr__(self) -> str:
@@ -69,12 +69,12 @@ IN_MEMORY = LedgerLeftBehind(
 
 
 class Scored:
-    """Stands before scikit-learn's mixin for classifiers or regressors, and says what its `score` means for privacy."""
+    """Mixin with a documented `score`, placed before scikit-learn's."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy (of a classifier) or R² (of a regression) of `predict` on rows X and targets y (n,).
+        """Return the accuracy (classifier) or R² (regressor) of `predict`.
 
-        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        It reads rows X and targets y (n,) without privacy and charges no ledger: for public rows, or for your own eyes.
         """
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
@@ -88,14 +88,13 @@ class Scored:
 
 @dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
-    """An estimator whose fit is (ε, δ)-DP for one row; `fit` checks the parameters before it reads anything.
+    """An estimator whose fit is (ε, δ)-DP for one row.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
-    are looked at. Every fit sets guarantee_, release_ and n_features_in_ (d), and where X is a data frame
-    feature_names_in_.
+    are read. Every fit sets guarantee_, release_ and n_features_in_ (d), and feature_names_in_ if X is a data frame.
 
-    Before paying, only parameters and the types and shapes of X and y are checked. A cell that is no number counts as
-    missing. A table without rows can be fitted where their number is private (neighbours="add_remove").
+    Before the charge, only parameters and the types and shapes of X and y are checked. A cell that is not a number
+    counts as missing. A table without rows can be fitted if their number is private (neighbours="add_remove").
     """
 
     _: KW_ONLY
@@ -104,18 +103,18 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
-    _weights_up_to = 0.0  # of the last fit; 0 where rows had no weights
+    _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
         if self.epsilon < _LEAST_EPSILON:
             raise InvalidRequest(
-                f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", f"Give at least {_LEAST_EPSILON:g}."
+                f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", f"Use at least {_LEAST_EPSILON:g}."
             )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
-        self._generator()  # a seed that is none is refused here, before anything is paid
+        self._generator()  # an invalid seed is refused here, before anything is charged
         if self.delta == 0:
             return PureDP(float(self.epsilon))
         between(0, 1, delta=self.delta)
@@ -141,9 +140,10 @@ class PrivateEstimator(BaseEstimator):
     def _pay(
         self, guarantee: Guarantee, requested: Guarantee, shape: tuple[int, ...], person: str | None = None
     ) -> Reservation | None:
-        """Charge the ledger, durably, before any row is looked at: one for rows, or for units of the column `person`.
+        """Charge the ledger, durably, before any row is read.
 
-        `shape` starts with the number of rows, which the ledger keeps where it is public: where rows are replaced.
+        The ledger is for rows, or for units of the column `person`. `shape` starts with the number of rows, which the
+        ledger records if it is public: if rows are replaced.
         """
         ledger = self._account()
         if ledger is None:
@@ -153,7 +153,7 @@ class PrivateEstimator(BaseEstimator):
             mine = PrivacyUnit(person, neighbours=self.neighbours)
             or_else = f"Give the model neighbours={unit.neighbours!r}, or use" if unit.column == person else "Use"
             raise InvalidRequest(
-                f"The ledger protects {unit}, and this fit {mine}.", f"{or_else} a ledger of its unit."
+                f"The ledger protects {unit}, but this fit protects {mine}.", f"{or_else} a ledger of its unit."
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
@@ -173,7 +173,7 @@ class PrivateEstimator(BaseEstimator):
         facts: Mapping[str, Any],
         reservation: Reservation | None,
     ) -> None:
-        """Set what every fit shows, `guarantee_` and `release_`, and settle what was reserved."""
+        """Set `guarantee_` and `release_`, and settle the reservation."""
         requested = self._requested().to_dict()
         public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
@@ -186,16 +186,16 @@ class PrivateEstimator(BaseEstimator):
             self.ledger.settle(reservation, self.release_.to_json().encode())
 
     def _read_by(self, reading: Reading) -> None:
-        """Set how the rows of the fit were read, which what comes after it reads alike, and the names of columns."""
+        """Store how the fit read its rows."""
         self._read_as, self.n_features_in_ = replace(reading, names=None), reading.n_columns
         self._set_names(reading.names)
 
     def _rows(self, X: Any) -> np.ndarray:
-        """Return the rows of a fit, shape (n, d); none at all are refused only where their number is public."""
+        """Return the rows (n, d); an empty table is refused only if n is public."""
         return read_table(X, 0 if self.neighbours == "add_remove" else 1)
 
     def _note_names(self, X: Any) -> None:
-        """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""
+        """Set `feature_names_in_` from a data frame, else remove it."""
         self._set_names(names_of(X))
 
     def _set_names(self, names: np.ndarray | None) -> None:
@@ -205,9 +205,9 @@ class PrivateEstimator(BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
 
     def _like_fitted(self, X: Any) -> np.ndarray:
-        """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any.
+        """Return X (n, d + m) as a fit reads it.
 
-        They are read as they were in the fit, with its indicators: shape (n, d + m).
+        Its columns must match those of the fit in number, and in name if both have names; indicators are appended.
         """
         check_is_fitted(self, "n_features_in_")
         name = type(self).__name__
@@ -222,7 +222,7 @@ class PrivateEstimator(BaseEstimator):
         return self._read_as(rows)
 
     def _more_tags(self) -> dict[str, Any]:
-        """Return the tags that older versions of scikit-learn ask for in place of `__sklearn_tags__`."""
+        """Return the tags for scikit-learn versions without `__sklearn_tags__`."""
         return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
 
     def __sklearn_tags__(self) -> Any:
@@ -231,20 +231,20 @@ class PrivateEstimator(BaseEstimator):
         return tags
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes, shape (n, K), to be scored."""
+        """Return class probabilities (n, K) for scores."""
         del X
         raise InvalidRequest(
-            f"{type(self).__name__} has no probabilities to score.", "Of a search, give best_estimator_.", ""
+            f"{type(self).__name__} has no probabilities to score.", "For a search, use best_estimator_.", ""
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Return what a notebook shows, in place of scikit-learn's diagram."""
+        """Return the display for notebooks, instead of scikit-learn's diagram."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and joblib keep: all but a ledger in memory, and of a fitted model all but any ledger.
+        """Return the state to pickle, without an in-memory ledger.
 
-        So a fit in another process refuses in words, where an error of pickling would not say why.
+        A fitted model omits any ledger. So a fit in another process is refused with a reason, not a pickling error.
         """
         state: dict[str, Any] = {**super().__getstate__(), _FORM_KEY: _FORM}
         if not isinstance(self.ledger, Ledger) or ("release_" not in state and self.ledger.shared):
@@ -252,11 +252,11 @@ class PrivateEstimator(BaseEstimator):
         return {**state, "ledger": LedgerLeftBehind() if "release_" in state else IN_MEMORY}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what `__getstate__` returned; a model in another form is refused: its parts are not those of today."""
+        """Restore the state; refuse other versions' models."""
         attributes = dict(state)
         if attributes.pop(_FORM_KEY, None) != _FORM:
             raise InvalidRequest(
-                "This model was saved by a version of gaugedp whose models this version does not read.",
+                "This model was saved by a version of gaugedp whose models this version cannot read.",
                 "Fit it again, which costs budget, or use the version that saved it.",
                 "",
             )

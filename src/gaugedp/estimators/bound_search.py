@@ -1,4 +1,4 @@
-"""Bounds of columns found by noisy counts: where all but some of the values lie, on a public grid."""
+"""Private bounds of columns, from noisy counts."""
 
 import math
 from dataclasses import dataclass
@@ -12,21 +12,22 @@ from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import for_gaussian_releases, released, shared
 
-_POWERS = range(-12, 41)  # of two: the magnitudes of the grid, beside 0
+_POWERS = range(-12, 41)  # of two: the magnitudes of the grid, in addition to 0
 _FINER = 6  # halvings of a cell of the grid
-_LOUD, _TAIL = 4.0, 0.002  # values left outside an end: so many deviations of a count's noise, or a share of the rows
-_MOST = 0.25  # of the rows; noise that asks for more is too loud
+_LOUD, _TAIL = 4.0, 0.002  # values left outside an end: deviations of a count's noise, or a share of the rows
+_MOST = 0.25  # of the rows, at most, even if the noise is larger
 _STRETCH = 4.0  # widths beyond the ends for each share of the rows that is left outside
 
 
 @dataclass(frozen=True)
 class BoundSearch:
-    """Find (low, high) of each of d columns by halving: in a round all columns' counts below two places are released.
+    """Bisection for bounds of d columns by noisy counts.
 
-    The grid is 0 and ±2^k for k from −12 to 40; then the cell of an end is halved six times more.
+    In each round the counts of all columns beyond two points are released. The grid is 0 and ±2^k for k from −12 to 40;
+    then the grid cell of each end is halved six more times.
 
-    Theorem. One row moves the counts of a round, and the number of rows beside them, by at most √(2d + 1) in ℓ₂ and
-    2d + 1 in ℓ₁, whether it is replaced or added. The rounds compose to μ-GDP, or ε-DP. docs/theory/bound_search.md
+    Theorem. One row changes the counts of a round, together with the number of rows, by at most √(2d + 1) in ℓ₂ and 2d
+    + 1 in ℓ₁, whether it is replaced or added. The rounds compose to μ-GDP, or ε-DP. docs/theory/bound_search.md
     """
 
     n_columns: int
@@ -34,7 +35,7 @@ class BoundSearch:
 
     @classmethod
     def calibrate(cls, n_columns: int, guarantee: Guarantee) -> "BoundSearch":
-        """Return the search for ApproxDP or GaussianDP (Gaussian noise), or PureDP (Laplace noise)."""
+        """Return the search, with Laplace noise for PureDP."""
         size, part = 2 * n_columns + 1, shared(for_gaussian_releases(guarantee), 1 / _rounds())
         if isinstance(part, PureDP):
             return cls(n_columns, Laplace.calibrate(LpBall(size, 1, float(size)), part))
@@ -46,7 +47,7 @@ class BoundSearch:
         return compose([(self.noise.guarantee, _rounds())])
 
     def find(self, columns: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return (low, high), each (d,), low < high, for columns (n, d): what is missing lies nowhere. Pay first."""
+        """Return bounds low < high (d,) of columns (n, d); missing values do not count. Charge the budget first."""
         grid = _grid()
         ends = Ends(np.zeros((2, self.n_columns), dtype=int), np.full((2, self.n_columns), len(grid) - 1))
         totals: list[float] = []
@@ -58,7 +59,7 @@ class BoundSearch:
         return _apart(near.first[0], near.last[1], self._outside(totals) / max(float(np.mean(totals)), 1.0))
 
     def _too_many(self, columns: np.ndarray, places: np.ndarray, totals: list[float], rng: Entropy) -> np.ndarray:
-        """Return whether an end is inwards of too many values: of those below, and of those above, shape (2, d)."""
+        """Return a mask (2, d) of ends with too many values outside."""
         low, high = places
         exact = [(columns <= low).sum(axis=0), (columns >= high).sum(axis=0), [len(columns)]]
         noisy = released(np.concatenate(exact).astype(float), self.noise, rng)
@@ -66,36 +67,36 @@ class BoundSearch:
         return np.asarray(noisy[:-1].reshape(2, -1) > self._outside(totals))
 
     def _outside(self, totals: list[float]) -> float:
-        """Return how many values may lie outside an end, by the number of rows as it is known so far."""
+        """Return the number of values allowed outside an end, given noisy totals."""
         loud, rows = _LOUD * math.sqrt(float(self.noise.variances.max())), max(float(np.mean(totals)), 1.0)
         return min(max(loud, _TAIL * rows), _MOST * rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Intervals of the low end and the high end of each column: from `first` to `last`, shapes (2, d)."""
+    """Intervals of both ends of each column, (2, d)."""
 
     first: np.ndarray
     last: np.ndarray
 
     @property
     def middle(self) -> np.ndarray:
-        """The middle numbers of the grid: of the low end rounded up, of the high end down."""
+        """Middle indices, rounded up for low and down for high ends."""
         return (self.first + self.last + np.array([[1], [0]])) // 2
 
     @property
     def centre(self) -> np.ndarray:
-        """The middle places."""
+        """Midpoints."""
         return (self.first + self.last) / 2
 
     def halved(self, is_inwards: np.ndarray, middle: np.ndarray) -> "Ends":
-        """Return the halves that lie outwards of the middle where it is too far inwards, else the others."""
+        """Return the outward halves where `is_inwards`, else the others."""
         is_lower = is_inwards ^ np.array([[False], [True]])
         return Ends(np.where(is_lower, self.first, middle), np.where(is_lower, middle, self.last))
 
 
 def _apart(low: np.ndarray, high: np.ndarray, outside: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return ends that are apart, farther where more values may lie outside, but not past 0 from one side of it."""
+    """Return ends that are apart, wider if more values may lie outside, but not beyond 0."""
     low, high = np.minimum(low, high), np.maximum(low, high)
     width = np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)) / 2**_FINER + 2.0 ** _POWERS[0])
     more = width * min(_STRETCH * outside, 1.0) + (width - (high - low)) / 2

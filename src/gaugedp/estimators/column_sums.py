@@ -1,4 +1,4 @@
-"""Sums of short vectors of rows, for each group of rows: what means and variances of columns are computed from."""
+"""Noisy sums of short vectors by group."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,14 @@ from gaugedp.optimization.trace_designs import cut
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """Σ v over the rows of each group, for vectors v (m,) of rows in one group or in none, with noise.
+    """Noisy sums over the rows of each group.
 
-    Theorem. Vectors of ℓ₂ norm at most `radius`, cut towards 0 to multiples of 2^−12, have exact sums. A row moves the
-    sums of groups by lengths that add up to at most `radius` where it is added or removed, and to twice that where it
-    is replaced. Gaussian noise for μ on all, or noise of the ball for ε on each, keeps (ε, δ), or ε, and so do several
-    `releases` that share it, each chosen after those before it. docs/theory/means.md
+    The vectors v (m,) belong to rows in one group or in none.
+
+    Theorem. Vectors of ℓ₂ norm at most `radius`, truncated towards 0 to multiples of 2^−12, have exact sums. A row
+    changes the groups' sums by lengths that add up to at most `radius` if it is added or removed, and twice that if it
+    is replaced. Gaussian noise for μ on all, or noise of the ball for ε on each, satisfies (ε, δ), or ε, and so do
+    several `releases` that share it, each chosen after those before it. docs/theory/means.md
     """
 
     n_groups: int
@@ -32,7 +34,7 @@ class GroupSums:
     def calibrate(
         cls, shape: tuple[int, int], radius: float, requested: Guarantee, neighbours: str, releases: int = 1
     ) -> "GroupSums":
-        """Return the sums for `shape` = (groups, numbers of a vector)."""
+        """Return the sums for `shape` = (groups, numbers)."""
         guarantee = for_gaussian_releases(requested)
         distance = radius * (2.0 if neighbours == "replace" else 1.0) * (1 + NORMS)
         at_once = 1 if isinstance(guarantee, PureDP) else shape[0]
@@ -40,7 +42,7 @@ class GroupSums:
         return cls(*shape, noise, guarantee)
 
     def release(self, vectors: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return the sums, shape (groups, numbers), of vectors (n, numbers); rows of group −1 are in none."""
+        """Return the sums (groups, numbers) of vectors; group −1 is none."""
         exact, whole = np.zeros((self.n_groups, self.size)), cut(vectors)
         for group in range(self.n_groups):
             exact[group] = whole[groups == group].sum(axis=0)
@@ -51,7 +53,7 @@ class GroupSums:
 def moments_of(
     sums: np.ndarray, counts: np.ndarray, squares: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means in [−1, 1] and variances from `least` to 1, of noisy sums, counts and sums of squares."""
+    """Return clipped means and variances from noisy sums."""
     rows = np.maximum(counts, 1.0)
     means = np.clip(sums / rows, -1.0, 1.0)
     return means, np.clip(squares / rows - means**2, least, 1.0)

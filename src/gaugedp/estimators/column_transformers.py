@@ -1,4 +1,4 @@
-"""Transformers that learn from the rows, and pay for it: columns centred and scaled, and missing numbers filled in."""
+"""Private transformers: standardisation of columns and imputation."""
 
 import math
 from abc import abstractmethod
@@ -20,7 +20,7 @@ _LEAST_VARIANCE = 1e-4  # of the square of half a range: less is noise
 
 @dataclass(eq=False, repr=False)
 class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
-    """The base of both transformers: columns within public bounds, and one release of sums."""
+    """Base of both transformers, with one release of sums."""
 
     epsilon: float = 1.0
     delta: float = 0.0
@@ -28,7 +28,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     bounds: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "ColumnTransformer":
-        """Fit to rows X (n, d); a number that is missing has no part in its column."""
+        """Fit to rows X (n, d); missing numbers are left out."""
         del y
         requested, rows = self._requested(), self._rows(X)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
@@ -52,11 +52,11 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     @property
     @abstractmethod
     def _numbers(self) -> int:
-        """Return the number of sums per column: of presence, of values, and of squares."""
+        """Number of sums per column (presence, values, squares)."""
 
     @abstractmethod
     def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
-        """Set what the fit shows, from sums in units of the bounds."""
+        """Set the fitted attributes from sums in scaled units."""
 
     @abstractmethod
     def _values(self) -> dict[str, np.ndarray]:
@@ -65,17 +65,27 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
 
 @dataclass(eq=False, repr=False)
 class StandardScaler(ColumnTransformer):
-    """Centre columns by their means and divide them by their standard deviations, both found privately.
+    """Standardise columns by private means and standard deviations.
 
-    bounds : as in `LogisticRegression`, public: columns are clipped to them.
-    with_mean, with_std : whether columns are centred, and divided.
+    bounds : (low, high), public, as in `LogisticRegression`; columns are clipped to them.
+    with_mean : if True, centre the columns.
+    with_std : if True, divide the columns by their standard deviations.
 
-    Theorem. A row adds whether each number is there, the number and its square, in [−1, 1] by the bounds: a vector of
-    norm at most √(3d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A
-    standard deviation is at least a hundredth of half the range.
+    Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds: a
+    vector of norm at most √(3d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
+    (GroupSums). A standard deviation is at least a hundredth of half the range.
 
-    In a pipeline with a private model each pays for itself: give both the same ledger. The model's bounds are then
-    those of the scaled columns, such as (−3, 3). After fit: mean_, var_, scale_ (d,), guarantee_, release_.
+    In a pipeline, this scaler and a private model each spend their own budget: give both the same ledger. The model's
+    bounds then refer to the scaled columns, such as (−3, 3). After fit: mean_, var_, scale_ (d,), guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import StandardScaler
+    >>> X = np.random.default_rng(0).uniform(20, 60, (1000, 2))
+    >>> scaler = StandardScaler(epsilon=1.0, bounds=(0, 100)).fit(X)
+    >>> scaler.transform(X).shape, scaler.guarantee_
+    ((1000, 2), PureDP(1))
     """
 
     _: KW_ONLY
@@ -85,7 +95,7 @@ class StandardScaler(ColumnTransformer):
     _numbers = 3
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return (x − mean_)/scale_ of rows that are clipped as in the fit, shape (n, d); what is missing is 0."""
+        """Return (x − mean_)/scale_ (n, d), with rows clipped as in the fit; 0 for missing numbers."""
         rows = np.asarray(self._like_fitted(X), dtype=float)
         scaled = (rows - (self.mean_ if self.with_mean else 0)) / (self.scale_ if self.with_std else 1)
         return np.where(np.isnan(read_table(X)), 0.0, scaled)
@@ -102,20 +112,29 @@ class StandardScaler(ColumnTransformer):
 
 @dataclass(eq=False, repr=False)
 class SimpleImputer(ColumnTransformer):
-    """Put the mean of its column, found privately, in the place of each missing number.
+    """Replace missing numbers by private means of their columns.
 
-    bounds : as in `LogisticRegression`, public: what the means are of is clipped to them.
+    bounds : (low, high), public, as in `LogisticRegression`; numbers are clipped to them before averaging.
 
-    Theorem. A row adds whether each number is there, and the number, in [−1, 1] by the bounds: a vector of norm at
-    most √(2d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
+    Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds: a vector of norm
+    at most √(2d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
 
     After fit: statistics_ (d,), guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import SimpleImputer
+    >>> X = np.array([[1.0, np.nan], [2.0, 3.0]] * 500)
+    >>> imputer = SimpleImputer(epsilon=1.0, bounds=(0, 10)).fit(X)
+    >>> bool(np.isnan(imputer.transform(X)).any())
+    False
     """
 
     _numbers = 2
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return X with the means where numbers are missing, shape (n, d)."""
+        """Return X (n, d) with means for missing numbers."""
         self._like_fitted(X)
         rows = read_table(X)
         return np.where(np.isnan(rows), self.statistics_, rows)

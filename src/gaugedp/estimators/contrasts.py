@@ -1,4 +1,4 @@
-"""Coefficients of a table's model beside a reference level of each attribute, with standard errors and intervals."""
+"""Coefficients relative to reference levels, with intervals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Effects of cells relative to the reference cell of their attribute: the first, where `chosen` names none.
+    """Effects of cells relative to their attribute's reference cell.
 
-    A model has a coefficient for every cell, and a constant: only differences of cells' coefficients have a meaning.
+    The reference is the first cell unless `chosen` names another. A model has a coefficient for every cell and a
+    constant, so only differences between cells' coefficients are meaningful.
     """
 
     design: TableDesign
@@ -26,7 +27,7 @@ class Contrasts:
 
     @classmethod
     def read(cls, design: TableDesign, text: str | None) -> "Contrasts":
-        """Return those that a text such as "SEX=2, EDU=12" names. Refused: what is no cell of the model."""
+        """Return the contrasts in a text such as "SEX=2, EDU=12"; refuse unknown cells."""
         chosen: dict[str, str] = {}
         for part in parts(text or "", ","):
             name, mark, cell = part.partition("=")
@@ -43,13 +44,13 @@ class Contrasts:
 
     @property
     def reference(self) -> dict[str, str]:
-        """The reference cell of each attribute."""
+        """Reference cell of each attribute."""
         return {
             name: self.chosen.get(name, self.design.domain.attribute(name).labels[0]) for name in self.design.attributes
         }
 
     def facts(self, law: NormalMixture) -> dict[str, Any]:
-        """Return estimates, standard errors and intervals at `LEVEL` in the table's units, for JSON."""
+        """Return estimates, standard errors and intervals, for JSON."""
         rows, names = self._matrix()
         of_contrasts = law.mapped(rows, np.zeros(len(rows)))
         low, high = of_contrasts.interval(LEVEL)
@@ -59,7 +60,7 @@ class Contrasts:
         return {"level": LEVEL, "reference": self.reference, "coefficients": dict(zip(names, lines, strict=True))}
 
     def _matrix(self) -> tuple[np.ndarray, list[str]]:
-        """Return the map from the model's coefficients and constant to contrasts, the constant last, and names."""
+        """Return the matrix of contrasts, and their names."""
         size = self.design.n_features + 1
         constant, rows, names, start = np.eye(size)[-1], [], [], 0
         for name in self.design.attributes:

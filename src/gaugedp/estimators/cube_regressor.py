@@ -1,4 +1,4 @@
-"""The base of private regressions on columns with bounds: rows in a cube, scaled to norm 1."""
+"""Base of private regressions on columns with bounds."""
 
 import math
 from abc import abstractmethod
@@ -20,9 +20,10 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 
 @dataclass(frozen=True, eq=False)
 class CubeProblem:
-    """Rows (n, k) of norm at most 1, the intercept's constant last, targets (n,) in [−1, 1], weights (n,) in [0, 1].
+    """Rows in the unit ball, with targets and weights.
 
-    A row is the point of the cube over √k. `n_rows` is public, or was released before.
+    The intercept's constant is last, targets (n,) are in [−1, 1] and weights (n,) in [0, 1]. A row is the point of the
+    cube over √k. `n_rows` is public, or was released before.
     """
 
     rows: np.ndarray
@@ -34,15 +35,15 @@ class CubeProblem:
 
     @property
     def size(self) -> int:
-        """k, the number of coefficients with the intercept."""
+        """Number k of coefficients, with the intercept."""
         return self.rows.shape[1]
 
 
 @dataclass(eq=False, repr=False)
 class CubeRegressor(LinearRegressor):
-    """A regression on rows within `bounds` and a target within `target_bounds`; subclasses find the coefficients.
+    """Base of regressions on bounded rows and targets.
 
-    Where rows are added or removed, a tenth of ε goes to their number.
+    Subclasses find the coefficients. If rows are added or removed, a tenth of ε is spent on their number.
     """
 
     epsilon: float = 1.0
@@ -80,8 +81,8 @@ class CubeRegressor(LinearRegressor):
 
     @abstractmethod
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
-        """Refuse parameters that are none, for `size` coefficients: nothing was paid yet."""
+        """Refuse invalid parameters, before anything is charged."""
 
     @abstractmethod
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return the coefficients (k,) of points of the cube, and the exactness."""
+        """Return coefficients (k,) for the cube, and exactness."""

@@ -1,4 +1,4 @@
-"""Regressions by noisy gradient descent, for losses with bounded slopes."""
+"""Regressions by noisy gradient descent with bounded slopes."""
 
 import math
 from abc import abstractmethod
@@ -18,13 +18,13 @@ from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.losses import Huber
 
 _SMOOTH = 0.25  # the smoothness for which the steps of descent are planned
-_NARROWEST = 0.05  # slopes are whole multiples of 2^−12 of what rows may add: narrower ones would be few
+_NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
 _MOST = 30.0  # of a log-mean: e^30 is beyond all counts
 
 
 @dataclass(eq=False, repr=False)
 class DescentRegressor(CubeRegressor):
-    """A loss of one prediction and one target with slopes in [−1, 1], minimised by gradients of all rows with noise."""
+    """Base of regressions by noisy full-batch gradient descent."""
 
     _: KW_ONLY
     radius: float | None = None
@@ -50,26 +50,37 @@ class DescentRegressor(CubeRegressor):
     @property
     @abstractmethod
     def _smoothness(self) -> float:
-        """Return about the smoothness of the loss in the prediction: steps are as long as it allows."""
+        """Approximate smoothness of the loss, which limits the steps."""
 
     @abstractmethod
     def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return slopes (n,) that grow with the prediction, each of its own row alone."""
+        """Return slopes (n,), increasing in the prediction, each of its own row only."""
 
 
 @dataclass(eq=False, repr=False)
 class HuberRegressor(DescentRegressor):
-    """Linear regression by the loss of Huber (1964): a parabola within `width` of the target, and straight beyond.
+    """Robust linear regression with the Huber loss.
 
-    width : in units where the target goes from −1 to 1 by its bounds, public. At 0.05, the least, it is nearly the
-        absolute loss.
-    radius : a public bound on the norm of the coefficients where rows have norm 1 and the target is in [−1, 1]; √k
-        where None, k the number of coefficients.
+    The loss (Huber 1964) is quadratic within `width` of the target and linear beyond.
+
+    width : public width of the quadratic part, in units in which the target's bounds are −1 and 1. At 0.05, the
+        minimum, the loss is nearly the absolute loss.
+    radius : public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]; by default √k
+        for k coefficients.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import HuberRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> model = HuberRegressor(epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-2, 2)).fit(X, X.sum(axis=1))
+    >>> model.coef_.shape, model.predict(X).shape
+    ((2,), (1000,))
     """
 
     _: KW_ONLY
@@ -79,7 +90,7 @@ class HuberRegressor(DescentRegressor):
         super()._check(*facts)
         moderate(width=self.width)
         if self.width < _NARROWEST:
-            raise InvalidRequest(f"width is {self.width!r}.", f"Give at least {_NARROWEST}.")
+            raise InvalidRequest(f"width is {self.width!r}.", f"Choose at least {_NARROWEST}.")
 
     @property
     def _smoothness(self) -> float:
@@ -91,24 +102,37 @@ class HuberRegressor(DescentRegressor):
 
 @dataclass(eq=False, repr=False)
 class PoissonRegressor(DescentRegressor):
-    """Counts with log-linear means: E y = exp(⟨coef, x⟩ + intercept), by the Poisson likelihood.
+    """Poisson regression for counts with log-linear means.
 
-    target_bounds : (0, high), public; counts are clipped to them. Slopes (mean − count)/high are cut to [−1, 1]: a
-        predicted mean above twice the bound pulls no more than that.
-    radius : a public bound on the norm of the coefficients of log(mean/(high/2)) where rows have norm 1; 3·√k where
-        None, k the number of coefficients.
-    bounds, missing_indicator, fit_intercept, weight_bound : as in `Lasso`. Without an intercept the mean
-        of a row of zeros is 1.
+    The model is E y = exp(⟨coef, x⟩ + intercept), fitted by the Poisson likelihood.
+
+    target_bounds : (0, high), public; counts are clipped to them. Slopes (mean − count)/high are clipped to [−1,
+        1], so a predicted mean above twice the bound has no more influence than one at it.
+    radius : public bound on the norm of the coefficients of log(mean/(high/2)) for rows of norm 1; by default 3·√k
+        for k coefficients.
+    bounds, missing_indicator, fit_intercept, weight_bound : as in `Lasso`. Without an intercept the mean of a row
+        of zeros is 1.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import PoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (1000, 2))
+    >>> y = rng.poisson(np.exp(X[:, 0]))
+    >>> model = PoissonRegressor(epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(0, 10)).fit(X, y)
+    >>> bool((model.predict(X) > 0).all())
+    True
     """
 
     _expected: ClassVar[float] = 3.0
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predicted means, shape (n,)."""
+        """Return predicted means (n,)."""
         return means(super().predict(X))
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
@@ -123,7 +147,7 @@ class PoissonRegressor(DescentRegressor):
 
     @property
     def _start(self) -> float:
-        """The log-mean at w = 0."""
+        """Log-mean at w = 0."""
         return math.log(self._half) if self.fit_intercept else 0.0
 
     @property
@@ -140,5 +164,5 @@ class PoissonRegressor(DescentRegressor):
 
 
 def means(log_means: np.ndarray) -> np.ndarray:
-    """Return predicted counts: exp, of numbers cut at a public one, each by itself."""
+    """Return exp(log_means), capped at a public limit."""
     return np.exp(np.minimum(log_means, _MOST))

@@ -1,7 +1,4 @@
-"""Columns by name: fit notes those of a data frame, later calls check them, and bounds may be given by name.
-
-Names are public, like the number of columns.
-"""
+"""Column names, which are public."""
 
 import warnings
 from collections.abc import Mapping
@@ -15,7 +12,7 @@ _SHOWN = 5
 
 
 def names_of(X: Any) -> np.ndarray | None:
-    """Return the names of the columns of a data frame, shape (d,), where all are text; None for any other table."""
+    """Return a data frame's column names (d,), None without text names."""
     names = getattr(X, "columns", None)
     if names is None or not all(isinstance(name, str) for name in names):
         return None
@@ -23,7 +20,7 @@ def names_of(X: Any) -> np.ndarray | None:
 
 
 def check_names(kind: str, fitted: np.ndarray | None, X: Any) -> None:
-    """Refuse columns that are not, by name and in order, the `fitted` ones, in scikit-learn's words."""
+    """Refuse columns unlike the `fitted` ones, as scikit-learn does."""
     names = names_of(X)
     if fitted is None and names is not None:
         warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=4)
@@ -48,26 +45,26 @@ def _listed(title: str, names: list[str]) -> str:
 
 
 def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
-    """Return bounds {column: (low, high)} as (lows, highs), arrays (d,) in the order of `names`; others as they are."""
+    """Return bounds {column: (low, high)} as arrays (lows, highs), others unchanged."""
     if not isinstance(bounds, Mapping):
         return bounds
     if names is None:
         raise InvalidRequest(
-            f"{name} names columns, and the columns of the rows have no names.",
-            f"Give a data frame whose columns are named by text, or {name}=([lows], [highs]).",
+            f"{name} names columns, but the columns of X have no names.",
+            f"Pass a data frame whose column names are text, or {name}=([lows], [highs]).",
         )
     missing = [column for column in names if column not in bounds]
     extra = [column for column in bounds if column not in names.tolist()]
     if missing:
-        raise InvalidRequest(f"{name} has nothing for {_few(missing)}.", "Give (low, high) for every column.")
+        raise InvalidRequest(f"{name} has no entry for {_few(missing)}.", "Specify (low, high) for every column.")
     if extra:
-        raise InvalidRequest(f"{name} names {_few(extra)}, and there is no such column.", "Name the columns of X only.")
+        raise InvalidRequest(f"{name} names {_few(extra)}, but X has no such column.", "Name columns of X only.")
     try:
         pairs = np.array([tuple(bounds[column]) for column in names], dtype=float)
     except (TypeError, ValueError):
         pairs = np.zeros(0)
     if pairs.shape != (len(names), 2):
-        raise InvalidRequest(f"{name} has an entry that is no pair.", f"Give {name}={{'age': (17, 90), ...}}.")
+        raise InvalidRequest(f"{name} has an entry that is not a pair.", f"Use {name}={{'age': (17, 90), ...}}.")
     return pairs[:, 0], pairs[:, 1]
 
 

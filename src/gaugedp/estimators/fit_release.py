@@ -16,7 +16,7 @@ FORMAT = "gaugedp-fit-1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitRelease:
-    """The released numbers of a fit by name, its guarantee, its exactness, and public facts about how it was made."""
+    """Released numbers of a fit, with their guarantee."""
 
     estimator: str
     values: Mapping[str, np.ndarray]
@@ -28,7 +28,7 @@ class FitRelease:
 
     @property
     def asked(self) -> Guarantee | None:
-        """The (ε, δ) that was asked for, and that `guarantee` keeps; None where an older text does not say."""
+        """Requested guarantee, which `guarantee` satisfies; None in older texts."""
         return from_dict(self.facts["asked"]) if "asked" in self.facts else None
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class FitRelease:
             values = {str(name): np.array(value) for name, value in parts["values"].items()}
             guarantee = from_dict(parts["guarantee"])
             release = cls(str(parts["estimator"]), values, guarantee, str(parts["exactness"]), dict(parts["facts"]))
-            _ = release.asked  # refused here where it is no guarantee
+            _ = release.asked  # refused here if it is not a guarantee
             return release
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

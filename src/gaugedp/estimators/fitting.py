@@ -1,4 +1,4 @@
-"""Private models of a table by name: planned, then executed."""
+"""Private models of a table, fitted by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -41,29 +41,29 @@ def fit(
     Parameters
     ----------
     model
-        "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or "ratings".
+        The name: "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or "ratings".
     table
-        The rows; their domain describes target and features.
+        The data; its domain describes target and features.
     ledger
-        The account of this table.
+        The ledger of this table.
     target
-        An attribute for "logistic" and "svc", else a bounded column.
+        The target: an attribute for "logistic" and "svc", else a bounded column.
     features
-        Attributes and bounded columns, or one of them; for "ratings" the attributes of users and items.
+        One or more attributes and bounded columns; for "ratings" the attributes of users and items.
     epsilon, delta
         The guarantee of the fit; without delta it is ε-DP.
     score
-        ε of a score on held-out rows. A row is fitted or scored: both together cost the larger ε.
+        ε of a score on held-out rows. Each row is either fitted or scored, so the total is the larger ε.
     radius
-        A public bound on the coefficients; see the guide for its units.
+        Public bound on the coefficients; see the guide for its units.
     norm
-        "l2", or "l1" for "linear", which makes it "lasso".
+        "l2"; or "l1" for "linear", which then equals "lasso".
     reference
-        Levels that coefficients are compared with, such as "SEX=2, EDU=12"; by default the first of each attribute.
+        Reference level of each attribute, such as "SEX=2, EDU=12"; by default its first category.
     key
-        The same key with the same request returns the stored model at no cost.
+        Idempotency key: the same key with the same request returns the stored model at no cost.
     on_stage
-        Is called with "plan", "pay", "look" and "store" as these begin.
+        Function that is called with "plan", "pay", "look" and "store" when that stage begins.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def fit(
     Raises
     ------
     InvalidRequest
-        A model, target, feature or option that does not fit the domain. Nothing is read or spent.
+        If a model, target, feature or option does not fit the domain. Nothing is read or spent.
     LedgerRefused
-        The budget does not suffice, or the ledger is of another table or unit. Nothing is read or spent.
+        If the budget does not suffice, or the ledger is of another table or unit. Nothing is read or spent.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _listed(features: object) -> list[Any]:
 
 
 def _check_texts(*names: object) -> None:
-    """Refuse names of the domain that are no text."""
+    """Refuse names of the domain that are not text."""
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(
@@ -121,9 +121,10 @@ def plan_fit(
     requested: Guarantee,
     options: Mapping[str, Any],
 ) -> TableFit | RatingsFit:
-    """Plan the fit of a model to a table of the domain, by the `names` of model, target and features.
+    """Plan the fit of a model to a table.
 
-    `options` are `score`, `radius`, `norm` and `reference` of `fit`. What cannot be fitted is refused here.
+    `names` are those of model, target and features, `options` the score, radius, norm and reference of `fit`. An
+    impossible fit is refused here.
     """
     model, target, features = names
     one_of((*MODELS, "ratings"), model=model)

@@ -1,4 +1,4 @@
-"""Regressions whose weights are drawn from the regularised exponential mechanism, in the ball of a norm."""
+"""Regressions with weights drawn by the regularised exponential mechanism."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +18,10 @@ from gaugedp.optimization.trace_designs import TraceProblem
 
 @dataclass(frozen=True, eq=False)
 class GibbsFit:
-    """A fit for rows of dual norm at most 1, whose weights lie in the ball of `geometry`, by public numbers.
+    """A fit with weights in the ball of `geometry`.
 
-    Theorem. The weights are (ε, δ)-DP for one row, together with the number of rows where that is private: it takes a
-    twentieth of μ² (docs/theory/gibbs.md).
+    Theorem. For rows of dual norm at most 1 the weights are (ε, δ)-DP for one row, together with the number of rows if
+    that is private, which takes a twentieth of μ² (docs/theory/gibbs.md).
     """
 
     geometry: Geometry
@@ -34,20 +34,20 @@ class GibbsFit:
     def plan(cls, geometry: Geometry, loss: Loss, guarantee: Guarantee, neighbours: str) -> "GibbsFit":
         """Return the plan; refuse δ = 0."""
         if not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
+            raise InvalidRequest("gibbs needs delta above 0.", "Set delta, or use another solver.")
         plan = cls(geometry, loss, guarantee, neighbours, NoisyRowCount.gaussian(guarantee, neighbours))
-        plan.mechanism(PUBLIC_ROWS)  # refuses before anything is paid
+        plan.mechanism(PUBLIC_ROWS)  # refuses before anything is charged
         return plan
 
     def mechanism(self, n_rows: float) -> Gibbs:
-        """Return the mechanism for so many rows."""
+        """Return the mechanism for `n_rows` rows."""
         return Gibbs.calibrate(
             self.geometry, self.loss, max(1, round(n_rows)), self.count.remaining,
             neighbours=self.neighbours, mu_side=self.count.mu_side,
         )  # fmt: skip
 
     def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
-        """Return the weights, the exactness, and what else is published."""
+        """Return the weights, the exactness, and the public facts."""
         mechanism = self.mechanism(self.count.draw(len(target), rng))
         facts = {"solver": "gibbs", "steps": mechanism.steps, "noise": mechanism.describe()}
         return mechanism.sample(rows[:], target, rng), mechanism.exactness, facts
@@ -55,10 +55,11 @@ class GibbsFit:
 
 @dataclass(frozen=True, eq=False)
 class MatrixGibbs:
-    """A matrix X for predictions reach·⟨A, X⟩, ‖A‖ ≤ `widest` in the operator norm: X has nuclear norm 1 or so.
+    """A matrix X for predictions reach·⟨A, X⟩.
 
-    X is drawn from the Frobenius ball around the nuclear ball, so that no corner makes a draw long; its risk is
-    compared with the nuclear ball. `guarantee` holds for one row.
+    ‖A‖ ≤ `widest` in the operator norm, and X has nuclear norm about 1. It is drawn from the Frobenius ball around the
+    nuclear ball, so that no corner slows the draw; its risk is compared with the nuclear ball. `guarantee` is for one
+    row.
     """
 
     shape: tuple[int, ...]
@@ -73,25 +74,25 @@ class MatrixGibbs:
 
     @property
     def unit(self) -> float:
-        """The largest prediction of the nuclear ball."""
+        """Largest prediction of the nuclear ball."""
         return self.reach * self.widest
 
     @property
     def scaled_loss(self) -> Loss:
-        """The loss of predictions and targets over `unit`."""
+        """Loss of predictions and targets divided by `unit`."""
         low, high = (end / self.unit for end in self.bounds)
         if self.loss == "squared":
             return Squared(1 + max(abs(low), abs(high)))
         return Absolute() if self.loss == "absolute" else Huber((high - low) / 4)
 
     def mechanism(self, n_rows: float) -> Gibbs:
-        """Return the mechanism for so many rows."""
+        """Return the mechanism for `n_rows` rows."""
         return Gibbs.calibrate(
             Geometry(self.shape, 1), self.scaled_loss, max(1, round(n_rows)), self.guarantee,
             neighbours=self.neighbours, in_ball=False,
         )  # fmt: skip
 
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return X."""
+        """Return a draw of X."""
         rows = problem.designs.rows / self.widest
         return self.mechanism(n_rows).sample(rows, problem.target / self.unit, rng)

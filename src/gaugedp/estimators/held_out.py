@@ -1,4 +1,4 @@
-"""The private score of a model, on rows held out of its fit."""
+"""Private score of a model on held-out rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,22 +14,23 @@ from gaugedp.mechanisms import Laplace
 from gaugedp.mechanisms.base import Prepared
 
 SHARE_BITS, SHARE = 10, 205  # of 1,024 equally likely numbers: about one row in five is held out
-PIECES = 2**16  # in which the loss of a row is counted, so that sums are exact in any order
+PIECES = 2**16  # per unit of loss: losses are rounded to these, so that sums are exact in any order
 LEVEL = 0.95
 
 
 def held_out(n_rows: int, rng: Entropy) -> np.ndarray:
-    """Return a mask (n,) of the rows held out, drawn at random and independently of their values."""
+    """Return a random mask (n,) of held-out rows, independent of their values."""
     numbers = rng.words(n_rows) >> np.uint64(64 - SHARE_BITS)
     return numbers < SHARE
 
 
 @dataclass(frozen=True)
 class Score:
-    """The mean of losses in [0, 1] over rows, of which a unit has at most `group`.
+    """The mean of losses over rows, at most `group` per unit.
 
-    A row of loss l adds (l, 1 − l), in whole pieces, to a pair of sums. One row added or removed moves the pair by 1 in
-    ℓ₁. Discrete Laplace noise makes the pair ε-DP for a unit; the score is post-processing.
+    A row of loss l in [0, 1] adds (l, 1 − l), in integer multiples of 1/PIECES, to a pair of sums. One row added or
+    removed changes the pair by 1 in ℓ₁. Discrete Laplace noise makes the pair ε-DP for a unit; the score is
+    post-processing.
     """
 
     epsilon: float
@@ -44,7 +45,7 @@ class Score:
         return PureDP(float(self.epsilon))
 
     def prepare(self, rng: Entropy) -> "PreparedScore":
-        """Draw the noise, before any look at the data."""
+        """Draw the noise, before the data is read."""
         mechanism = Laplace.calibrate(LpBall(2, 1, self.group), self.guarantee)
         step = float(mechanism.lattice_step)
         width = float(mechanism.half_widths(LEVEL, simultaneous=True)[0]) + step
@@ -53,14 +54,14 @@ class Score:
 
 @dataclass(frozen=True)
 class PreparedScore:
-    """Noise drawn on a lattice, and `width`, its simultaneous half-width at `LEVEL` for both sums."""
+    """Noise on a lattice, with `width`, its simultaneous half-width for both sums."""
 
     noise: Prepared
     step: float
     width: float
 
     def mean(self, losses: np.ndarray) -> tuple[float, float, float]:
-        """Return the noisy mean, and an interval that holds the true mean of these rows with probability `LEVEL`."""
+        """Return the noisy mean, and an interval for these rows' true mean at `LEVEL`."""
         lost = np.rint(losses * PIECES).astype(np.int64)
         sums = np.array([lost.sum(), (PIECES - lost).sum()]) / PIECES
         part, complement = (self.noise(np.rint(sums / self.step).astype(np.int64)) * self.step).tolist()
@@ -74,24 +75,25 @@ def _ratio(part: float, complement: float, unknown: float) -> float:
 
 
 def losses(design: TableDesign, outputs: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the loss of each row, shape (n,), for scores (n, k).
+    """Return the losses (n,) for scores (n, k).
 
-    For classes, 1 where the predicted one is wrong: the first where scores are the same, with one score the second
-    where it is above 0. For numbers |prediction − target| over the width of the bounds, the prediction clipped to them.
+    For classes a loss is 1 if the predicted one is wrong: the first of the largest scores, or with one score the second
+    class if it is above 0. For numbers it is |prediction − target| over the width of the bounds, the prediction
+    clipped.
     """
     if design.by_class:
         predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)
         return (predicted != target).astype(float)
     low, high = design.bounds
     gap = np.abs(np.clip(outputs[:, 0], low, high) - target) / (high - low)
-    lost: np.ndarray = np.fmin(gap, 1.0)  # of what is no number, too
+    lost: np.ndarray = np.fmin(gap, 1.0)  # also for NaN
     return lost
 
 
 def scores(rows: np.ndarray, coefficients: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
     """Return intercepts + coefficients·row, shape (n, k).
 
-    Columns are added one after another, so the scores of a row do not depend on the number of rows.
+    Columns are added one by one, so the scores of a row do not depend on the number of rows.
     """
     outputs = np.tile(intercepts, (len(rows), 1))
     for column, weights in zip(rows.T, coefficients.T, strict=True):

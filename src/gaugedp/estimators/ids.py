@@ -1,4 +1,4 @@
-"""Public lists of ids, and tables of (user, item) read against them."""
+"""Public ids, and tables of (user, item) pairs."""
 
 import math
 from decimal import Decimal
@@ -11,12 +11,12 @@ from gaugedp._internal.cells import as_they_are, cells_of, columns_of, entries_o
 from gaugedp._internal.validate import whole
 from gaugedp.errors import InvalidRequest
 
-MOST_IDS = 2**21  # so many users' sums of products are exact
-_BEYOND = 2**53  # from here on a float does not tell whole numbers apart
+MOST_IDS = 2**21  # sums of products over this many users are exact
+_BEYOND = 2**53  # from here on floats cannot represent every integer
 
 
 def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two columns of X, users and items: of arrays and frames as they are, else every entry as it is."""
+    """Return users and items, with each entry unchanged."""
     columns = columns_of(X)
     if columns is not None:
         _check_shape(X.shape)
@@ -37,24 +37,24 @@ def _pairs(entries: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return as_they_are(user for user, _ in pairs), as_they_are(item for _, item in pairs)
 
 
-def _check_shape(shape: tuple[int, ...], *, most_rows: int = 2**28) -> None:  # so many rows' sums are exact
+def _check_shape(shape: tuple[int, ...], *, most_rows: int = 2**28) -> None:  # sums over this many rows are exact
     if shape[1:] != (2,):
-        raise InvalidRequest("X is not a table of two columns.", "Give two columns: user and item.")
+        raise InvalidRequest("X is not a table of two columns.", "Pass two columns: user and item.")
     if shape[0] > most_rows:
         raise InvalidRequest(f"There are more than {most_rows:,} rows.", "Fit to a sample of them.")
 
 
 def _check_type(column: Any) -> np.ndarray:
     if kind_of(column) in "mMV":
-        raise InvalidRequest("Dates and durations are no ids.", "Give numbers or text.")
+        raise InvalidRequest("Dates and durations cannot be ids.", "Use numbers or text.")
     return cells_of(column)
 
 
 def key(entry: Any) -> float | str | None:
-    """Return the key that ids are compared by: a number, or a text without spaces around; None for what is no id.
+    """Return the key of an id: a number, a stripped text, or None.
 
-    A text that Python writes for a number (7, 7.0, 0.5, True) is that number. These are no ids: missing or empty cells,
-    NaN and infinity, numbers from 2^53 on (but for their digits as text), and what is neither text nor number.
+    A text that Python writes for a number (7, 7.0, 0.5, True) is that number. None is for missing or empty cells, NaN
+    and infinity, numbers from 2^53 on (except as text of their digits), and anything that is neither text nor number.
     """
     if isinstance(entry, int | float):
         return _of_number(entry)
@@ -85,10 +85,10 @@ def _of_text(written: str) -> float | str | None:
 
 
 def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
-    """Return the keys of a column: numbers (n,), NaN where there is none, and texts by their rows.
+    """Return numeric keys (n,), NaN for others, and texts by row.
 
-    Every entry is read by itself, whatever the others are. An array of numbers is turned into floats in one go: below
-    2^53 that changes no whole number, and from there on none counts.
+    Every entry is read independently of the others. An array of numbers is converted to floats as a whole: below 2^53
+    this changes no integer, and larger ones do not count.
     """
     kind = column.dtype.kind
     if kind == "c":
@@ -107,10 +107,10 @@ def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
 
 
 class Ids:
-    """The ids of users, or of items: a public list, or the numbers 0 … n − 1.
+    """The public ids of users or items: a list, or 0 … n − 1.
 
-    They are compared by `key`, and in its order: numbers, then texts. `values` shows them: as whole numbers, else as
-    numbers, else as text, where all are such; those of a list with text in it are all text.
+    They are compared by `key` and sorted: numbers, then texts. `values` holds them as integers, else as numbers, else
+    as text; the ids of a list with any text are all text.
     """
 
     def __init__(self, name: str, declared: Any) -> None:
@@ -126,7 +126,7 @@ class Ids:
         return len(self.numbers) + len(self.texts)
 
     def places(self, column: np.ndarray) -> np.ndarray:
-        """Return the index of each id, −1 where it is not one of these."""
+        """Return the index of each id, −1 if unknown."""
         numbers, texts = read_ids(column)
         places = np.full(len(column), -1)
         if len(self.numbers):
@@ -139,7 +139,7 @@ class Ids:
 
 
 def same_ids(column: np.ndarray, identifier: Any) -> np.ndarray:
-    """Return which ids of a column are `identifier`; none where that is no id."""
+    """Return a mask of the ids that equal `identifier`."""
     target, (numbers, texts) = key(identifier), read_ids(column)
     matches: np.ndarray = numbers == target if isinstance(target, float) else np.zeros(len(column), dtype=bool)
     matches[[row for row, text in texts.items() if text == target]] = True
@@ -147,11 +147,11 @@ def same_ids(column: np.ndarray, identifier: Any) -> np.ndarray:
 
 
 def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
-    """Return numbers and texts, each once and in order, and whether a list was given with text in it."""
+    """Return sorted unique numbers and texts, and whether a list has text."""
     if declared is None:
         raise InvalidRequest(
             f"{name} is missing.",
-            f"Give {name} as a list, or as a number n for 0 … n − 1, from public knowledge, never read off the data.",
+            f"Specify {name} as a list, or as a number n for 0 … n − 1, from public knowledge, never from the data.",
         )
     if isinstance(declared, int | np.integer) and not isinstance(declared, bool):
         whole(minimum=1, **{name: declared})
@@ -162,7 +162,7 @@ def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
     numbers, texts = read_ids(listed)
     if np.isnan(numbers).sum() > len(texts):
         raise InvalidRequest(
-            f"An id in {name} is neither text nor a number below 2^53.", "Give whole numbers from 2^53 on as text."
+            f"An id in {name} is neither text nor a number below 2^53.", "Write integers from 2^53 on as text."
         )
     is_text = listed.dtype.kind not in "biuf" and any(isinstance(entry, str | bytes) for entry in listed.tolist())
     return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), is_text

@@ -1,4 +1,4 @@
-"""The intercept of two classes, re-estimated from the rows' scores where noise is loud."""
+"""The intercept of two classes, re-estimated under large noise."""
 
 import math
 from dataclasses import dataclass
@@ -20,31 +20,32 @@ _SHARE = 0.2  # of μ², of ε for a pure guarantee
 _REACH, _NEAR = (
     1.5,
     0.8,
-)  # scores are clipped at so many times what weights without direction give a row, first and then
+)  # limits of scores in the two releases, over the score of weights without direction
 _COARSE = 0.3  # the part of the share for the first of the two releases
-_LABEL = 0.7  # the weight of a label beside a score
-_MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
-_DOUBT = 2.0  # times the variance of its noise that the square of the label's mean loses
-_APART = 2.0  # how many spreads classes are taken to lie apart: the closer, the more goes to the commoner one
-_FEWEST = 0.02  # no class is taken to be rarer
-_ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
+_LABEL = 0.7  # the weight of a label relative to a score
+_MOST_OF_DELTA = 0.02  # the share of δ for a level or centre: objective perturbation spends it several times
+_DOUBT = 2.0  # noise variances that are subtracted from the square of the label's mean
+_APART = 2.0  # the assumed distance of the classes in spreads: smaller values favour the more common class
+_FEWEST = 0.02  # the smallest assumed share of a class
+_ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of integers below 2^53
 
 
 def spares_delta(mu_side: float, guarantee: ApproxDP, n_classes: int) -> bool:
-    """Return whether releases of μ = `mu_side` leave nearly all of δ to objective perturbation beside them."""
+    """Return True if releases of μ = `mu_side` leave nearly all of δ to objective perturbation."""
     corners = 1 if n_classes == 2 else n_classes**2
     return corners * gaussian_delta(mu_side, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
 
 
 @dataclass(frozen=True, eq=False)
 class InterceptNoise:
-    """Noise for the sum of scores, then for those of (score, label) near its mean; and what is left of the guarantee.
+    """Noise for two releases of the scores' sums.
 
-    Re-estimates the intercept from sums of score and label over the rows, with noise of one dimension instead of d:
-    loud noise along the rows' mean moves all scores alike. `mu_side` is the μ of Gaussian noise, else 0.
+    The intercept is re-estimated from the sum of scores and then from those of (score, label) near its mean, with noise
+    of one dimension instead of d: noise along the rows' mean shifts all scores alike. `mu_side` is the μ of Gaussian
+    noise, else 0.
 
     Theorem. Given the weights and the first release, a row's number and its vector have norm at most 1, so each of the
-    sums moves by at most 2 where a row is replaced, 1 where it is added. docs/theory/objective_perturbation.md
+    sums changes by at most 2 if a row is replaced, 1 if it is added. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
@@ -54,7 +55,7 @@ class InterceptNoise:
 
     @classmethod
     def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "InterceptNoise":
-        """Return the noise and what remains; no noise where it would take much of δ, with releases of μ = `beside`."""
+        """Return the noise, if it takes little of δ next to releases of μ = `beside`, and what remains."""
         moved = (2.0 if replaced else 1.0) * (1 + SCORES)
         coarse, fine = LpBall(1, 2, moved), LpBall(2, 2, moved)
         if isinstance(guarantee, ApproxDP):
@@ -74,7 +75,7 @@ class InterceptNoise:
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
     ) -> float:
-        """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1."""
+        """Return b such that sign(⟨weights, x⟩ + b) predicts the class, for rows x of norm at most 1."""
         assert self.noise is not None
         assert self.coarse is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
@@ -93,17 +94,17 @@ class InterceptNoise:
 
 
 def _shrunk(value: float, faint: float) -> float:
-    """Return a number drawn towards 0, to which it goes where its square is below `faint`."""
+    """Return a number shrunk towards 0 by its noise variance `faint`."""
     return value * max(0.0, 1 - faint / max(value * value, faint, 1e-300))
 
 
 def _sums(
     rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, middle: float | None = None, wanted: float = _LABEL
 ) -> np.ndarray:
-    """Return Σ (s, a·y)/‖(1, a)‖, a = `wanted`, exact: the same in any order of the rows.
+    """Return Σ (s, a·y)/‖(1, a)‖, exact in any order.
 
-    s is the score in [−1, 1], or where there is a `middle` how far from it in [−0.8/1.5, 0.8/1.5], over 0.8/1.5.
-    `weights` have norm at most √d/1.5, so that a score is a sum of whole numbers below 2^53.
+    a is `wanted`, and s the score in [−1, 1], or with a `middle` its distance from it, clipped to [−0.8/1.5, 0.8/1.5]
+    and divided by 0.8/1.5. `weights` have norm at most √d/1.5, so that a score is a sum of integers below 2^53.
     """
     bits = _SCORE_BITS - _ROW_BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
     fine, total = np.rint(weights * 2.0**bits), np.zeros(2)

@@ -1,4 +1,4 @@
-"""Standard errors and intervals of coefficients, which hold the noise and the sampling of the rows."""
+"""Standard errors and intervals of coefficients."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _HEADS = ("coefficient", "estimate", "std. error", "lower", "upper")
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """Coefficients of a model by name, the intercept last: estimates, standard errors, intervals at `level`.
+    """Table of coefficients with standard errors and intervals.
 
-    `repr` and a notebook show the table.
+    The intercept is last. `repr` and notebooks show the table.
     """
 
     title: str
@@ -33,7 +33,7 @@ class Summary:
 
     @property
     def lines(self) -> Iterator[tuple[str, ...]]:
-        """Yield (name, estimate, standard error, lower, upper) for each coefficient, as texts."""
+        """Lines (name, estimate, standard error, lower, upper) as texts."""
         low, high = self.law.interval(self.level)
         columns = zip(self.names, self.law.median, low, high, self.law.deviations, strict=True)
         for name, *numbers in columns:
@@ -42,15 +42,15 @@ class Summary:
 
     @property
     def note(self) -> str:
-        """Return a note on the meaning of the intervals."""
+        """Note on the meaning of the intervals."""
         return (
-            f"Intervals at {self.level:.4g} hold the noise and the sampling, for independent rows within their bounds, "
+            f"Intervals at {self.level:.4g} account for noise and sampling, for independent rows within their bounds "
             f"and {self.supposed}."
         )
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The titles of the columns."""
+        """Titles of the columns."""
         return _HEADS
 
     def __repr__(self) -> str:
@@ -63,33 +63,33 @@ class Summary:
 
 
 class Intervals:
-    """The confidence intervals of a model's coefficients, for noise and sampling."""
+    """Confidence intervals of coefficients, for noise and sampling."""
 
-    judged_by: ClassVar[str]  # the solver that tells it
-    supposed: ClassVar[str] = "residuals of one variance"  # beside independent rows
+    judged_by: ClassVar[str]  # the solver that provides them
+    supposed: ClassVar[str] = "residuals of equal variance"  # in addition to independent rows
     n_features_in_: int
     solver_: str
     _requested: Callable[[], Guarantee]
     _read_as: Reading
-    _best: NormalMixture | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
+    _best: NormalMixture | None = None  # of the coefficients, the intercept last; None if the fit does not provide it
 
     def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper), each (d,), at the public `level` between 0 and 1: an interval for each coefficient.
+        """Return confidence intervals (lower, upper) of the coefficients.
 
-        Each holds, with probability of about `level`, the coefficient of the model that rows are drawn from: it counts
-        the noise and the sampling. Rows are independent and within their bounds; residuals of a linear model have one
-        variance, and logistic steps end near the best fit. The middle is not `coef_`, but another estimate. Ends are
-        quantiles that leave out four fifths of 1 − `level`: the rest is room for what is approximate. Where noise hides
-        the curvature, intervals are wide and hold more often; they suppose scores of root mean square 5 at most.
-        A function of the release: it costs nothing. Refused where the solver releases no second moments.
-        docs/theory/least_squares.md, newton.md
+        Each covers, with probability of about `level`, the coefficient of the model from which rows are drawn: it
+        accounts for both noise and sampling. Assumptions: rows are independent and within their bounds; residuals of a
+        linear model have equal variance, and logistic steps end near the best fit. The midpoint is not `coef_`, but
+        another estimate. Ends are quantiles that leave out four fifths of 1 − `level`: the rest allows for
+        approximations. If noise hides the curvature, intervals are wide and conservative; they assume scores of root
+        mean square at most 5. The intervals are a function of the release and cost nothing. They are refused if the
+        solver releases no second moments. docs/theory/least_squares.md, newton.md
         """
         law, _ = self._law(level)
         low, high = law.interval(level)
         return low[:-1], high[:-1]
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Return estimates, standard errors and intervals of all coefficients and the intercept, to be printed."""
+        """Return a printable table of coefficients with intervals."""
         law, size = self._law(level)
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
@@ -99,7 +99,7 @@ class Intervals:
 
     @property
     def _errors(self) -> dict[str, np.ndarray]:
-        """Return the published errors of a fit."""
+        """Published standard errors of a fit."""
         return {} if self._best is None else {"estimate": self._best.median, "standard_error": self._best.deviations}
 
     def _law(self, level: float) -> tuple[NormalMixture, int]:
@@ -117,4 +117,4 @@ class Intervals:
                 f'solver="{self.solver_}" releases no second moments',
                 f'Fit with solver="{self.judged_by}".',
             )
-        return InvalidRequest(f"This fit does not say how far noise moved the coefficients: {reason}.", action, "")
+        return InvalidRequest(f"This fit provides no intervals for its coefficients: {reason}.", action, "")

@@ -1,4 +1,4 @@
-"""Clusters by private sums: a few rounds of Lloyd's algorithm."""
+"""K-means by private sums in Lloyd's algorithm."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -19,27 +19,39 @@ from gaugedp.optimization.trace_designs import cut
 
 _CENTRE_BITS, _MOST_COLUMNS = 18, 2**15  # with rows of 12 bits, distances are exact in floats
 _TRIALS = 64  # points that a start chooses from
-_THIN, _FAINT = 0.02, 2.0  # a cluster is thin below this share of the average, or so many deviations of its noise
+_THIN, _FAINT = 0.02, 2.0  # a cluster is thin below this share of the average, or this many deviations of noise
 _WORD = 2.0**-64
 
 
 @dataclass(eq=False, repr=False)
 class KMeans(ClusterMixin, WeightedEstimator):
-    """K-means: clusters of least squared distance, by the noisy numbers and sums of the rows of each cluster.
+    """K-means clustering with noisy counts and sums.
 
-    bounds : as in `LogisticRegression`, public. Distances are measured in units of half their width, column by column.
-        A missing number counts as the middle of its bounds.
+    Each round of Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres.
+
+    n_clusters : the number of clusters, K.
+    bounds : (low, high), public, as in `LogisticRegression`. Distances are measured in units of half their width,
+        column by column. A missing number counts as the middle of its bounds.
     weight_bound : as in `LogisticRegression`.
-    rounds : how often clusters are counted, summed and moved; each round gets the same share of μ², or of ε at δ = 0.
+    rounds : the number of rounds; each gets the same share of μ², or of ε at δ = 0.
 
-    Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to the cluster nearest to it: a vector of norm at
-    most √(1 + d). Which cluster that is depends on the row and on earlier releases only. `fit` releases the sums of all
+    Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster: a vector of norm at most
+    √(1 + d). Which cluster that is depends on the row and on earlier releases only. `fit` releases the sums of all
     clusters in each round and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
 
-    Centres start at random in the bounds, far from one another. One whose cluster is about empty, as its noisy number
-    tells, moves beside the fullest. There are no `labels_` and no `inertia_`: both would tell of rows.
+    Centres start at random in the bounds, far from one another. A centre whose cluster is nearly empty, by its noisy
+    count, moves next to the fullest cluster. There are no `labels_` and no `inertia_`: both would reveal rows.
 
     After fit: cluster_centers_ (K, d), guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import KMeans
+    >>> X = np.array([[1.0, 1.0], [9.0, 9.0]] * 500)
+    >>> model = KMeans(n_clusters=2, epsilon=1.0, delta=1e-6, bounds=(0, 10)).fit(X)
+    >>> model.cluster_centers_.shape
+    (2, 2)
     """
 
     n_clusters: int = 8
@@ -56,7 +68,7 @@ class KMeans(ClusterMixin, WeightedEstimator):
         weights = self._weights(sample_weight, len(rows))
         whole(minimum=1, n_clusters=self.n_clusters, rounds=self.rounds)
         if rows.shape[1] > _MOST_COLUMNS:
-            raise InvalidRequest(f"There are more than {_MOST_COLUMNS:,} columns.", "Give fewer columns.")
+            raise InvalidRequest(f"There are more than {_MOST_COLUMNS:,} columns.", "Use fewer columns.")
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         shape = int(self.n_clusters), 1 + rows.shape[1]
         sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours, int(self.rounds))
@@ -72,16 +84,16 @@ class KMeans(ClusterMixin, WeightedEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the place in `cluster_centers_` of the centre nearest to each row, shape (n,)."""
+        """Return the index (n,) of each row's nearest centre."""
         return _nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return `predict` of the same rows: each label tells of its row, so they are for your own eyes."""
+        """Fit, and return `predict` of the same rows, for your own eyes: each label reveals its row."""
         return self.fit(X, y, sample_weight).predict(X)
 
 
 def _lloyd(data: tuple[np.ndarray, np.ndarray], sums: GroupSums, rounds: int, rng: Entropy) -> np.ndarray:
-    """Return centres (K, d) in the cube, of rows (n, d) in it that are multiples of 2^−12, and weights (n,)."""
+    """Return centres (K, d), for rows (n, d) in the cube in multiples of 2^−12, and weights (n,)."""
     rows, weights = data
     centres = _start(sums.n_groups, rows.shape[1], rng)
     vectors = np.hstack([np.ones((len(rows), 1)), rows]) * weights[:, None]
@@ -96,16 +108,17 @@ def _lloyd(data: tuple[np.ndarray, np.ndarray], sums: GroupSums, rounds: int, rn
 
 
 def _nearest(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Return the place of the centre nearest to each row, shape (n,), the first of those as near.
+    """Return the index (n,) of each row's nearest centre.
 
-    Rows and centres are on lattices, so that every sum is exact: the place of a row depends on no other row.
+    It is the first of equally near ones. Rows and centres are on lattices, so that every sum is exact: the index of a
+    row depends on no other row.
     """
     nearest: np.ndarray = (rows @ centres.T - (centres**2).sum(axis=1) / 2).argmax(axis=1)
     return nearest
 
 
 def _start(n_clusters: int, n_columns: int, rng: Entropy) -> np.ndarray:
-    """Return points at random in the cube: each is, of some, the one farthest from those before it."""
+    """Return random, well separated points in the cube."""
     centres = _uniform((1, n_columns), rng)
     while len(centres) < n_clusters:
         trials = _uniform((_TRIALS, n_columns), rng)
@@ -115,7 +128,7 @@ def _start(n_clusters: int, n_columns: int, rng: Entropy) -> np.ndarray:
 
 
 def _split(centres: np.ndarray, counts: np.ndarray, thin: float, rng: Entropy) -> np.ndarray:
-    """Return centres where those of thin clusters stand beside the fullest, half way to its nearest neighbour."""
+    """Return centres with those of thin clusters moved next to the fullest, halfway to its neighbour."""
     means, shares = centres.copy(), counts.copy()
     for place in np.flatnonzero(counts <= thin):
         fullest = int(shares.argmax())

@@ -1,4 +1,4 @@
-"""Classes and labels, each read by itself."""
+"""Classes and labels, each read independently of the others."""
 
 import math
 import warnings
@@ -24,23 +24,23 @@ from gaugedp.errors import InvalidRequest
 
 
 def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:
-    """Refuse in one sentence all that must be given and is not."""
+    """Refuse, in one message, missing classes and missing bounds."""
     no_bounds = bounds is None and row_norm is None
     if classes is None:
-        beside = ", and neither row_norm nor bounds is given" if no_bounds else ""
+        beside = ", and so are row_norm and bounds" if no_bounds else ""
         advice = ", and row_norm or bounds=(low, high)," if no_bounds else ""
         raise InvalidRequest(
             f"classes is missing{beside}.",
-            f"Give classes=[...]{advice} from public knowledge, never read off the data.",
+            f"Specify classes=[...]{advice} from public knowledge, never read off the data.",
         )
 
 
 def read_classes(classes: Any) -> np.ndarray:
-    """Return the classes, at least two different ones, sorted as scikit-learn's are where they can be compared."""
+    """Return the classes, at least two and distinct, sorted as in scikit-learn if possible."""
     if isinstance(classes, str | bytes):
-        raise InvalidRequest("classes is a text.", "Give a list, such as classes=['<=50K', '>50K'].")
+        raise InvalidRequest("classes is a text.", "Pass a list, such as classes=['<=50K', '>50K'].")
     if not isinstance(classes, Iterable):
-        raise InvalidRequest("classes is not a list.", "Give classes=[0, 1].")
+        raise InvalidRequest("classes is not a list.", "Pass a list, such as classes=[0, 1].")
     labels = _as_array(classes)
     keys = {_key(label) for label in labels.tolist()} if labels.ndim == 1 else set()
     if None in keys:
@@ -53,16 +53,16 @@ def read_classes(classes: Any) -> np.ndarray:
 def _sorted(labels: np.ndarray, is_set: bool) -> np.ndarray:
     try:
         return labels[sorted(range(len(labels)), key=labels.tolist().__getitem__)]
-    except TypeError:  # texts beside numbers: in the order given, which a set does not have
+    except TypeError:  # texts and numbers: in the order given, which a set does not have
         if is_set:
             raise InvalidRequest("classes is a set of texts and numbers.", "Give a list.") from None
         return labels
 
 
 def read_labels(y: Any, n_rows: int) -> np.ndarray:
-    """Return the labels as they are, shape (n,)."""
+    """Return the labels (n,), unchanged."""
     if y is None:
-        raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Give the labels.")
+        raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Pass the labels.")
     labels = _as_array(_flat(y) if is_nested(y) else y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
@@ -73,7 +73,7 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
 
 
 def _flat(y: Any) -> np.ndarray:
-    """Return the cells of a list of rows with one cell each, shape (n, 1); refused: rows with more."""
+    """Return cells (n, 1) from rows of one cell; refuse others."""
     rows = list(y)
     if shape_of_most(rows) != (1,):
         raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
@@ -82,59 +82,60 @@ def _flat(y: Any) -> np.ndarray:
 
 
 def read_both(y: Any, n_rows: int, classes: Any, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels (n,) and classes, both read; refused by type and shape, and if `strict` where a label is no class.
+    """Return labels (n,) and classes, checked for shape.
 
-    That refusal depends on the rows, and is not private: it is for whoever holds them.
+    If `strict`, a label that is not a class is refused too, without privacy: this is for whoever holds the rows.
     """
     labels, sorted_classes = read_labels(y, n_rows), read_classes(classes)
     check_kind(y, sorted_classes)
     if strict and (codes_of(labels, sorted_classes) < 0).any():
         raise InvalidRequest(
-            "A label is none of the classes.",
-            "Mend the labels or the classes. Or give strict_labels=False: such rows pull nowhere then.",
+            "A label is not among the classes.",
+            "Correct the labels or the classes, or set strict_labels=False: such rows then have no influence.",
         )
     return labels, sorted_classes
 
 
 def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
-    """Return the public weight of each class over the largest, shape (K,); 1 for classes that are not named."""
+    """Return public class weights (K,) over the largest; 1 by default."""
     if class_weight is None:
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
         raise InvalidRequest(
-            "class_weight is no dict.", "Give {label: weight} from public knowledge: to balance classes looks at rows."
+            "class_weight is not a dict.", "Pass {label: weight} from public knowledge: balancing would read rows."
         )
     shares, places = np.ones(len(classes)), codes_of(_as_array(list(class_weight)), classes)
     weights = np.array([number(weight) for weight in class_weight.values()])
     if (places < 0).any() or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InvalidRequest("class_weight names no class, or no weight.", "Give {label: weight}, 0 or more.")
+        raise InvalidRequest("class_weight has an invalid label or weight.", "Pass {label: weight}, with weights ≥ 0.")
     shares[places] = weights
     if shares.max() == 0:
-        raise InvalidRequest("All weights of classes are 0.", "Give one class a weight.")
+        raise InvalidRequest("All class weights are 0.", "Give one class a positive weight.")
     return np.asarray(shares / shares.max())
 
 
 def check_kind(y: Any, classes: np.ndarray) -> None:
-    """Refuse labels that can be none of the classes, by the type of the column alone: nothing could be learnt of them.
+    """Refuse labels whose column type rules out all classes.
 
-    They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text,
-    lists and objects are not refused: a text may write a number (`codes_of`), and no one entry must decide.
+    Nothing could be learnt from them: dates, durations or complex numbers, or numbers if no class is a number or a text
+    that writes one. Text, lists and objects are not refused: a text may write a number (`codes_of`), and no single
+    entry must decide.
     """
     if kind_of(y) in "cmMV":
         raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
     if is_number(y) and not any(math.isfinite(number(_key(label))) for label in classes.tolist()):
         raise InvalidRequest(
-            "The labels are numbers, and no class is one.",
-            "Give the classes as the labels write them. Where cross_val_predict or VotingClassifier fits, which number "
-            "the classes 0, 1, ... before, give y and classes as such numbers.",
+            "The labels are numbers, but no class is one.",
+            "Write the classes as in the labels. For cross_val_predict or VotingClassifier, which number the classes "
+            "0, 1, ..., pass y and classes as these numbers.",
         )
 
 
 def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the place of each label in `classes`, −1 for any other, shape (n,).
+    """Return the index of each label in `classes`, else −1.
 
-    Every label is read by itself: as the number it is, or that its text writes, else as text. So one label cannot
-    change how another is read, even where it changed the type of the whole column before it came here.
+    Every label is read independently: as the number it is or its text writes, else as text. So one label cannot change
+    how another is read, even if it changed the type of the whole column beforehand.
     """
     codes = np.full(len(labels), -1)
     if labels.dtype.kind in NUMERIC and classes.dtype.kind in NUMERIC and np.abs(classes.astype(float)).max() < 2**53:
@@ -150,7 +151,7 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _as_array(labels: Any) -> np.ndarray:
-    """Return an array as it is; of anything else, keep the type of every entry instead of one common type."""
+    """Return an array; keep the type of every entry of a list."""
     if hasattr(labels, "__array__"):
         cells = cells_of(labels)
         return numbers(cells) if cells.dtype.kind == "c" else cells
@@ -162,13 +163,13 @@ def _as_array(labels: Any) -> np.ndarray:
 
 
 def _numeric(entries: np.ndarray) -> np.ndarray:
-    """Return Python's numbers as an array of numbers, where that changes none of them."""
+    """Return Python numbers as a numeric array if that is exact."""
     read = np.asarray(entries.tolist())
     return read if read.dtype.kind in "bif" and read.tolist() == entries.tolist() else entries
 
 
 def _key(label: Any) -> str | None:
-    """Return what a label is compared by: a number's shortest text, a text without spaces around; None for others."""
+    """Return the key of a label: a number's shortest text, stripped text, or None."""
     value = label.item() if isinstance(label, np.generic) else label
     if isinstance(value, str):
         written = value.rstrip("\0").strip()  # NUL at the end is lost where texts are an array

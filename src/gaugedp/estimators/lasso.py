@@ -28,7 +28,7 @@ _LOSS = Squared(1.0)
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Private Frank–Wolfe by public numbers."""
+    """Private Frank–Wolfe, calibrated by public numbers."""
 
     calibration: FrankWolfe
     radius: float
@@ -46,7 +46,7 @@ class _Steps:
 
 @dataclass(frozen=True, eq=False)
 class _Features:
-    """Rows (n, d) in the cube, a constant last where there is one, times the roots of their weights: made when read."""
+    """Rows (n, d) in the cube, with a constant if any, times their root weights, computed when read."""
 
     rows: np.ndarray
     reading: Reading
@@ -66,21 +66,34 @@ class _Features:
 
 @dataclass(eq=False, repr=False)
 class Lasso(LinearRegressor):
-    """Least squares over coefficients whose absolute values add up to at most `radius`.
+    """Sparse linear regression with a bound on Σ|w_j|.
 
-    bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1, 1].
-    target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
-    radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
+    Least squares over coefficients with Σ|w_j| ≤ `radius`. The noise grows only with the logarithm of the number of
+    features, so this model suits many features.
+
+    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
+    bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1,
+        1].
+    target_bounds : (low, high), public, or "private"; the target is clipped to them and scaled to [−1, 1].
+    radius : public bound on Σ|w_j| in these units; the intercept is one of the w_j. It plays the role of
         scikit-learn's alpha.
     weight_bound : as in `LogisticRegression`.
     solver : "frank-wolfe"; or "gibbs", for δ > 0, which draws the coefficients from the regularised exponential
-        mechanism in the ℓ₁ ball, slower (docs/theory/gibbs.md), and takes no weights.
+        mechanism in the ℓ₁ ball. It is slower (docs/theory/gibbs.md) and takes no weights.
 
     Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
-    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The
-    noise grows with the logarithm of the number of features, so it is for many of them.
+    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md).
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import Lasso
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 20))
+    >>> model = Lasso(epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-1, 1)).fit(X, X[:, 0])
+    >>> model.coef_.shape, model.predict(X).shape
+    ((20,), (1000,))
     """
 
     epsilon: float = 1.0

@@ -1,4 +1,4 @@
-"""Bounds that a fit learns from the rows, and pays for: of columns, of the target, or of both."""
+"""Bounds that a fit learns privately."""
 
 from fractions import Fraction
 from typing import Any
@@ -18,19 +18,21 @@ from gaugedp.guarantees.shares import part
 PRIVATE = "private"
 _SHARE = Fraction(3, 20)  # of ε, for the bounds
 _OF_DELTA = Fraction(1, 10)  # of δ
-_SAID = {"asked", "neighbours", "research_seed", "missing_indicator"}  # facts of the inner fit that the model says anew
+_SAID = {"asked", "neighbours", "research_seed", "missing_indicator"}  # facts of the inner fit that are replaced
 
 
 def learns_bounds(model: Any) -> bool:
-    """Return whether a model asks for bounds that are learned."""
+    """Return True if a model requests learned bounds."""
     return bool(_wanted(model))
 
 
 def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a model whose bounds are "private": 3/20 of ε (and a tenth of δ) find them, and the rest fits it with them.
+    """Fit a model whose bounds are "private".
 
-    Theorem. The search is (3ε/20, δ/10)-DP and the fit with its results (17ε/20, 9δ/10)-DP, so both together are
-    (ε, δ)-DP for the same neighbours (basic composition). docs/theory/bound_search.md
+    The bounds take 3/20 of ε and a tenth of δ; the rest fits the model with them.
+
+    Theorem. The search is (3ε/20, δ/10)-DP and the fit with its results (17ε/20, 9δ/10)-DP, so both together are (ε,
+    δ)-DP for the same neighbours (basic composition). docs/theory/bound_search.md
     """
     requested, rows = model._requested(), model._rows(X)
     names, public_y = _wanted(model), model._check_y(y, len(rows))
@@ -45,7 +47,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         missing_indicator=list(indicators)
     )
     weights = None if sample_weight is None else np.ones(2)
-    trial.fit(np.zeros((2, rows.shape[1])), public_y, weights)  # refuses what cannot be fitted, before paying
+    trial.fit(np.zeros((2, rows.shape[1])), public_y, weights)  # refuses an impossible fit before the charge
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng = model._generator()
@@ -72,13 +74,13 @@ def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarante
 
 
 def _with(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, Any]) -> Any:
-    """Return the model without a ledger, for another guarantee, seed and bounds."""
+    """Return the model with other guarantee, seed and bounds, without ledger."""
     epsilon, delta = epsilon_and_delta(guarantee)
     return clone(model).set_params(epsilon=epsilon, delta=delta, random_state=seed, ledger=None, **bounds)
 
 
 def _named(names: list[str], n_columns: int, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
-    """Return the bounds by parameter: arrays for columns, numbers for the target, which stands after them."""
+    """Return the bounds by parameter; the target's are last in the arrays."""
     learned: dict[str, Any] = {"bounds": (low[:n_columns], high[:n_columns])} if names[0] == "bounds" else {}
     return learned | ({"target_bounds": (float(low[-1]), float(high[-1]))} if "target_bounds" in names else {})
 
@@ -86,7 +88,7 @@ def _named(names: list[str], n_columns: int, low: np.ndarray, high: np.ndarray) 
 def _publish(
     model: Any, release: FitRelease, learned: dict[str, Any], of_search: tuple[Guarantee, str], reservation: Any
 ) -> None:
-    """Set what the whole fit shows; `learned_` has the bounds."""
+    """Publish the whole fit; `learned_` holds the bounds."""
     requested, exactness = of_search
     model.learned_ = learned
     values = {**release.values, **{name: np.array(ends) for name, ends in learned.items()}}

@@ -1,4 +1,4 @@
-"""The base of private linear classifiers."""
+"""Base of private linear classifiers."""
 
 import math
 from abc import abstractmethod
@@ -40,17 +40,17 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
-_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
-_ROUGH = 0.05  # noise, over that of the rows' sum, from which on several classes have a rough centre
-_COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
+_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens the expected coefficients, and small noise lengthens them
+_ROUGH = 0.05  # noise, over the rows' sum, above which several classes have a rough centre
+_COUNT = 0.05  # the largest ε for the number of rows: an error of 20 does not affect the plan
 _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
-_WIDEST = 10.0  # times the radius: what coefficients may have where noise is faint
-_RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
+_WIDEST = 10.0  # times the radius: the largest expected coefficients under small noise
+_RADIUS = 10.0  # of the weights for rows of norm 1: enough for margins of a few tenths
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows (n, d) with their labels and weights (n,), the classes (k,) with theirs, and how the rows are read."""
+    """Rows (n, d) with labels and weights (n,), classes with weights (k,), and their reading."""
 
     rows: np.ndarray
     labels: np.ndarray
@@ -63,11 +63,11 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
-    """The input of a solver: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
+    """Input of a solver: scaled rows and public numbers.
 
-    `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
-    those are Gaussian, for them too. `has_level` says that the intercept is found again from scores,
-    `is_rough` that rows count by their direction from a rough centre.
+    Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `mu_side` is the μ of the row
+    count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for them
+    too. `has_level`: the intercept is re-estimated from scores. `is_rough`: only rows' directions from a centre count.
     """
 
     rows: np.ndarray
@@ -84,30 +84,30 @@ class LinearProblem:
 
     @property
     def outputs(self) -> int:
-        """1 for two classes, else their number."""
+        """Predictions per row: 1 for two classes, else K."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
     def signs(self) -> np.ndarray:
-        """−1 for the first of two classes, 1 for the second."""
+        """−1 for the first class, 1 for the second."""
         return np.where(self.codes == 1, 1.0, -1.0)
 
     @property
     def target(self) -> np.ndarray:
-        """The signs for two classes, else the codes; anything where the label is unknown, as the row is 0 there."""
+        """Signs for two classes, else codes; arbitrary for an unknown label, whose row is 0."""
         return self.signs if self.n_classes == 2 else np.maximum(self.codes, 0)
 
     @property
     def noise_to_signal(self) -> float:
-        """The norm of the noise on the rows' sum, divided by the number of rows."""
+        """Norm of the noise in the rows' mean."""
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
     def descended(
         self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False, once: bool = False
     ) -> tuple[np.ndarray, str]:
-        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness.
+        """Return weights (K, d) by noisy descent, and exactness.
 
-        With `once`, by one step.
+        Slopes are at most `cap`; `once` takes a single step.
         """
         guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
@@ -121,24 +121,24 @@ class LinearProblem:
         return descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng), exactness
 
     def sampled(self, loss: Loss, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return the weights (1, d) of two classes by the Gibbs sampler in the ℓ₂ ball, and the exactness."""
+        """Return weights (1, d) by the Gibbs sampler."""
         geometry, n_rows = Geometry((self.rows.shape[1],), 2, self.radius), max(1, round(self.n_rows))
         neighbours = "replace" if self.replaced else "add_remove"
         mechanism = Gibbs.calibrate(geometry, loss, n_rows, self.guarantee, neighbours=neighbours, mu_side=self.mu_side)
         return mechanism.sample(self.rows, self.target, rng)[None], mechanism.exactness
 
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return the weights (K, d) by objective perturbation, and the exactness."""
+        """Return weights (K, d) by objective perturbation, and exactness."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
         radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
         problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.mu_side)
-        n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
+        n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
         return mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1), mechanism.exactness
 
 
 def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
-    """Return the norm of the noise on a sum of unit vectors with `size` numbers, divided by `n_rows`."""
+    """Return the norm of noise in a mean of unit vectors."""
     sensitivity = 2.0 if replaced else 1.0
     if isinstance(guarantee, ApproxDP):
         return sensitivity * math.sqrt(size) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
@@ -148,7 +148,7 @@ def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bo
 
 @dataclass(eq=False, repr=False)
 class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
-    """A private linear classifier; subclasses choose the solver and find the weights."""
+    """Base of linear classifiers; subclasses choose the solver."""
 
     epsilon: float = 1.0
     delta: float = 0.0
@@ -166,7 +166,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient", "gibbs")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
-        """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
+        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
         if learns_bounds(self):
             fit_learning_bounds(self, X, y, sample_weight)
             return self
@@ -192,7 +192,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Return what is fitted to, refused by type and shape alone."""
+        """Return the data, refused by type and shape only."""
         rows = self._rows(X)
         check_given(self.classes, self.bounds, self.row_norm)
         labels, classes = read_both(y, len(rows), self.classes, self.strict_labels)
@@ -203,14 +203,14 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return LabelledRows(rows, labels, classes, weights, class_weights, has_weights, reading)
 
     def _size(self, data: LabelledRows) -> int:
-        """Return how many weights there are."""
+        """Return the number of weights."""
         n_classes = len(data.classes)
         return (1 if n_classes == 2 else n_classes) * (data.reading.width + self.fit_intercept)
 
     def _fitted(
         self, data: LabelledRows, count: NoisyRowCount, solver: str, rng: Entropy
     ) -> tuple[ScaledRows, np.ndarray, str]:
-        """Release number and centre of the rows, solve, and release the intercept: (scaling, weights, exactness)."""
+        """Release count, centre, weights and intercept; return (scaling, weights, exactness)."""
         n_rows, codes = count.draw(len(data.rows), rng), codes_of(data.labels, data.classes)
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
@@ -236,38 +236,38 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
         one_of(self.solvers, solver=self.solver)
         if self.solver == "gibbs" and not (n_classes == 2 and isinstance(requested, ApproxDP)):
-            raise InvalidRequest("gibbs is for two classes and delta above 0.", 'Give solver="auto", or a delta.')
+            raise InvalidRequest("gibbs needs two classes and delta above 0.", 'Use solver="auto", or set delta.')
         if self.radius is not None:
             moderate(radius=self.radius)
 
     def _by_noise(self, guarantee: Guarantee, size: int, n_rows: int, faint: float) -> tuple[str, str]:
-        """Return the objective where its noise, as public numbers tell it, is below `faint`, else the gradient."""
+        """Return the objective for public noise below `faint`, else the gradient."""
         noise = noise_to_signal(guarantee, size, n_rows, self.neighbours == "replace")
         solver, sign = ("objective", "below") if noise < faint else ("gradient", "not below")
         return solver, f"the noise, {noise:.2g} of the rows' sum, is {sign} {faint}"
 
     def _check_y(self, y: Any, n_rows: int) -> list[Any]:
-        """Refuse labels by type and shape; return those of two public rows."""
+        """Refuse labels by type and shape; return public ones."""
         check_given(self.classes, self.bounds, self.row_norm)
         _, classes = read_both(y, n_rows, self.classes, self.strict_labels)
         return [classes[0], classes[0]]
 
     @abstractmethod
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
-        """Return the solver and why, for `size` weights; the number of rows where it is public."""
+        """Return the solver and why, given a public number of rows or None."""
 
     @abstractmethod
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return the weights (K, d), one row for two classes, and the exactness."""
+        """Return weights (K, d), one row for two classes, and exactness."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return ⟨coef, x⟩ + intercept: shape (n,) for two classes (above 0 for the second), else (n, K)."""
+        """Return scores, (n,) for two classes (above 0 for the second), else (n, K)."""
         rows = self._like_fitted(X)
         scores: np.ndarray = np.stack([products(rows, slopes) for slopes in self.coef_], axis=1) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the likeliest class of each row, shape (n,)."""
+        """Return the most likely class of each row."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
@@ -280,16 +280,17 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return np.asarray(scipy.special.softmax(scores, axis=1))
 
     def _length(self, n_classes: int, solver: str, noise: float) -> float:
-        """Return the expected norm of the weights; the ball of gradient descent is wider where noise is small."""
+        """Return the expected norm of the weights; descent gets a wider ball under small noise."""
         if self.radius is not None:
             return float(self.radius)
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
 
     def _kept(self, requested: Guarantee, size: int, solver: str) -> Guarantee:
-        """Return PureDP(ε), which implies (ε, δ), where the objective's noise is shorter by it; else the requested one.
+        """Return PureDP(ε) if it needs less noise than the requested guarantee.
 
-        Not with an intercept: shares of ε for the releases beside it add up as they are, those of μ as squares.
+        PureDP(ε) implies (ε, δ). Not with an intercept: shares of ε for the other releases add up linearly, those of μ
+        as squares.
         """
         if solver != "objective" or self.fit_intercept:
             return requested
@@ -297,10 +298,10 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return min(requested, pure, key=lambda guarantee: noise_to_signal(guarantee, size, 1.0, True))
 
     def _count(self, guarantee: Guarantee, solver: str) -> NoisyRowCount:
-        """Return the row count, paid by a part of μ for gradient descent and the sampler under (ε, δ), else by ε.
+        """Return the row count, charged as μ or ε by the solver.
 
         Objective perturbation sets its ridge by the count, and its privacy profile by the ridge. Profiles that depend
-        on an earlier release do not compose like one fixed profile.
+        on an earlier release do not compose like one fixed profile, so it charges ε.
         """
         if solver in _COMPOSED and isinstance(guarantee, ApproxDP):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
@@ -309,7 +310,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     def _centre(
         self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str
     ) -> Centre | RoughCentre:
-        """Return the private centre for (classes, groups of columns); none where it takes much of δ from others."""
+        """Return the private centre for (classes, column groups); none if it takes much of others' δ."""
         (n_classes, groups), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)
@@ -327,7 +328,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     def _intercept_noise(
         self, centre: Centre | RoughCentre, n_classes: int, has_weights: bool = False
     ) -> InterceptNoise:
-        """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
+        """Return the noise of a re-estimated intercept; none for weighted rows, whose total is unknown."""
         if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)

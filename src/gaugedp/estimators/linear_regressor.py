@@ -1,4 +1,4 @@
-"""The predictions of private linear regressions."""
+"""Predictions of private linear regressions."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from gaugedp.estimators.weights import WeightedEstimator
 
 @dataclass(eq=False, repr=False)
 class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
-    """A regression by a linear function of the row; subclasses find `coef_` (d,) and `intercept_`."""
+    """Base of linear regressions, which find `coef_` and `intercept_`."""
 
     _: KW_ONLY
     bounds: Any = None
@@ -24,20 +24,20 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
 
     @property
     def _values(self) -> dict[str, np.ndarray]:
-        """Return the published values of a fit."""
+        """Published values of a fit."""
         return {"coef": self.coef_, "intercept": np.array(self.intercept_)}
 
     def _check_y(self, y: Any, n_rows: int) -> np.ndarray:
-        """Refuse a target by type and shape; return one of two public rows."""
+        """Refuse a target by type and shape; return a public one."""
         read_target(y, n_rows)
         return np.zeros(2)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predictions, shape (n,)."""
+        """Return predictions (n,)."""
         return np.asarray(products(self._like_fitted(X), self.coef_) + self.intercept_)
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
-        """Set `coef_` and `intercept_` from slopes and a constant in the units of the boxes."""
+        """Set `coef_` and `intercept_` from a scaled solution."""
         self._read_by(reading)
         assert reading.box is not None
         (low, high), (target_low, target_high) = reading.box, target

@@ -1,4 +1,4 @@
-"""Logistic regression with clipped rows, for two classes and for more."""
+"""Logistic regression for two or more classes."""
 
 import math
 from typing import Any
@@ -23,70 +23,86 @@ from gaugedp.optimization.losses import Logistic, Loss, Softmax
 from gaugedp.optimization.newton import NoisyNewton
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
-_BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
-_MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all of them pull alike
-_FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
-_LOUD = 0.15  # noise from which on one step is taken, for two classes
-REASON = "asked for"
+_BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped halfway
+_MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all have equal influence
+_FAINT = 0.002  # noise below which the softmax loss is perturbed, without descent
+_LOUD = 0.15  # noise above which a single step is taken for two classes
+REASON = "requested"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
 
 class LogisticRegression(Intervals, LinearClassifier):
-    """Logistic regression; for more than two classes jointly, by the softmax.
+    """Logistic regression with differential privacy.
 
-    epsilon, delta : the guarantee for one row; delta = 0 asks for pure ε-DP.
-    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: columns are clipped
-        to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
-        given. Plain lists for two columns that can be read both ways, such as [(0, 90), (80, 100)], are refused. Or
-        "private", which learns them from the rows for 3/20 of ε: docs/theory/bound_search.md.
-    missing_indicator : True, or a list of columns (numbers from 0, or names where X is a data frame), public as the
-        bounds are: each has a column after those of X, 1 where its number is missing, else 0. It needs bounds.
-    classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with
-        another label counts as a row of zeros, which pulls nowhere. A column of numbers is refused, by its type, where
-        no class is a number.
-    strict_labels : True refuses, before anything is paid, a table with a label that is none of the classes. Whoever
-        sees whether a fit was refused learns that, without privacy: it is for the custodian of the rows.
-    class_weight : {label: weight}, public; 1 for labels that are not named. Weights count over the largest of them.
-    weight_bound : a public bound on `sample_weight`. A larger weight counts as the bound, one below 0 or no number as
-        0, and a row pulls by its weight over the bound: docs/theory/weights.md. Not with "gibbs". With weights of
-        either kind the intercept is not found again from scores.
-    fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
-        constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
-        classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ². For more, rows
-        count there by their direction from a rough centre, for a tenth of μ²: their norm and bounds matter little.
-    solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
-        all rows; "auto" chooses by public numbers, and takes a single step for two classes where noise is loud.
-        `reason_` says why. For two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`;
-        where δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, slower than all others.
-    radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
-        ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
-        scikit-learn's C.
-    neighbours : "replace" or "add_remove"; then a tenth of ε, 0.05 at most, goes to the number of rows, or a
-        twentieth of μ².
-    random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
+    More than two classes are fitted jointly, with the softmax. Public facts about the data, namely a bound on the rows
+    and the list of classes, must be specified; they must not be read off the data.
+
+    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
+    row_norm : rows are clipped to the ℓ₂ ball of this radius. Specify it, `bounds`, or both; with both, it is in
+        the units of the scaled columns.
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} if X is a data frame. Columns are clipped
+        to them and scaled into [−1, 1]; 0 stays 0 if it is within the bounds. row_norm then defaults to √d, or to
+        less if the noise is large. Plain lists for two columns that can be read in two ways, such as [(0, 90), (80,
+        100)], are refused. "private" learns the bounds from the rows for 3/20 of ε: docs/theory/bound_search.md.
+    missing_indicator : True, or a list of columns (numbers from 0, or names if X is a data frame), public like the
+        bounds. Each listed column adds an indicator after the columns of X: 1 if its number is missing, else 0. It
+        requires bounds.
+    classes : public list of all possible labels; `classes_` holds them sorted, as in scikit-learn. A row with
+        another label counts as a row of zeros, which has no influence. A numeric column of labels is refused, by
+        its type, if no class is a number.
+    strict_labels : if True, a table with a label outside `classes` is refused before anything is charged. Whoever
+        sees the refusal learns of such a label without privacy: this option is for the custodian of the rows.
+    class_weight : {label: weight}, public, relative to the largest; labels that are not named have weight 1.
+    weight_bound : public bound on `sample_weight`. A larger weight counts as the bound, a negative or invalid one
+        as 0, and a row's influence is its weight over the bound: docs/theory/weights.md. Not with "gibbs". With
+        weights of either kind the intercept is not re-estimated from scores.
+    fit_intercept : if True, rows are centred by their noisy mean, provided that public numbers make it worth its
+        cost, and get a constant of a fifth of their norm, which is accounted for. Its coefficient is regularised
+        like all others. If the noise is large, the intercept of two classes is re-estimated from the scores of the
+        rows, for a fifth of μ²; with more classes rows then count by their direction from a rough centre, for a
+        tenth of μ², and their norm and bounds matter little.
+    solver : "objective" minimises the loss plus a random linear term; "gradient" is noisy gradient descent on all
+        rows; "auto" chooses based on public numbers, and takes a single step for two classes if the noise is large.
+        `reason_` explains the choice. For two classes, "newton" uses noisy curvature and provides `coef_interval`
+        and `summary`; for δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, more slowly
+        than all others.
+    radius : expected norm of the coefficients for rows of norm 1; by default 10·√(K − 1). It sets the ridge, and
+        the ball of "gradient" (by default wider if noise is small). It plays the role of scikit-learn's C.
+    neighbours : "replace" or "add_remove". The latter spends a tenth of ε, at most 0.05, or a twentieth of μ² on
+        the number of rows.
+    random_state : for research only; by default noise is drawn from the operating system.
+    ledger : charged before the rows are read.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md,
     newton.md and gibbs.md.
 
-    The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
-    wrong side pull no more than most; by public numbers. Not with "newton", whose coefficients are those of the rows as
-    read: it needs more rows, and does better where one class is rare.
+    The larger the noise, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on
+    the wrong side have no more influence than most; it depends on public numbers only. "newton" has no cap, so its
+    coefficients are those of the rows as read: it needs more rows, and does better if one class is rare.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. In a pipeline, a step before a private
-    model that learns from the rows, such as scikit-learn's StandardScaler, looks at them without privacy, and nothing
-    here hides that: give `bounds`, or take gaugedp's StandardScaler, which pays.
+    Missing values are treated as in docs/how-to/fit-a-model.md#what-is-missing. In a pipeline, a step before a private
+    model that learns from the rows, such as scikit-learn's StandardScaler, reads them without privacy, and nothing here
+    prevents that: specify `bounds`, or use gaugedp's StandardScaler, which spends budget.
 
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
-    release_; as of every model n_features_in_, and feature_names_in_ where X is a data frame.
+    release_, n_features_in_, and feature_names_in_ if X is a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import LogisticRegression
+    >>> X, y = np.array([[20.0, 1.0], [60.0, 5.0]] * 500), np.array([0, 1] * 500)
+    >>> model = LogisticRegression(epsilon=1.0, bounds=([0, 0], [100, 10]), classes=[0, 1]).fit(X, y)
+    >>> model.predict_proba(X).shape, model.guarantee_
+    ((1000, 2), PureDP(1))
     """
 
     solvers = ("auto", "objective", "gradient", "gibbs", "newton")
     judged_by = "newton"
-    supposed = "log-odds that are linear in the rows, and 5 or less in root mean square"
+    supposed = "log-odds that are linear in the rows, with root mean square 5 or less"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
-        """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
+        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
         self._best = None
         if self.solver == "newton" and not learns_bounds(self):
             fit_newton(self, X, y, sample_weight)
@@ -95,18 +111,18 @@ class LogisticRegression(Intervals, LinearClassifier):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes, shape (n, K)."""
+        """Return class probabilities (n, K)."""
         return self._probabilities(X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities, shape (n, K)."""
+        """Return log class probabilities (n, K)."""
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
         return scipy.special.log_softmax(both, axis=1)
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver != "auto":
-            return self.solver, "asked for"
+            return self.solver, "requested"
         if isinstance(guarantee, PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if len(self.classes) == 2:
@@ -132,15 +148,15 @@ class LogisticRegression(Intervals, LinearClassifier):
 
 
 def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit a LinearClassifier with two classes to rows X (n, d) and labels y (n,), in the frame of least squares."""
+    """Fit a binary LinearClassifier by noisy Newton steps, in the scaling of least squares."""
     requested, rows = model._requested(), model._rows(X)
     check_given(model.classes, model.bounds, model.row_norm)
     labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)
     row_weights, shares = model._weights(sample_weight, len(rows)), class_shares(model.class_weight, classes)
     if len(classes) != 2:
-        raise InvalidRequest(f'There are {len(classes)} classes, and "newton" takes two.', 'Choose solver="auto".')
+        raise InvalidRequest(f'There are {len(classes)} classes, but "newton" takes two.', 'Choose solver="auto".')
     if model.bounds is not None and model.row_norm is not None:
-        raise InvalidRequest('Both bounds and row_norm are given, and "newton" takes one.', "Leave one of them out.")
+        raise InvalidRequest('Both bounds and row_norm are given, but "newton" takes one.', "Omit one of them.")
     moderate(**{name: value for name in ("radius", "row_norm") if (value := getattr(model, name)) is not None})
     reading = Reading.of(model.bounds, names_of(X), rows.shape[1], model.missing_indicator)
     frame = UnitScaling(reading, model.row_norm, _CENTRED, model.fit_intercept)

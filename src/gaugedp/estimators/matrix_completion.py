@@ -26,28 +26,39 @@ MAX_ROWS, MOST_ROWS = 4, 2**20
 
 @dataclass(eq=False, repr=False)
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
-    """Predict ratings from rows (user, item) and a rating: mean + item + user + ⟨user's scores, item's factors⟩.
+    """Rating prediction by private matrix completion.
+
+    Rows are pairs (user, item) with a rating. The model is mean + item + user + ⟨user's scores, item's factors⟩.
 
     unit : "rating" protects one row, "user" all rows of a user.
     rating_bounds : (low, high), public; ratings are clipped to them.
-    users, items : all ids that there can be, public: each a list, or a number n for 0 … n − 1. Both must be given, from
+    users, items : all possible ids, public: each a list, or a number n for 0 … n − 1. Both must be specified, from
         public knowledge, never read off the data. Who rated what, and how, is private.
-    max_rows : for the unit "user": all ratings of a user together weigh at most as much as so many ratings would.
-    rank : how many factors are tried at most, None by how they compare with the noise, 0 for none.
-    solver : "offsets" has no factors, "factors" tries them, "auto" where they should stand out of the noise.
-    handle_unknown : "error" refuses to predict for users and items that the model does not know; with "ignore" these
-        have no part of their own: a new user gets the items' means.
+    max_rows : for the unit "user": the ratings of a user together weigh at most as much as this many ratings.
+    rank : largest number of factors to try; by default it depends on the noise, and 0 disables factors.
+    solver : "offsets" has no factors, "factors" tries them, "auto" tries them if they should exceed the noise.
+    handle_unknown : "error" refuses predictions for unknown users and items; with "ignore" they contribute nothing,
+        so a new user gets the items' means.
 
-    Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything that the fitted model holds is
-    released with noise, so `predict(X)` keeps that guarantee towards everybody. With own=(X, y), ratings of the users
-    who will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only what is
-    predicted for them, all other users together learn no more of them than the model tells: joint differential
-    privacy (the billboard lemma). `own` is not kept. docs/theory/matrix_completion.md
+    Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything in the fitted model is released
+    with noise, so `predict(X)` satisfies that guarantee towards everybody. With own=(X, y), ratings of the users who
+    will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only predictions
+    for themselves, all other users together learn no more about them than the model reveals: joint differential privacy
+    (the billboard lemma). `own` is not stored. docs/theory/matrix_completion.md
 
-    Rows with an id that is not public, or without a rating, count as no row. Rows of the same user and item count
-    each; the factors leave them out. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0
-    for the unit "user"), user_spread_ (the variance of users' offsets, with noise), users_, items_, solver_, reason_,
-    guarantee_, release_.
+    Rows with an unknown id or without a rating are ignored. All rows of the same user and item count, but factors
+    ignore repeated ones. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0 for the unit
+    "user"), user_spread_ (the noisy variance of users' offsets), users_, items_, solver_, reason_, guarantee_,
+    release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import MatrixCompletion
+    >>> X = np.random.default_rng(0).integers(0, [100, 5], (1000, 2))
+    >>> model = MatrixCompletion(epsilon=1.0, rating_bounds=(1, 5), users=100, items=5).fit(X, 1 + X[:, 1])
+    >>> model.predict(X).shape, len(model.recommend(user=7, n=3))
+    ((1000,), 3)
     """
 
     epsilon: float = 1.0
@@ -63,14 +74,14 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     handle_unknown: str = "error"
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
-        """Fit to rows X (n, 2), user and item, and ratings y (n,)."""
+        """Fit to pairs X (n, 2) and ratings y (n,)."""
         requested, bounds = self._requested(), self._check()
         ids = Ids("users", self.users), Ids("items", self.items)
         method = self._method(requested, (len(ids[0]), len(ids[1])))
         columns = read_columns(X)
         target = read_target(y, len(columns[0]))
         if len(target) == 0 and self.unit == "rating" and self.neighbours == "replace":  # else how many is private
-            raise InvalidRequest("There are no ratings.", "Give at least one row.")
+            raise InvalidRequest("There are no ratings.", "Pass at least one row.")
         shape = len(target), len(ids[0]), len(ids[1])
         rng = self._generator()
         reservation = self._pay(method.terms.guarantee, requested, shape, "user" if self.unit == "user" else None)
@@ -82,14 +93,14 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer."""
+        """Return predictions (n,); own=(X, y) are ratings of the users who will see them."""
         self._fitted()
         users, items = self._columns(X)
         places = self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
         return self._predicted(*places, own)
 
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
+        """Return the ids of a user's n best items, without those in `own`."""
         whole(minimum=1, n=n)
         self._fitted()
         (user_ids, _), items = read_columns([(user, None)]), np.arange(len(self._items))
@@ -102,10 +113,10 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self._items.values[candidates[np.argsort(-predicted[candidates], kind="stable")[:n]]]
 
     def for_own_ratings(self) -> dict[str, Any]:
-        """Return what a fit to own ratings needs besides the fitted attributes, in units of half of the bounds' range.
+        """Return releases for fits to own ratings.
 
-        These are releases, or functions of them: the variance of ratings around the items' means, their variance over
-        that of a score, and the variance of users' offsets with the deviation of its noise.
+        In units of half the bounds' range: the variance of ratings around the items' means, its ratio to that of a
+        score, and the variance of users' offsets with the standard deviation of its noise.
         """
         model = self._fitted()
         spread = [model.spread.value, model.spread.std] if np.isfinite(model.spread.std) else None
@@ -115,7 +126,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         model, (low, high) = self._fitted(), self._bounds
         if own is not None:
             if not isinstance(own, tuple | list) or len(own) != 2:
-                raise InvalidRequest("own is not a pair.", "Give own=(X, y).")
+                raise InvalidRequest("own is not a pair.", "Pass own=(X, y).")
             model = model.with_own(self._ratings(self._columns(own[0]), own[1]))
         return (low + high) / 2 + model.predict(users, items) * (high - low) / 2
 
@@ -125,23 +136,23 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         whole(minimum=1, max_rows=self.max_rows)
         if self.max_rows > MOST_ROWS:
-            raise InvalidRequest("max_rows is too large.", f"Give at most {MOST_ROWS:,}.")
+            raise InvalidRequest("max_rows is too large.", f"Choose at most {MOST_ROWS:,}.")
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
         if self.solver == "factors" and (self.delta == 0 or self.rank == 0):
-            raise InvalidRequest("Factors need delta above 0 and a rank.", "Give delta, or take solver='offsets'.")
+            raise InvalidRequest("Factors need delta above 0 and a rank.", "Set delta, or use solver='offsets'.")
         low, high = read_bounds("rating_bounds", self.rating_bounds)
         return float(low), float(high)
 
     def _method(self, guarantee: Guarantee, shape: tuple[int, int]) -> Completion:
         if self.rank is not None and self.rank > min(shape):
-            what = f"rank is {self.rank} and there are {shape[0]:,} users and {shape[1]:,} items."
-            raise InvalidRequest(what, "Give a smaller rank.")
+            what = f"rank is {self.rank}, but there are {shape[0]:,} users and {shape[1]:,} items."
+            raise InvalidRequest(what, "Choose a smaller rank.")
         terms = Terms(guarantee, self.unit, self.neighbours == "replace", float(self.max_rows))
         return Completion(terms, 0 if self.solver == "offsets" else self.rank, self.solver == "factors")
 
     def _ratings(self, columns: tuple[np.ndarray, np.ndarray], y: Any) -> Ratings:
-        """Return the rows with known ids and a rating, in whole steps of [−1, 1]."""
+        """Return usable rows, in integer steps of [−1, 1]."""
         target, (low, high) = read_target(y, len(columns[0])), (np.array(end) for end in self._bounds)
         users, items = self._users.places(columns[0]), self._items.places(columns[1])
         usable = (users >= 0) & (items >= 0) & ~np.isnan(target)
@@ -149,12 +160,12 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return Ratings(users[usable], items[usable], values, (len(self._users), len(self._items)))
 
     def _known(self, name: str, places: np.ndarray) -> np.ndarray:
-        """Return the places of users or items that were asked for; refuse those without one, unless to be ignored."""
+        """Return the indices; refuse unknown ids unless ignored."""
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         missed = np.flatnonzero(places < 0)
         if len(missed) and self.handle_unknown == "error":
             raise UnknownName(
-                f"The model does not know the {name} in row {missed[0]} of what was asked ({len(missed):,} such rows).",
+                f"The model does not know the {name} in row {missed[0]} of the request ({len(missed):,} such rows).",
                 'Check the ids, or set handle_unknown="ignore": then a new user gets the items\' means.',
                 "",
             )
@@ -165,7 +176,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self._model
 
     def _columns(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return users and items of a table; one whose columns have other names than those of the fit is refused."""
+        """Return users and items; check column names."""
         if hasattr(self, "feature_names_in_") and names_of(X) is not None:
             check_names(type(self).__name__, self.feature_names_in_, X)
         return read_columns(X)
@@ -192,6 +203,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
             "rating_bounds": list(self._bounds),
             "users": self.users_.tolist(),
             "items": self.items_.tolist(),
-            "public": "the lists that were given",
+            "public": "the lists of users and items",
             "predict": "private towards everybody; with own= joint: an answer for a user's eyes only",
         }

@@ -1,4 +1,4 @@
-"""The mean of clipped rows, with the noise that their geometry allows."""
+"""The mean of clipped rows, with additive noise."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -37,21 +37,33 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 @dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
-    """The mean of rows in ℝ^d, clipped to public bounds or to a ball, with additive noise.
+    """The mean of clipped rows, with additive noise.
 
-    bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without that
-        number. Or
-    row_norm : rows are pulled back to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
-    noise : "auto" takes the least expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
+    Rows in ℝ^d are clipped to public bounds or to a ball. Specify `bounds` or `row_norm`.
+
+    bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without
+        that number.
+    row_norm : rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
+    noise : "auto" minimises the expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
         of the shape of the bounds or the ball).
 
-    Theorem. The sum of the clipped rows moves by a point of the box or ball, of twice its size where rows are replaced;
-    `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. Where rows are
-    added or removed, a tenth of ε goes to their number. docs/theory/means.md
+    Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
+    `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
+    or removed, a tenth of ε is spent on their number. docs/theory/means.md
 
-    For norms other than 1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
+    For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point.
 
     After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import Mean
+    >>> X = np.random.default_rng(0).uniform(20, 60, (1000, 2))
+    >>> model = Mean(epsilon=1.0, bounds=(0, 100)).fit(X)
+    >>> low, high = model.interval(0.95)
+    >>> bool((low < model.mean_).all() and (model.mean_ < high).all())
+    True
     """
 
     epsilon: float = 1.0
@@ -64,7 +76,7 @@ class Mean(PrivateEstimator):
     noise: str = "auto"
 
     def fit(self, X: Any, y: Any = None) -> "Mean":
-        """Estimate the mean of the rows of X (n, d)."""
+        """Estimate the mean of rows X (n, d)."""
         del y
         requested, rows, rng = self._requested(), self._rows(X), self._generator()
         reading = self._geometry(rows.shape[1], names_of(X))
@@ -76,10 +88,11 @@ class Mean(PrivateEstimator):
         return self
 
     def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
-        """Estimate the mean of bounded columns over the kept rows of a table, in one look; rows stay where they are.
+        """Estimate the mean of a table's bounded columns.
 
-        The bounds are those of the domain, and a missing number counts as their middle. (ε, δ)-DP for the table's unit:
-        neighbours differ by k rows added or removed at most, each of which is guaranteed its share (TableFit).
+        It takes one pass over the kept rows, which stay where they are. The bounds are those of the domain, and a
+        missing number counts as their middle. (ε, δ)-DP for the table's unit: neighbours differ by at most k rows added
+        or removed, each of which is guaranteed its share (TableFit).
         """
         self._requested()
         execute(
@@ -90,7 +103,7 @@ class Mean(PrivateEstimator):
     def _prepared(
         self, ball: LpBall, count: NoisyRowCount, size: int, rng: Entropy
     ) -> tuple[Guarantee, Callable[..., None]]:
-        """Draw the noise; return the guarantee for `size` rows, and what makes the mean of their exact sum."""
+        """Draw the noise; return the guarantee for `size` rows, and the function of the exact sum."""
         mechanism, reason = self._chosen(ball, count.remaining)
         noise = mechanism.prepare(rng)
         guarantee = count.with_remaining(mechanism.guarantee).group(size)
@@ -107,9 +120,10 @@ class Mean(PrivateEstimator):
         return guarantee, finish
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
+        """Return (lower, upper) for the clipped rows' mean.
 
-        Over the noise: how far the clipped rows' mean is from that of a population is another matter.
+        The coverage, of all coordinates together if `simultaneous`, is at least `level` over the noise only: sampling
+        error relative to a population is not included.
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
@@ -124,7 +138,7 @@ class Mean(PrivateEstimator):
 
     @property
     def _is_bent(self) -> bool:
-        """Return whether norms take powers, whose last bit no standard fixes: rows may then be rounded differently."""
+        """True if norms take powers, whose last bit no standard fixes."""
         return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
     def _geometry(self, n_columns: int, names: np.ndarray | None) -> Reading:
@@ -139,8 +153,8 @@ class Mean(PrivateEstimator):
         has_bounds = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
         if has_bounds or self.neighbours != table.unit.neighbours:
             raise InvalidRequest(
-                f"The table has bounds, and neighbours={table.unit.neighbours!r}.",
-                "Give no bounds, row_norm or missing_indicator, and the neighbours of the table.",
+                f"The table specifies bounds and neighbours={table.unit.neighbours!r}.",
+                "Omit bounds, row_norm and missing_indicator, and use the neighbours of the table.",
             )
         if not columns or len(set(columns)) < len(columns):
             raise InvalidRequest(f"The columns are {', '.join(columns) or 'none'}.", "Name at least one, each once.")
@@ -150,7 +164,7 @@ class Mean(PrivateEstimator):
         return Reading(len(columns), box)
 
     def _ball(self, n_columns: int) -> LpBall:
-        """The unit body that one clipped and scaled row is in."""
+        """Unit body of a clipped and scaled row."""
         p = math.inf if self.row_norm is None else float(self.norm)
         return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
 
@@ -159,7 +173,7 @@ class Mean(PrivateEstimator):
         mechanisms = [mechanism for mechanism in _mechanisms(body, guarantee) if name in (None, mechanism.name)]
         if not mechanisms:
             raise InvalidRequest(
-                f"noise={self.noise!r} cannot keep {guarantee!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
+                f"noise={self.noise!r} cannot satisfy {guarantee!r}.", 'Use noise="auto"; Gaussian noise needs delta.'
             )
         return choose(mechanisms, [mechanism.error(2) for mechanism in mechanisms])
 
@@ -191,7 +205,7 @@ class Mean(PrivateEstimator):
 
 @dataclass(frozen=True)
 class TableMean:
-    """The mean of columns of a table, which `model` shows."""
+    """The mean of a table's columns, for `model`."""
 
     model: Mean
     columns: Sequence[str]
@@ -215,7 +229,7 @@ class TableMean:
 
 
 def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
-    """Yield the mechanisms for additive noise that keep the guarantee, those of the body's own shape among them."""
+    """Yield the additive mechanisms for the guarantee, K-norm noise included."""
     offered = [mechanism for mechanism in candidates(body, guarantee) if isinstance(mechanism, AdditiveNoise)]
     yield from offered
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee

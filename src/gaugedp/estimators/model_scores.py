@@ -1,4 +1,4 @@
-"""Private scores of a fitted model, on rows that it has not seen, each with an interval."""
+"""Private scores of a fitted model, with intervals."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -23,8 +23,8 @@ from gaugedp.estimators.rows import read_bounds, read_target
 from gaugedp.estimators.score_sums import NoisySums, ScoreNoise, Statistic, draws_for, expected_counts, ratio
 from gaugedp.ledger.base import Ledger
 
-_DEGREE = 4  # twice that of the scores: products of two of their terms tell how far sampling moves them
-_PIECES = 2**24  # of what a row adds to a sum, cut downwards, so that sums are exact and a row adds 1 at most in all
+_DEGREE = 4  # twice that of the scores: products of two of their terms give their sampling error
+_PIECES = 2**24  # steps of a row's contribution, rounded down, so that sums are exact and a row adds 1 at most
 _TERMS = ((0, 0), (0, 1), (0, 2), (1, 0), (2, 0))  # powers of |r| and t: 1, t, t², |r|, r²
 _BINOMIALS = np.array([comb(_DEGREE, j) for j in range(_DEGREE + 1)], dtype=float)
 _POWERS = np.array([[comb(j, a) / comb(_DEGREE, a) for j in range(_DEGREE + 1)] for a in range(_DEGREE + 1)])
@@ -39,16 +39,17 @@ _UNIT = (0.0, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class NumberSums:
-    """Sums of Bernstein polynomials in the residual and the target, of which moments are linear functions.
+    """Sums of Bernstein polynomials in residual and target.
 
-    r is the residual over the width of the bounds, t the target brought to [−1, 1], u the target brought to [0, 1].
+    Moments are linear functions of them. r is the residual over the width of the bounds, t the target scaled to [−1,
+    1], u the target scaled to [0, 1].
     """
 
     low: float
     high: float
 
     def read(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return labels or targets (n,), refused by type and shape alone."""
+        """Return targets (n,), refused by type and shape only."""
         return read_target(y, n_rows)
 
     def predicted(self, model: Any, rows: NamedRows) -> np.ndarray:
@@ -56,9 +57,9 @@ class NumberSums:
         return np.asarray(model.predict(rows.and_zeros())[:-1])
 
     def release(self, model: Any, rows: NamedRows, target: np.ndarray, noise: ScoreNoise) -> NoisySums:
-        """Return noisy sums over rows and targets: pay first.
+        """Return noisy sums over rows and targets. Charge the budget first.
 
-        The polynomials are not negative and add up to 1: a row moves them by 1, replaced by 2.
+        The polynomials are nonnegative and add up to 1: a row changes the sums by 1, a replaced row by 2.
         """
         has_target, width = ~np.isnan(target), self.high - self.low
         predictions = np.nan_to_num(self.predicted(model, rows)[has_target], nan=self.low / 2 + self.high / 2)
@@ -74,7 +75,7 @@ class NumberSums:
         return NoisySums(_terms(_moments(numbers)), possible)
 
     def scores(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
-        """R², and the mean absolute error in units of the target."""
+        """Return the definitions of R² and mean absolute error."""
         width = self.high - self.low
         return {
             "R²": (_r_squared, (-1.0, 1.0)),
@@ -88,73 +89,73 @@ class NumberSums:
 
 
 def _r_squared(sums: np.ndarray) -> np.ndarray:
-    """1 − 4Σr²/(Σt² − (Σt)²/n): the units of t are half of those of r."""
+    """Return 1 − 4Σr²/(Σt² − (Σt)²/n), as t has half of r's units."""
     n, t, square, _, missed = (sums[..., i : i + 1] for i in range(len(_TERMS)))
     return np.asarray(1 - 4 * ratio(missed, square - t * ratio(t, n)))
 
 
 def _bernstein(x: np.ndarray) -> np.ndarray:
-    """Return C(4, j)·x^j·(1 − x)^{4−j} for x (n,) in [0, 1], shape (n, 5): not negative, with the sum 1."""
+    """Return C(4, j)·x^j·(1 − x)^{4−j} (n, 5) for x (n,)."""
     j = np.arange(_DEGREE + 1)
     return np.asarray(_BINOMIALS * x[:, None] ** j * (1 - x[:, None]) ** (_DEGREE - j))
 
 
 def _bernstein_sums(r: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return sums (5, 5) over rows of the products of both rows' polynomials, in whole pieces."""
+    """Return sums (5, 5) of products of both polynomials, in steps."""
     parts = (np.floor(column[:, None] * _bernstein(u) * _PIECES) for column in _bernstein(r).T)
     return np.array([part.astype(np.int64).sum(axis=0) for part in parts]) / _PIECES
 
 
 def _moments(sums: np.ndarray) -> np.ndarray:
-    """Return Σ|r|^a·t^b from sums (…, 25), shape (…, 5, 5): x^a is Σ_j C(j, a)/C(4, a) times a polynomial."""
+    """Return Σ|r|^a·t^b (…, 5, 5) from sums (…, 25)."""
     table = sums.reshape(*sums.shape[:-1], _DEGREE + 1, _DEGREE + 1)
     return np.asarray(_POWERS @ table @ (_SHIFTED @ _POWERS).T)
 
 
 def _terms(moments: np.ndarray) -> np.ndarray:
-    """Return the sums of the terms, shape (…, 5)."""
+    """Return the sums of the terms (…, 5)."""
     return np.stack([moments[..., a, b] for a, b in _TERMS], axis=-1)
 
 
 def _products(moments: np.ndarray) -> np.ndarray:
-    """Return the sums of products of two terms, shape (…, 5, 5)."""
+    """Return sums of products of terms (…, 5, 5)."""
     return np.stack([np.stack([moments[..., a + c, b + d] for c, d in _TERMS], axis=-1) for a, b in _TERMS], axis=-2)
 
 
 def _roots(matrices: np.ndarray) -> np.ndarray:
-    """Return R with R·Rᵀ the positive part of symmetric matrices (r, 5, 5)."""
+    """Return R with R·Rᵀ the matrices' positive parts (r, 5, 5)."""
     values, vectors = np.linalg.eigh(matrices)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSums:
-    """Rows counted by (class, predicted class, bin): of two classes, the bin of the second's probability, else one bin.
+    """Counts of rows by (class, predicted class, probability bin).
 
-    Beside the counts, the sum of log-losses over their largest, with a fifth of ε, and of their squares, with a
-    twentieth.
+    The bins are those of the second class's probability for two classes; otherwise there is one bin. A fifth of ε is
+    spent on the sum of log-losses over their largest, and a twentieth on that of their squares.
     """
 
     classes: np.ndarray
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Classes, predicted classes, bins."""
+        """Numbers of classes, predicted classes and bins."""
         k = len(self.classes)
         return k, k, _BINS if k == 2 else 1
 
     def read(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return labels or targets (n,), refused by type and shape alone."""
+        """Return labels (n,), refused by type and shape only."""
         return read_both(y, n_rows, self.classes, strict=False)[0]
 
     def predicted(self, model: Any, rows: NamedRows) -> np.ndarray:
-        """Return the probabilities of classes (n, K) for rows (n, d)."""
+        """Return class probabilities (n, K) for rows (n, d)."""
         return np.asarray(model._probabilities(rows.and_zeros())[:-1])
 
     def release(self, model: Any, rows: NamedRows, target: np.ndarray, noise: ScoreNoise) -> NoisySums:
-        """Return noisy sums over rows and labels: pay first.
+        """Return noisy sums over rows and labels. Charge the budget first.
 
-        A row moves the counts by 1 in ℓ₁, 2 where it is replaced; the loss and its square by 1.
+        A row changes the counts by 1 in ℓ₁, 2 if it is replaced, and the loss and its square by 1.
         """
         shares = np.clip(np.nan_to_num(self.predicted(model, rows), nan=1 / len(self.classes)), 0.0, 1.0)
         codes = codes_of(target, self.classes)
@@ -179,12 +180,12 @@ class ClassSums:
         return np.bincount(flat, minlength=int(np.prod(self.shape))).astype(float)
 
     def _losses(self, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the losses of rows with a known class, over the largest."""
+        """Return losses of rows with a known class, over the largest."""
         is_class = np.flatnonzero(codes >= 0)
         return np.asarray(np.log(np.maximum(shares[is_class, codes[is_class]], _LEAST)) / np.log(_LEAST))
 
     def scores(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
-        """Accuracy, the majority's share, the log-loss, and for two classes the area under the ROC curve."""
+        """Return the definitions of the scores, such as accuracy."""
         worst = (0.0, float(-np.log(_LEAST)))
         shown: dict[str, tuple[Statistic, tuple[float, float]]] = {
             "accuracy": (lambda sums: ratio(np.einsum("...kkb->...", self._cells(sums)), _n(sums))[..., None], _UNIT),
@@ -194,7 +195,7 @@ class ClassSums:
         return shown | ({"AUC": (self._auc, _UNIT)} if len(self.classes) == 2 else {})
 
     def tables(self, sums: NoisySums, level: float) -> dict[str, np.ndarray]:
-        """Confusion matrix (K, K); for two classes lines (middle of a bin, share of the second, its ends)."""
+        """Return the confusion matrix (K, K), and for two classes (bin middle, second's share, its interval)."""
         matrix = {"confusion_matrix": self._cells(sums.numbers).sum(axis=-1)}
         if len(self.classes) > 2:
             return matrix
@@ -204,15 +205,15 @@ class ClassSums:
         return matrix | {"calibration": np.column_stack([(np.arange(2 * _BINS) + 0.5) / (2 * _BINS), shares])}
 
     def _cells(self, sums: np.ndarray) -> np.ndarray:
-        """Return the counts, shape (…, K, K, bins)."""
+        """Return the counts (…, K, K, bins)."""
         return sums[..., :-1].reshape(*sums.shape[:-1], *self.shape)
 
     def _by_bin(self, sums: np.ndarray) -> np.ndarray:
-        """Return the counts of two classes by class and bin, shape (…, 2, bins)."""
+        """Return counts of two classes by bin (…, 2, bins)."""
         return self._cells(sums).reshape(*sums.shape[:-1], 2, 2 * _BINS)
 
     def _auc(self, sums: np.ndarray) -> np.ndarray:
-        """Return the chance that a row of the second class has a higher bin than one of the first; ties count half."""
+        """Return the area under the ROC curve."""
         first, second = np.moveaxis(self._by_bin(sums), -2, 0)
         below = np.cumsum(first, axis=-1) - first / 2
         first_n, second_n = first.sum(axis=-1), second.sum(axis=-1)
@@ -221,7 +222,7 @@ class ClassSums:
 
 
 def _sum(losses: np.ndarray) -> np.ndarray:
-    """Return the sum (1,), of whole pieces."""
+    """Return the sum (1,) of losses, rounded to steps."""
     return np.array([np.rint(losses * PIECES).astype(np.int64).sum() / PIECES])
 
 
@@ -233,12 +234,12 @@ def _second_share(cells: np.ndarray) -> np.ndarray:
     return ratio(cells[..., 1:], cells.sum(axis=-1, keepdims=True))
 
 
-ScoreSums = ClassSums | NumberSums  # what a row adds to the sums that scores are made of, and the scores
+ScoreSums = ClassSums | NumberSums  # a row's contribution to the sums, and the scores as functions of them
 
 
 @dataclass(eq=False, repr=False)
 class ScoreReport(PrivateEstimator):
-    """Scores of a fitted model on rows that it has not seen, with noise, each with an interval: see `score_report`."""
+    """Noisy scores of a fitted model: see `score_report`."""
 
     estimator: Any
     epsilon: float = 1.0
@@ -248,7 +249,7 @@ class ScoreReport(PrivateEstimator):
     delta: ClassVar[float] = 0.0
 
     def fit(self, X: Any, y: Any) -> "ScoreReport":
-        """Look at rows X (n, d) and labels or targets y (n,), which the model was not fitted to."""
+        """Score rows X (n, d) with labels or targets y (n,)."""
         requested, rows, kind = self._requested(), self._rows(X), self._sums()
         between(0, 1, level=self.level)
         table, target = NamedRows(rows, names_of(X)), kind.read(y, len(rows))
@@ -265,7 +266,7 @@ class ScoreReport(PrivateEstimator):
         self._read_by(Reading(rows.shape[1]))
         self._note_names(X)
         facts = {"scored": type(self.estimator).__name__, "level": float(self.level)}
-        self._publish(values, requested, "idealized", facts, reservation)  # predictions are products in floats
+        self._publish(values, requested, "idealized", facts, reservation)  # predictions are float products
         return self
 
     def summary(self) -> str:
@@ -275,12 +276,12 @@ class ScoreReport(PrivateEstimator):
         for name, score in self.scores_.items():
             value, low, high = next(answers(*([number] for number in score)))
             lines.append(f"{name}: {value} ({low} to {high})")
-        note = f"Intervals at {self.level:.4g} hold the noise and the sampling, for independent rows."
+        note = f"Intervals at {self.level:.4g} account for noise and sampling, for independent rows."
         return "\n".join([*lines, note])
 
     def _sums(self) -> ScoreSums:
         if not isinstance(self.estimator, PrivateEstimator):
-            raise InvalidRequest("The estimator is no private one.", "Give a fitted one of gaugedp.estimators.")
+            raise InvalidRequest("The estimator is not a private one.", "Pass a fitted model of gaugedp.estimators.")
         check_is_fitted(self.estimator, "release_")
         if is_classifier(self.estimator):
             return ClassSums(self.estimator.classes_)
@@ -288,7 +289,7 @@ class ScoreReport(PrivateEstimator):
         if "target_bounds" not in parameters:
             raise InvalidRequest(
                 f"{type(self.estimator).__name__} has no scores.",
-                "Give a classifier, or a regressor with target_bounds.",
+                "Pass a classifier, or a regressor with target_bounds.",
             )
         low, high = read_bounds("target_bounds", parameters["target_bounds"])
         return NumberSums(float(low), float(high))
@@ -305,28 +306,41 @@ def score_report(
     random_state: int | None = None,
     ledger: Ledger | None = None,
 ) -> ScoreReport:
-    """Return scores of a fitted model on rows X (n, d) and labels or targets y (n,) that it was not fitted to.
+    """Return private scores of a fitted model.
 
-    model : a fitted classifier with `classes`, or regressor with `target_bounds` as numbers, of this package. It is
-        a release: what is paid for here is the look at these rows, with `ledger`.
-    epsilon : the guarantee for one of these rows. level : of the intervals, public. neighbours, random_state and
-        ledger : as in every fit.
+    X (n, d) and labels or targets y (n,) must be rows that the model was not fitted to.
 
-    Classifiers: accuracy, beside it the share of the commonest class; the log-loss, of probabilities raised to 0.001;
-    for two classes the area under the ROC curve, with probabilities in twenty bins. Regressors: R², cut at −1, and the
-    mean absolute error, predictions clipped to the target's bounds. Rows without a known class, or a target, are left
-    out.
+    model : a fitted classifier with `classes`, or regressor with `target_bounds` as numbers, of this package. The
+        model is released already: `ledger` is charged only for reading these rows.
+    epsilon : privacy budget for one of these rows.
+    level : public confidence level of the intervals.
+    neighbours, random_state, ledger : as in every fit.
 
-    Theorem. All are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete Laplace
-    noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may depend on
-    the other rows. docs/theory/scores.md
+    Classifiers are scored by accuracy, together with the share of the most common class; by log-loss, with
+    probabilities raised to at least 0.001; and for two classes by the area under the ROC curve, with probabilities in
+    twenty bins. Regressors are scored by R², at least −1, and by the mean absolute error, with predictions clipped to
+    the target's bounds. Rows without a known class or a target are left out.
+
+    Theorem. All scores are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete
+    Laplace noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may
+    depend on the other rows. docs/theory/scores.md
 
     The report has scores_ {name: (value, lower, upper)}; for classes confusion_matrix_ (K, K), noisy counts of (class,
     predicted class), and for two calibration_ (20, 4): the middle of a bin, the share of the second class in it, and
     its interval; guarantee_, release_.
 
-    An interval holds, with probability of about `level` or more, the score of the law that the rows are drawn from,
-    independently: it counts the noise and the sampling. So it holds that of these rows more often.
+    An interval covers, with probability of about `level` or more, the score on the distribution from which the rows are
+    drawn independently: it accounts for both noise and sampling. So it covers the score on these rows more often.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import LogisticRegression, score_report
+    >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)
+    >>> model = LogisticRegression(epsilon=1.0, bounds=(0, 100), classes=[0, 1]).fit(X[:500], y[:500])
+    >>> report = score_report(model, X[500:], y[500:], epsilon=1.0)
+    >>> sorted(report.scores_)
+    ['AUC', 'accuracy', 'log-loss', 'majority share']
     """
     report = ScoreReport(model, epsilon, level=level, neighbours=neighbours, random_state=random_state, ledger=ledger)
     return report.fit(X, y)

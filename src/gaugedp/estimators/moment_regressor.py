@@ -1,4 +1,4 @@
-"""Penalised least squares from second moments that are released once."""
+"""Penalised least squares from second moments released once."""
 
 import math
 from abc import abstractmethod
@@ -21,7 +21,7 @@ _ROUNDS = 500
 
 @dataclass(eq=False, repr=False)
 class MomentRegressor(CubeRegressor):
-    """Least squares with a penalty: any penalty costs the same, as Σ xxᵀ and Σ y·x are all that is released."""
+    """Base of penalised least squares: any penalty costs the same, as only Σ xxᵀ and Σ y·x are released."""
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del range_
@@ -42,25 +42,36 @@ class MomentRegressor(CubeRegressor):
 
     @abstractmethod
     def _check_penalty(self) -> None:
-        """Refuse a penalty that is none."""
+        """Refuse an invalid penalty."""
 
     @abstractmethod
     def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
-        """Return w (k,) with ½⟨w, second·w⟩ − ⟨first, w⟩ + penalty small; the first n_slopes are penalised."""
+        """Return the w (k,) of least ½⟨w, second·w⟩ − ⟨first, w⟩ + penalty on the first n_slopes."""
 
 
 @dataclass(eq=False, repr=False)
 class Ridge(MomentRegressor):
-    """Least squares with the penalty `alpha`·‖w‖², by second moments that are released once.
+    """Ridge regression, from second moments released once.
 
-    alpha : the weight of the penalty, as in scikit-learn, for columns and a target that are scaled to [−1, 1] by their
-        bounds. The intercept is not penalised.
+    The penalty `alpha`·‖w‖² does not change what is released.
+
+    alpha : weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds.
+        The intercept is not penalised.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
     Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import Ridge
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> model = Ridge(epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-2, 2)).fit(X, X.sum(axis=1))
+    >>> model.coef_.shape, model.predict(X).shape
+    ((2,), (1000,))
     """
 
     _: KW_ONLY
@@ -76,16 +87,27 @@ class Ridge(MomentRegressor):
 
 @dataclass(eq=False, repr=False)
 class ElasticNet(MomentRegressor):
-    """Minimise ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²), by moments that are released once.
+    """Linear regression with ℓ₁ and ℓ₂ penalties.
 
-    alpha, l1_ratio : as in scikit-learn, for columns and a target that are scaled to [−1, 1] by their bounds. The
-        intercept is not penalised.
+    The objective is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²).
+
+    alpha, l1_ratio : as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The intercept
+        is not penalised.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
-    The coefficients are computed from the released moments and the number of rows, by coordinate descent.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line. The
+    coefficients are computed from the released moments and the number of rows, by coordinate descent.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import ElasticNet
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> model = ElasticNet(epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-2, 2)).fit(X, X.sum(axis=1))
+    >>> model.coef_.shape, model.predict(X).shape
+    ((2,), (1000,))
     """
 
     _: KW_ONLY

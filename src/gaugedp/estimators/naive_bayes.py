@@ -1,4 +1,4 @@
-"""Classes by the means and variances of columns."""
+"""Classification by class means and variances of columns."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -20,10 +20,12 @@ _LEAST_VARIANCE = 1e-3  # of the square of half a range: less is noise
 
 @dataclass(eq=False, repr=False)
 class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
-    """Naive Bayes: columns are normal and independent within a class, with means and variances found privately.
+    """Gaussian naive Bayes with private means and variances.
 
-    bounds : as in `LogisticRegression`, public. A missing number counts as the middle of its bounds.
-    classes : all labels there can be, a public list; a row with another label is in none.
+    Within a class, columns are assumed to be normal and independent.
+
+    bounds : (low, high), public, as in `LogisticRegression`. A missing number counts as the middle of its bounds.
+    classes : public list of all possible labels; a row with another label is ignored.
     strict_labels, weight_bound : as in `LogisticRegression`.
 
     Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class: a vector of norm at
@@ -31,6 +33,15 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
     (GroupSums). Variances are at least a thousandth of the square of half the range.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import GaussianNB
+    >>> X, y = np.array([[20.0], [60.0]] * 500), np.array(["low", "high"] * 500)
+    >>> model = GaussianNB(epsilon=1.0, bounds=(0, 100), classes=["low", "high"]).fit(X, y)
+    >>> model.classes_.tolist(), model.theta_.shape
+    (['high', 'low'], (2, 1))
     """
 
     epsilon: float = 1.0
@@ -66,7 +77,7 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities of the classes, shape (n, K)."""
+        """Return log class probabilities (n, K)."""
         rows = self._like_fitted(X)
         spread = np.log(2 * np.pi * self.var_).sum(axis=1) / 2
         distances = [
@@ -76,13 +87,13 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         return np.asarray(joint - scipy.special.logsumexp(joint, axis=1, keepdims=True))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes, shape (n, K)."""
+        """Return class probabilities (n, K)."""
         return np.exp(self.predict_log_proba(X))
 
     def _probabilities(self, X: Any) -> np.ndarray:
         return self.predict_proba(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the likeliest class of each row, shape (n,)."""
+        """Return the most likely class of each row."""
         likeliest = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])

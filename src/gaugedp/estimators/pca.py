@@ -1,4 +1,4 @@
-"""Private principal components, and the top eigenvector of second moments."""
+"""Private principal components, top eigenvector and low-rank covariance."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -14,26 +14,37 @@ from gaugedp.estimators.spectral import SpectralEstimator
 
 @dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
-    """Principal components of rows in a ball or in a box.
+    """Principal component analysis with differential privacy.
 
-    n_components : how many; all columns where None. Under ε-DP each costs a share; under (ε, δ) all cost as one.
-    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : as in `LogisticRegression`.
-    centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the guarantee or less (up
-        to 0.4 of a pure one), and pulls rows back to a ball around it that is narrow where noise is loud; where the
-        mean would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
-    solver : "gaussian" (noise on the second moments) and "oja" (on products with directions, for very many columns)
-        need δ > 0; "exponential" draws directions from the sphere, ε-DP; "auto" by the numbers of columns and rows, ε
-        and δ.
+    Rows are clipped to a ball or a box. Specify `row_norm` or `bounds`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
-    removed, a tenth of ε goes to their number.
+    n_components : number of components; by default that of the columns. Under ε-DP each costs a share; under (ε,
+        δ)-DP all cost as much as one.
+    row_norm : rows are clipped to the ℓ₂ ball of this radius.
+    bounds : (low, high), public, as in `LogisticRegression`.
+    centre : "mean" releases the rows' mean and their spread around it, for at most a tenth of the guarantee (0.4 of
+        a pure one), and clips rows to a ball around it, which is narrow if the noise is large. If the mean would be
+        too noisy, and for "public", the centre is the middle of the bounds, or 0.
+    solver : "gaussian" (noise on the second moments) and "oja" (noise on products with directions, for very many
+        columns) need δ > 0; "exponential" draws directions from the sphere, under ε-DP; "auto" chooses by the
+        numbers of columns and rows, ε and δ.
 
-    After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
-    "oja"), or the variance along the released component with noise: of rows pulled back to a ball around the mean of
-    radius release_.facts["radius"], so too small where rows have long tails; explained_variance_ratio_ (k,), its share
-    of all variance, which only "gaussian" knows, else None; mean_ (d,), n_rows_, solver_, reason_, guarantee_,
-    release_.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. If rows are added or removed, a
+    tenth of ε is spent on their number.
+
+    After fit: components_ (k, d), orthonormal; explained_variance_ (k,), corrected for noise ("gaussian", "oja"), or
+    the noisy variance along the released component: of rows clipped to a ball around the mean of radius
+    release_.facts["radius"], so too small if rows have long tails; explained_variance_ratio_ (k,), its share of the
+    total variance, for "gaussian" only, else None; mean_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import PCA
+    >>> X = np.random.default_rng(0).uniform(0, 10, (1000, 3))
+    >>> model = PCA(n_components=2, epsilon=1.0, delta=1e-6, bounds=(0, 10)).fit(X)
+    >>> model.transform(X).shape
+    (1000, 2)
     """
 
     n_components: int | None = None
@@ -66,7 +77,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         check_is_fitted(self, "components_")
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
-            raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Give {self.n_components_}.", "")
+            raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Pass {self.n_components_}.", "")
         return coords @ self.components_ + self.mean_
 
     @property
@@ -76,14 +87,24 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
 @dataclass(eq=False, repr=False)
 class TopEigenvector(SpectralEstimator):
-    """The unit vector v with the largest mean of ⟨x, v⟩² over rows x in a ball or in a box; nothing is centred.
+    """The leading eigenvector of second moments.
+
+    It is the unit vector v with the largest mean of ⟨x, v⟩², for rows x clipped to a ball or a box; nothing is centred.
 
     row_norm, bounds, solver : as in `PCA`.
 
     Theorem. That of `PCA`.
 
-    After fit: component_ (d,), its sign means nothing; eigenvalue_, the largest of (1/n)·Σ xxᵀ less what noise adds to
-    it, or the mean of ⟨x, v⟩² with noise ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
+    After fit: component_ (d,), whose sign is arbitrary; eigenvalue_, the largest of (1/n)·Σ xxᵀ corrected for noise, or
+    the noisy mean of ⟨x, v⟩² ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import TopEigenvector
+    >>> X = np.random.default_rng(0).uniform(0, 1, (1000, 3))
+    >>> TopEigenvector(epsilon=1.0, delta=1e-6, row_norm=1.0).fit(X).component_.shape
+    (3,)
     """
 
     epsilon: float = 1.0
@@ -101,16 +122,27 @@ class TopEigenvector(SpectralEstimator):
 
 @dataclass(eq=False, repr=False)
 class LowRankCovariance(SpectralEstimator):
-    """The covariance matrix of rows in a ball or in a box, cut to its leading eigenvectors.
+    """Covariance matrix restricted to its leading eigenvectors.
 
-    rank : how many, as n_components of `PCA`. row_norm, bounds, centre, solver : as in `PCA`.
+    Rows are clipped to a ball or a box.
 
-    Theorem. That of `PCA`: the matrix is a function of what `PCA` releases.
+    rank : number of eigenvectors, like n_components of `PCA`.
+    row_norm, bounds, centre, solver : as in `PCA`.
+
+    Theorem. That of `PCA`: the matrix is a function of the releases of `PCA`.
 
     After fit: covariance_ (d, d), symmetric and positive semidefinite of rank at most k, (1/n)·Σ (x − mean)(x − mean)ᵀ
-    without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with which it is Σ variance·vvᵀ: the
-    variance along the released vectors, which is less than the eigenvalues, and 0 where nothing stands out of the
+    without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with covariance_ = Σ variance·vvᵀ: the
+    variance along the released vectors, which is smaller than the eigenvalues, and 0 for those that do not exceed the
     noise; location_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import LowRankCovariance
+    >>> X = np.random.default_rng(0).uniform(0, 10, (1000, 3))
+    >>> LowRankCovariance(rank=1, epsilon=1.0, delta=1e-6, bounds=(0, 10)).fit(X).covariance_.shape
+    (3, 3)
     """
 
     _number = "rank"

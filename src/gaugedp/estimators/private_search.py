@@ -1,4 +1,4 @@
-"""Private search: the best of candidates for a model, by noisy scores, with a guarantee that covers the choice."""
+"""Private hyperparameter search."""
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
@@ -26,36 +26,36 @@ from gaugedp.optimization.lattice import for_gaussian_releases, released
 
 _OF_THE_SEARCH = {"epsilon", "delta", "neighbours", "random_state", "ledger"}
 _EACH = 4  # draws for each candidate: one candidate in five is never drawn
-_LESS = 0.9  # of the ε of runs with Gaussian noise alone: for those with other noise beside it
-_REHEARSED = 20  # rows, where their number is private
+_LESS = 0.9  # of the ε of runs with Gaussian noise only: for runs that have other noise too
+_REHEARSED = 20  # rows of trial fits, if their number is private
 
 Rows = tuple["NamedRows", np.ndarray]  # with their labels or targets
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScore:
-    """The loss 1 for a class that is not predicted, else 0."""
+    """The loss 1 for a wrong class, else 0."""
 
     classes: np.ndarray
     strict: bool = False
 
     def read(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return the labels as they are; if `strict`, refuse those that are no class."""
+        """Return the labels; if `strict`, refuse those outside the classes."""
         return read_both(y, n_rows, self.classes, self.strict)[0]
 
     def public_target(self, n_rows: int) -> np.ndarray:
-        """Return the first class, again and again."""
+        """Return the first class, repeated."""
         return np.repeat(self.classes[:1], n_rows)
 
     def losses(self, predicted: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the losses; a label that is no class is always a loss."""
+        """Return the losses, 1 for labels outside the classes."""
         codes = codes_of(target, self.classes)
         return ((codes < 0) | (codes != codes_of(predicted, self.classes))).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
 class NumberScore:
-    """The loss |prediction − target| over the width of the bounds, to which both are clipped; 1 without a target."""
+    """The loss |prediction − target|/width, both clipped; 1 without a target."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class NumberScore:
         return read_target(y, n_rows)
 
     def public_target(self, n_rows: int) -> np.ndarray:
-        """Return the middle of the bounds, again and again."""
+        """Return the middle of the bounds, repeated."""
         return np.full(n_rows, (self.low + self.high) / 2)
 
     def losses(self, predicted: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -78,9 +78,10 @@ SearchScore = ClassScore | NumberScore  # losses of predictions, in [0, 1]
 
 
 def noisy_score(losses: np.ndarray, epsilon: float, neighbours: str, rng: Entropy) -> float:
-    """Return 1 less the mean loss, ε-DP for one row: with Laplace noise on the sum of losses.
+    """Return 1 less the mean loss, ε-DP for one row.
 
-    A row moves the sum, in whole pieces, by at most 1. Where rows are added or removed, their number has noise too.
+    Laplace noise is added to the sum of losses, which a row changes by at most 1, in integer steps. If rows are added
+    or removed, their number has noise too.
     """
     if neighbours == "add_remove":
         return 1 - Score(epsilon, 1).prepare(rng).mean(losses)[0]
@@ -90,7 +91,7 @@ def noisy_score(losses: np.ndarray, epsilon: float, neighbours: str, rng: Entrop
 
 @dataclass(frozen=True, eq=False)
 class NamedRows:
-    """Rows (n, d) with the names of their columns, or None, which an estimator reads as it reads a data frame."""
+    """Rows (n, d) with column names."""
 
     rows: np.ndarray
     columns: np.ndarray | None
@@ -101,13 +102,13 @@ class NamedRows:
         return self.rows
 
     def and_zeros(self) -> "NamedRows":
-        """Return the rows and one of zeros, so that there is one even where their number is private, and 0."""
+        """Return the rows and one of zeros, so that no table is empty."""
         return NamedRows(np.vstack([self.rows, np.zeros((1, self.rows.shape[1]))]), self.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One draw: a place in the grid, the model fitted with it, and its noisy score."""
+    """One draw: grid index, model and noisy score."""
 
     index: int
     model: Any
@@ -116,7 +117,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The models of a search, unfitted, what each run is asked for, and how runs are scored, for an ε of their own."""
+    """Unfitted models, with the budgets of fits and scores."""
 
     models: list[Any]
     stopping: RandomStopping
@@ -129,7 +130,7 @@ class Search:
     def plan(
         cls, models: list[Any], stopping: RandomStopping, total: ApproxDP | PureDP, score: SearchScore, public: Rows
     ) -> "Search":
-        """Return the search within `total`; the models are fitted to public rows, which shows what they keep."""
+        """Return the search within `total`, after trial fits to public rows that show the guarantees."""
         part_guarantee, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
         less = stopping.part(total, _LESS * gaussian.epsilon_value / total.epsilon_value)
         for part in (gaussian, less):
@@ -138,12 +139,12 @@ class Search:
                 break
         else:
             for model in models:
-                _fitted(model, part_guarantee, public)  # refuses what is no parameter
+                _fitted(model, part_guarantee, public)  # refuses invalid parameters
         score_epsilon = stopping.largest(PureDP(total.epsilon_value)).epsilon_value
         return cls(models, stopping, part_guarantee, score, score_epsilon, models[0].neighbours)
 
     def best(self, fitting: Rows, scoring: Rows, rng: Entropy) -> Run:
-        """Return the run of the highest score, of equal ones the first."""
+        """Return the run with the highest score."""
         runs = (self._run(fitting, scoring, rng) for _ in range(self.stopping.count(rng)))
         return max(runs, key=lambda run: run.score)
 
@@ -157,7 +158,7 @@ class Search:
 
 
 def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
-    """Return the model fitted in silence: a warning would tell of a run that is not shown."""
+    """Return the fitted model, without warnings, which would reveal a hidden run."""
     delta = requested.delta_value if isinstance(requested, ApproxDP) else 0.0
     fresh = clone(model).set_params(epsilon=requested.epsilon_value, delta=delta, random_state=seed)
     with warnings.catch_warnings(action="ignore"):
@@ -166,27 +167,37 @@ def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | N
 
 @dataclass(eq=False, repr=False)
 class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
-    """Search for the parameters of a private model; the guarantee covers the choice.
-
-    estimator : a classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package, without a
-        ledger. Its epsilon, delta, neighbours and random_state are those that the search gives it.
-    param_grid : as of scikit-learn's GridSearchCV. Refused in it are epsilon, delta, neighbours, random_state and
-        ledger, by which fits would cost differently. For a random search give a list of points that were drawn before.
-    epsilon, delta : the guarantee of all together for one row, whatever the number of candidates.
-    draws : how many fits there are on average; four for each candidate where None. Their number is random and secret.
+    """Hyperparameter search whose guarantee covers the choice.
 
     A candidate is drawn at random, fitted to about four fifths of the rows, and scored with noise on the others. After
     each draw the search ends with probability 1/draws. The best model is kept as it was fitted.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit is asked for δ/draws and a third of ε
-    or more, up to nine tenths where its noise is Gaussian. The time of a search tells of the number of fits: it is not
-    to be published. docs/theory/private_search.md
+    estimator : a classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package,
+        without a ledger. The search sets its epsilon, delta, neighbours and random_state.
+    param_grid : as in scikit-learn's GridSearchCV. It must not contain epsilon, delta, neighbours, random_state or
+        ledger, by which the cost of fits would differ. For a random search pass a list of points drawn before.
+    epsilon, delta : total privacy budget for one row, for any number of candidates.
+    draws : mean number of fits; by default four for each candidate. The actual number is random and secret.
 
-    Before paying, each candidate is fitted to rows of zeros, so that what is no parameter is refused.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit gets δ/draws and a third of ε or
+    more, up to nine tenths if its noise is Gaussian. The duration of a search reveals the number of fits: do not
+    publish it. docs/theory/private_search.md
+
+    Before the charge, each candidate is fitted to rows of zeros, so that invalid parameters are refused.
 
     After fit: best_estimator_, best_params_, best_index_ (in the grid), best_score_ (a noisy accuracy, or 1 less the
     mean absolute error over the width of the target's bounds; too high on average, as it is the best), guarantee_,
     release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import LogisticRegression, PrivateSearchCV
+    >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)
+    >>> model = LogisticRegression(bounds=(0, 100), classes=[0, 1])
+    >>> search = PrivateSearchCV(model, {"radius": [1.0, 10.0]}, epsilon=3.0).fit(X, y)
+    >>> sorted(search.best_params_), search.guarantee_
+    (['radius'], PureDP(3))
     """
 
     estimator: Any
@@ -221,21 +232,21 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return what the best model predicts, shape (n,)."""
+        """Return predictions (n,) of the best model."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy, or R², of `predict` on rows X and targets y (n,).
+        """Return the best model's accuracy or R².
 
-        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        It reads rows X and targets y (n,) without privacy and charges no ledger: for public rows, or for your own eyes.
         """
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
     @property
     def classes_(self) -> np.ndarray:
-        """The classes of the best model, where it is a classifier."""
+        """Classes of a best model that classifies."""
         return np.asarray(self.best_estimator_.classes_)
 
     @property
@@ -244,14 +255,14 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
 
     def _check(self, y: Any) -> None:
         if y is None:
-            raise InvalidRequest("This search requires y to be passed, but the target y is None.", "Give the targets.")
+            raise InvalidRequest("This search requires y to be passed, but the target y is None.", "Pass the targets.")
         kind = type(self.estimator).__name__
         if not isinstance(self.estimator, PrivateEstimator):
-            raise InvalidRequest(f"The estimator is {kind}, no private one.", "Give one of gaugedp.estimators.")
+            raise InvalidRequest(f"The estimator {kind} is not a private one.", "Use one of gaugedp.estimators.")
         if self.estimator.ledger is not None:
             raise InvalidRequest(
-                "The estimator has a ledger, which would pay for every fit beside the search.",
-                "Give the ledger to PrivateSearchCV alone: it pays once.",
+                "The estimator has a ledger, which would be charged for every fit in addition to the search.",
+                "Pass the ledger to PrivateSearchCV only, which charges it once.",
             )
         if self.draws is not None:
             whole(minimum=1, draws=self.draws)
@@ -261,13 +272,13 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             candidates = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError):
             raise InvalidRequest(
-                "param_grid is no grid.", "Give lists of values by name, such as {'radius': [1.0, 10.0]}."
+                "param_grid must map parameter names to lists of values.", "Pass, for example, {'radius': [1.0, 10.0]}."
             ) from None
         named = {name for candidate in candidates for name in candidate}
         if named & _OF_THE_SEARCH:
             raise InvalidRequest(
-                f"param_grid holds {', '.join(sorted(named & _OF_THE_SEARCH))}.",
-                "Give it to PrivateSearchCV: its guarantee is for all fits together.",
+                f"param_grid contains {', '.join(sorted(named & _OF_THE_SEARCH))}.",
+                "Pass it to PrivateSearchCV: its guarantee is for all fits together.",
             )
         unknown = sorted(named - set(self.estimator.get_params()))
         if unknown or not candidates:
@@ -275,7 +286,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
                 f"param_grid names {', '.join(unknown)}, which {type(self.estimator).__name__} does not have."
                 if unknown
                 else "param_grid is empty.",
-                "Give parameters of the estimator.",
+                "Use parameters of the estimator.",
             )
         return candidates
 
@@ -289,7 +300,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             return NumberScore(float(low), float(high))
         raise InvalidRequest(
             f"{type(self.estimator).__name__} has no score to search by.",
-            "Give a classifier with classes, or a regressor with target_bounds.",
+            "Use a classifier with classes, or a regressor with target_bounds.",
         )
 
     def _plan(
@@ -300,13 +311,13 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         table: NamedRows,
         is_held: np.ndarray,
     ) -> Search:
-        """Return the search, by public facts alone: where rows are replaced, these are their number and who is held."""
+        """Return the search, by public facts: for replaced rows also their number and the held-out ones."""
         n_public, n_held = _REHEARSED, 1
         if self.neighbours == "replace":
             n_public, n_held = int((~is_held).sum()), int(is_held.sum())
         if not (n_public and n_held):
             n_rows = len(table.rows)
-            raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Give 30 rows or more.")
+            raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Use 30 rows or more.")
         models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
         stopping = RandomStopping(_EACH * len(candidates) if self.draws is None else int(self.draws))
@@ -320,7 +331,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
 
 
 def _accounted(model: Any, total: ApproxDP | PureDP) -> Any:
-    """Return the model that was chosen, with the guarantee of the choice in the place of that of its fit."""
+    """Return the chosen model with the choice's guarantee."""
     facts = {**model.release_.facts, "asked": total.to_dict(), "chosen_by": "PrivateSearchCV"}
     model.guarantee_ = total
     model.release_ = replace(model.release_, guarantee=total, exactness="idealized", facts=facts)

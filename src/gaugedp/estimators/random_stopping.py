@@ -1,4 +1,4 @@
-"""The best of a random number of runs: what the choice costs, whatever the number of candidates."""
+"""Guarantee for the best of randomly many runs."""
 
 import math
 from collections.abc import Callable
@@ -14,24 +14,25 @@ from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 
 _FINE = 2.0**-40
-_MOST = 700.0  # above it e^c is no float; a smaller c only lowers the bound
+_MOST = 700.0  # above it e^c overflows; a smaller c only lowers the bound
 
-Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # of what is asked of a run
+Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # from the budget of a run to its guarantee
 
 
 @dataclass(frozen=True)
 class RandomStopping:
-    """The best of K independent runs by their scores; K is geometric with mean `draws`, a whole number.
+    """The best of a geometric number K of runs.
 
-    Theorem. Let a run with its score be (ε₁, δ₁)-DP, and (c, δ_c)-DP with δ_c ≤ (e^c − 1)/(draws − 1). The best run
-    with its score, of equal scores the first, is (ε₁ + 2c, draws·δ₁)-DP, if nothing else is shown, nor K. For one draw
-    c = 0 suffices. A run that is ε₁-DP has c ≤ ε₁: at most 3ε₁ in all. docs/theory/private_search.md
+    Theorem. Let K have the mean `draws`, an integer, and let a run with its score be (ε₁, δ₁)-DP, and (c, δ_c)-DP with
+    δ_c ≤ (e^c − 1)/(draws − 1). The best of K independent runs with its score, of equal scores the first, is (ε₁ + 2c,
+    draws·δ₁)-DP, if nothing else is released, not even K. For one draw c = 0 suffices. A run that is ε₁-DP has c ≤ ε₁:
+    at most 3ε₁ in total. docs/theory/private_search.md
     """
 
     draws: int
 
     def part(self, total: Guarantee, share: float) -> ApproxDP | PureDP:
-        """Return what a run is asked for: `share` of the ε of `total`, and δ/draws."""
+        """Return a run's budget: share·ε, and δ/draws."""
         if isinstance(total, ApproxDP):
             delta = part(total.delta_value, Fraction(1, self.draws))
             return ApproxDP(part(total.epsilon_value, Fraction(share)), delta)
@@ -39,17 +40,17 @@ class RandomStopping:
         return PureDP(part(total.epsilon_value, Fraction(share)))
 
     def allows(self, run: Guarantee, asked: ApproxDP | PureDP, total: ApproxDP | PureDP) -> bool:
-        """Return whether the best of runs that keep `run` keeps `total`: `run` implies `asked`, a `part` of `total`."""
+        """Return True if the best of such runs satisfies `total`; `run` implies `asked`, a `part` of it."""
         if self.draws == 1:
             return True
         c = math.nextafter(float((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2), 0.0)
         return run.delta(c) <= math.expm1(min(c, _MOST)) / (self.draws - 1) * (1 - PARAMETERS)
 
     def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda asked: asked) -> ApproxDP | PureDP:
-        """Return the largest part that is allowed for runs that keep `keeps(part)`; all keep the part itself."""
+        """Return the largest per-run budget whose composition stays within `total`."""
         low, high = (1 / 3, 1.0) if self.draws > 1 else (1.0, 1.0)
         if not self._is_allowed(low, total, keeps):
-            raise InvalidRequest("delta is too large beside epsilon for a search.", "Give a smaller delta, or 0.")
+            raise InvalidRequest("delta is too large relative to epsilon for a search.", "Use a smaller one, or 0.")
         low, _ = bisected(low, high, lambda share: self._is_allowed(share, total, keeps), apart=_FINE)
         return self.part(total, low)
 
@@ -58,7 +59,7 @@ class RandomStopping:
         return self.allows(keeps(requested), requested, total)
 
     def count(self, rng: Entropy) -> int:
-        """Return K, drawn exactly; it is not to be shown."""
+        """Return an exact draw of K, which stays secret."""
         count = 1
         while uniform(self.draws, rng) > 0:
             count += 1
@@ -66,7 +67,7 @@ class RandomStopping:
 
 
 def uniform(n: int, rng: Entropy) -> int:
-    """Return a whole number from 0 to n − 1, drawn exactly: those of as many bits, until one is below n."""
+    """Return an exactly uniform integer from 0 to n − 1."""
     while (number := rng.integer((n - 1).bit_length())) >= n:
         pass
     return number

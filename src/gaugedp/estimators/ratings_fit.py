@@ -1,4 +1,4 @@
-"""A model of ratings in a table: planned, then paid for, then fitted; docs/how-to/low-rank.md."""
+"""A model of ratings in a table: planned, charged, then fitted; docs/how-to/low-rank.md."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 from gaugedp.releases.executing import PaidRows
 
 FORMAT = "gaugedp-ratings-1"
-RULES = "A row whose user or item has no cell, or that has no rating, is left out; ratings are clipped to their bounds."
+RULES = "A row without a cell for user or item, or without a rating, is left out; ratings are clipped to their bounds."
 _STEPS_OF_A_CELL = 2
 
 
 @dataclass(frozen=True)
 class RatingsDesign:
-    """The attributes that say who rated what, and the bounded column that says how."""
+    """Attributes of user and item, and the ratings' column."""
 
     domain: Domain
     attributes: tuple[str, str]
@@ -37,7 +37,7 @@ class RatingsDesign:
 
     @classmethod
     def of(cls, domain: Domain, features: Sequence[str], target: str) -> "RatingsDesign":
-        """Return the design for features user, item. Refused: other features than two attributes."""
+        """Return the design for the attributes user and item; refuse other features."""
         check_target(domain, target, by_class=False)
         check_known("attribute", features, list(domain.attributes))
         if len(set(features)) != len(("user", "item")):
@@ -47,17 +47,17 @@ class RatingsDesign:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The bounds of a rating."""
+        """Bounds of a rating."""
         column = self.domain.column(self.target)
         return float(column.low), float(column.high)
 
     def digest(self) -> str:
-        """Return a hash of all that is public about the three columns."""
+        """Return a hash of the columns' public facts."""
         facts = [(name, self.domain.attribute(name)) for name in self.attributes]
         return hashlib.sha256(repr((facts, self.target, self.domain.column(self.target))).encode()).hexdigest()
 
     def read(self, rows: PaidRows, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Look at the table once; return the numbers of users and items (n, 2), and ratings (n,)."""
+        """Read the table once; return codes (n, 2) and ratings (n,)."""
         cells, steps = rows.lines((self.attributes, [self.target]), row_key)
         column, has_rating = self.domain.column(self.target), steps[:, 0] >= 0
         return cells[has_rating], (steps[has_rating, 0] + column.low_steps) * float(column.step)
@@ -65,12 +65,12 @@ class RatingsDesign:
 
 @dataclass(frozen=True)
 class RatingsFit(TableMeasurement):
-    """A fit of `MatrixCompletion` to a table at the guarantee `requested` for one unit: a row, or a user's rows.
+    """A fit of `MatrixCompletion` to a table.
 
-    A unit is at most so many steps of adding or removing one row, or all rows of one cell of users; each keeps its
-    share, by group privacy. A cell may hold several people (other ids, bins, two ways to write a number): one of them
-    changes its rows, which is to remove them and to add others. At most max_rows rows of each person are kept, and
-    those of others do not depend on them.
+    The guarantee `requested` is for a row, or a user's rows: at most k steps of adding or removing one row, or all rows
+    of one cell of users; each step gets its share, by group privacy. A cell may hold several people (other ids, bins,
+    two spellings of a number): one of them changes its rows, that is, removes them and adds others. At most max_rows
+    rows of each person are kept, and those of others do not depend on them.
     """
 
     design: RatingsDesign
@@ -79,10 +79,10 @@ class RatingsFit(TableMeasurement):
 
     @classmethod
     def plan(cls, design: RatingsDesign, unit: PrivacyUnit, requested: Guarantee) -> "RatingsFit":
-        """Return the fit, after a trial fit without rows: what cannot be fitted is refused before payment."""
+        """Return the fit; a trial without rows refuses impossible fits before the charge."""
         if unit.column not in (None, design.attributes[0]):
             raise InvalidRequest(
-                f"The domain file protects the rows of each {unit.column}, and the users are {design.attributes[0]}.",
+                f"The domain file protects the rows of each {unit.column}, but the users are {design.attributes[0]}.",
                 "Protect rows or users: name the column of the users in [unit].",
             )
         fit = cls(design, unit, requested)
@@ -91,12 +91,12 @@ class RatingsFit(TableMeasurement):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the requested guarantee."""
+        """The requested guarantee."""
         return self.requested
 
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
-        """Return the guarantees of the steps of the fit."""
+        """Guarantee of the steps of the fit."""
         return self._estimator().fit(np.empty((0, 2)), np.empty(0)).guarantee_.group(self._group)
 
     def request(self) -> dict[str, Any]:
@@ -164,19 +164,19 @@ class RatingsFit(TableMeasurement):
 
 @dataclass(frozen=True)
 class RatingsModel:
-    """A released model of ratings, in units where the bounds of a rating are −1 and 1."""
+    """A released model of ratings, with bounds scaled to [−1, 1]."""
 
     design: RatingsDesign
     model: Completed
 
     @classmethod
     def design_of(cls, document: Mapping[str, Any], domain: Domain) -> RatingsDesign:
-        """Return the design that a document names, as the domain describes it now."""
+        """Return a document's design, by the current domain."""
         return RatingsDesign.of(domain, document["facts"]["features"], document["target"])
 
     @classmethod
     def of(cls, document: Mapping[str, Any], design: RatingsDesign) -> "RatingsModel":
-        """Return the model that a document holds; an ordinary error says that it holds none."""
+        """Return the model in a document; raise an ordinary error if it has none."""
         labels = [design.domain.attribute(name).labels for name in design.attributes]
         users, items = (
             _numbers([document[key][label] for label in texts], (len(texts),))
@@ -193,7 +193,7 @@ class RatingsModel:
         return cls(design, Completed(mean, items / half, users / half, factors, scores / half, **own))
 
     def predict(self, cells: np.ndarray, steps: np.ndarray) -> list[float | None]:
-        """Return what is predicted for lines with cells (n, 2), user and item; None for one without an item.
+        """Return predictions for lines, None without an item.
 
         A user without a cell has no part of their own.
         """
@@ -203,9 +203,9 @@ class RatingsModel:
         return [rating if item >= 0 else None for rating, item in zip(ratings, items.tolist(), strict=True)]
 
     def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
-        """Return the n items that one user would rate highest, by their own lines (k, 2) and ratings (k,).
+        """Return a user's n best items.
 
-        Items of these lines are left out. Joint differential privacy: for that user's eyes only.
+        Items of their lines (k, 2), with ratings (k,), are left out. Joint differential privacy: for that user only.
         """
         users, items = cells.T
         rated = (items >= 0) & (steps >= 0)
@@ -226,27 +226,27 @@ class RatingsModel:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Return None: a rating is a number."""
+        """No classes: a rating is a number."""
         return ()
 
     def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return no scores, shape (n, 0)."""
+        """Return no scores (n, 0)."""
         del steps
         return np.empty((len(cells), 0))
 
     def stand_in(self, name: str) -> float:
-        """Refuse: no number is needed."""
+        """Refuse, as no number is needed."""
         raise KeyError(name)
 
 
 def _scale(design: RatingsDesign) -> tuple[float, float]:
-    """Return the middle of the bounds, and half of their range."""
+    """Return the middle and half range of the bounds."""
     low, high = design.bounds
     return (low + high) / 2, (high - low) / 2
 
 
 def _own(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a fit to a user's own ratings needs; models written before they were recommended from have none."""
+    """Return the parameters of fits to own ratings; none for older models."""
     if not facts:
         return {}
     spread = Spread() if facts["spread"] is None else Spread(*_numbers(facts["spread"], (2,)).tolist())

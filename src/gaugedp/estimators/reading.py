@@ -1,4 +1,4 @@
-"""Reading of rows in a fit and after it: missing values, and the columns that mark them."""
+"""Reading of rows: missing values and their indicator columns."""
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from gaugedp.estimators.rows import Box, as_read, into_box, read_bounds
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The rules to read rows of `n_columns`, by public facts alone: `as_read` in `box`, or without one.
+    """Public rules for reading rows of `n_columns`.
 
-    After them stands a column for each of `indicators`, 1 where a number of that column is missing, else 0.
+    Rows are read by `as_read`, in `box` if there is one. A column is appended for each of `indicators`: 1 if a number
+    of that column is missing, else 0.
     """
 
     n_columns: int
@@ -25,19 +26,19 @@ class Reading:
 
     @classmethod
     def of(cls, bounds: Any, names: np.ndarray | None, n_columns: int, indicator: Any) -> "Reading":
-        """Return the reading where `bounds` may be None; then there is no indicator."""
+        """Return the reading; without `bounds` there is no indicator."""
         if bounds is not None:
             return cls.in_box(bounds, names, n_columns, indicator)
         if _columns(indicator, names, n_columns):
             raise InvalidRequest(
-                "missing_indicator is given, and bounds are not.",
-                "Give bounds=(low, high): without them a row with a missing number counts as 0, all of it.",
+                "missing_indicator requires bounds.",
+                "Specify bounds=(low, high): without them a whole row with a missing number counts as 0.",
             )
         return cls(n_columns, names=names)
 
     @classmethod
     def in_box(cls, bounds: Any, names: np.ndarray | None, n_columns: int, indicator: Any) -> "Reading":
-        """Return the reading within `bounds`, which are given; those of an indicator are 0 and 1."""
+        """Return the reading within `bounds`; indicators have bounds 0 and 1."""
         indicators = _columns(indicator, names, n_columns)
         low, high = read_bounds("bounds", by_name("bounds", bounds, names), n_columns)
         more = np.zeros(len(indicators))
@@ -45,35 +46,35 @@ class Reading:
 
     @property
     def width(self) -> int:
-        """The number of columns with those of indicators."""
+        """Number of columns, with indicators."""
         return self.n_columns + len(self.indicators)
 
     def with_indicators(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows (n, d) with the indicators, shape (n, width); what is missing is NaN still."""
+        """Return rows with their indicators (n, width), NaN kept."""
         return np.hstack([rows, np.isnan(rows[:, self.indicators])]) if self.indicators else rows
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows (n, d) as a fit reads them, shape (n, width)."""
+        """Return rows (n, width) as a fit reads them."""
         return as_read(self.with_indicators(rows), self.box)
 
     def in_cube(self, rows: np.ndarray) -> np.ndarray:
-        """Return the same in units of the box, in [−1, 1]."""
+        """Return rows (n, width) scaled to [−1, 1]."""
         assert self.box is not None
         return into_box(self.with_indicators(rows), *self.box)
 
 
 def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[int, ...]:
-    """Return the places of the columns that get an indicator: all, none, or those that are listed."""
+    """Return the indices of the columns with an indicator."""
     if isinstance(indicator, bool | np.bool_):
         return tuple(range(n_columns if indicator else 0))
     if isinstance(indicator, str | bytes | Mapping | Set) or not isinstance(indicator, Iterable):
-        raise InvalidRequest("missing_indicator is not a list.", "Give True, or a list of columns.")
+        raise InvalidRequest("missing_indicator is not a list.", "Pass True, or a list of columns.")
     place_of = {name: place for place, name in enumerate([] if names is None else names.tolist())}
     places = [place_of.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]
     if None in places or len(set(places)) < len(places):
         raise InvalidRequest(
-            "missing_indicator names what is no column of X, or a column twice.",
-            f"Give numbers from 0 to {n_columns - 1}, or names of columns where X is a data frame.",
+            "missing_indicator names a column that X does not have, or a column twice.",
+            f"Use numbers from 0 to {n_columns - 1}, or column names if X is a data frame.",
         )
     return tuple(place for place in places if place is not None)
 

@@ -37,10 +37,10 @@ Pay = Callable[[Guarantee], Reservation | None]
 
 
 class UnitScaling:
-    """The units in which rows have length 1 at most and the target is in [−1, 1].
+    """Scaling to rows in the unit ball.
 
-    Rows of a box are divided by √d. A constant feature of size 1/√d stands for the intercept; all are divided by
-    √(1 + 1/d).
+    The target is scaled to [−1, 1], and rows of a box are divided by √d. A constant feature of size 1/√d represents the
+    intercept; all are divided by √(1 + 1/d).
     """
 
     def __init__(self, reading: Reading, row_norm: float | None, target: tuple[float, float], intercept: bool) -> None:
@@ -54,11 +54,11 @@ class UnitScaling:
 
     @property
     def constant_feature(self) -> float:
-        """The last feature, where there is an intercept; else 0."""
+        """The constant last feature, 0 without an intercept."""
         return self.constant / self._length
 
     def features(self, rows: np.ndarray) -> np.ndarray:
-        """Return the features (n, d or d + 1) in whole steps."""
+        """Return the features (n, k) in integer steps."""
         features = np.empty((len(rows), self.n_features))
 
         def fill(parts: list[slice]) -> None:
@@ -69,7 +69,7 @@ class UnitScaling:
         return features
 
     def scaled(self, rows: np.ndarray) -> np.ndarray:
-        """Return the features (n, d or d + 1) in units where rows have length 1."""
+        """Return the features (n, k), of length at most 1."""
         scaled = np.empty((len(rows), self.n_features))
         if self.reading.box is not None:
             scaled[:, : self.n_columns] = self.reading.in_cube(rows) / math.sqrt(self.n_columns)
@@ -81,7 +81,7 @@ class UnitScaling:
         return scaled
 
     def goal(self, target: np.ndarray) -> np.ndarray:
-        """Return the target (n,) in whole steps."""
+        """Return the target (n,) in integer steps."""
         return box_steps(self.scaled_target(target), BITS)
 
     def scaled_target(self, target: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ class UnitScaling:
         return into_box(target, *(np.array(end) for end in self.target))
 
     def back(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return coefficients and intercept in the units of the data."""
+        """Return coefficients and intercept in data units."""
         low, high = self.target
         slopes = weights[: self.n_columns] / self._length * (high - low) / 2
         constant = float(weights[self.n_columns :].sum()) * self.constant / self._length * (high - low) / 2
@@ -101,7 +101,7 @@ class UnitScaling:
         return slopes, (low + high) / 2 + constant - float(slopes @ ((column_low + column_high) / 2))
 
     def back_map(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return (matrix, shift): coefficients with the intercept last, in the units of the data, of any weights."""
+        """Return (matrix, shift) from weights to coefficients in data units, intercept last."""
 
         def stacked(weights: np.ndarray) -> np.ndarray:
             slopes, constant = self.back(weights)
@@ -111,14 +111,14 @@ class UnitScaling:
         return np.column_stack([stacked(unit) - shift for unit in np.eye(self.n_features)]), shift
 
     def describe(self) -> str:
-        """Return the bounds in words."""
+        """Describe the bounds."""
         low, high = self.target
         rows = f"l2 norm at most {self.row_norm:g}" if self.reading.box is None else "columns in a box"
         return f"{rows}, target in [{low:g}, {high:g}]"
 
 
 class RowSums:
-    """Sums over rows in memory, which are brought into the frame when they are first asked for."""
+    """Sums over rows in memory, scaled when first needed."""
 
     def __init__(self, frame: UnitScaling, data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         self._frame, (self._rows, self._target, self._weights) = frame, data
@@ -138,7 +138,7 @@ class RowSums:
 
 @dataclass(frozen=True)
 class TableSums:
-    """Sums over the kept rows of a table and its public row: a look each, in which no row leaves the engine."""
+    """Sums over a table's kept rows and its public row, one pass each; no row leaves the engine."""
 
     rows: PaidRows
     design: TableDesign
@@ -149,7 +149,7 @@ class TableSums:
         return int(self(_count)[0])
 
     def __call__(self, of: Of) -> np.ndarray:
-        """Return Σ of(features, target) over blocks of rows: the numbers that one block of all would give."""
+        """Return Σ of(features, target), the same for any blocks of rows."""
         row, target = self.design.public_row()
         of_public_row = of(self.frame.features(row), self.frame.goal(target))
         of_table = self.rows.line_sum(
@@ -160,14 +160,14 @@ class TableSums:
 
 @dataclass(frozen=True)
 class RowBlockSum:
-    """A sum over a block of kept rows, as the table lists them."""
+    """A sum over a block of table rows."""
 
     design: TableDesign
     frame: UnitScaling
     of: Of
 
     def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the sum, whole numbers."""
+        """Return the sum, in integers."""
         rows, target = self.design.features_and_target(cells, steps)
         return self.of(self.frame.features(rows), self.frame.goal(target)).astype(np.int64)
 
@@ -179,27 +179,40 @@ def _count(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class LinearRegression(Intervals, LinearRegressor):
-    """Linear regression, by least squares, for rows in a ball, or in a box, and a bounded target.
+    """Linear least-squares regression with differential privacy.
 
-    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the ball of
-        radius √d.
+    Rows are clipped to a ball or a box, and the target to its bounds. Specify `row_norm` or `bounds`.
+
+    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
+    row_norm : rows are clipped to the ℓ₂ ball of this radius.
+    bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the
+        ball of radius √d.
     target_bounds : (low, high), public, or "private"; the target is clipped to them, residuals to half their range.
-    fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
-    radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
-        [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
-        too small shortens them, whatever ε is. It has the place of Ridge's alpha.
+    fit_intercept : if True, a constant column is one of the features; it makes rows longer, which is accounted for.
+    radius : public bound on the norm of the coefficients for rows of length 1 and a target in [−1, 1]; by default
+        √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is too small
+        shrinks them for any ε. It plays the role of Ridge's alpha.
     weight_bound : as in `LogisticRegression`; not with "gibbs". With weights there is no `coef_interval`.
-    solver : "preconditioned" steps by noisy second moments, "gradient" steps without, or "auto", by public numbers.
-        "gibbs", for δ > 0, draws the coefficients from the regularised exponential mechanism in the ℓ₂ ball.
-    loss : "squared"; with "gibbs" also "huber", a parabola within a quarter of the target's range, or "absolute".
+    solver : "preconditioned" takes steps with noisy second moments, "gradient" steps without them, and "auto"
+        chooses based on public numbers. "gibbs", for δ > 0, draws the coefficients from the regularised exponential
+        mechanism in the ℓ₂ ball.
+    loss : "squared"; with "gibbs" also "huber", quadratic within a quarter of the target's range, or "absolute".
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. Where rows are
-    added or removed, a tenth of ε, with "gibbs" a twentieth of μ², goes to their number, by which steps are planned.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
+    or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which determines the steps.
 
-    "preconditioned" gives `coef_interval` and `summary`: a fiftieth of μ² (of ε) goes to the residuals' mean square.
+    "preconditioned" provides `coef_interval` and `summary`, and spends a fiftieth of μ² (of ε) on the residuals.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import LinearRegression
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> model = LinearRegression(epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-2, 2)).fit(X, X.sum(axis=1))
+    >>> model.coef_.shape, model.predict(X).shape
+    ((2,), (1000,))
     """
 
     epsilon: float = 1.0
@@ -211,7 +224,7 @@ class LinearRegression(Intervals, LinearRegressor):
     loss: str = "squared"
 
     judged_by = "preconditioned"
-    _possible = np.empty((0, 0))  # public rows, of which all others are sums with weights, where there are such
+    _possible = np.empty((0, 0))  # public rows, of which all others are weighted sums, if there are such
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
@@ -230,13 +243,13 @@ class LinearRegression(Intervals, LinearRegressor):
         return self
 
     def fit_table(self, design: TableDesign, rows: PaidRows, row_key: bytes) -> "LinearRegression":
-        """Fit to the rows of a table where they are, as `fit` does to those of `design.read` and its public row.
+        """Fit to a table's rows in its engine.
 
-        A look for each step, in which sums alone leave the engine. The guarantee is for a kept row, added or removed;
-        what a unit is guaranteed, and the payment, are up to the caller (TableFit).
+        The result is that of `fit` on `design.read` and its public row. Each step is one pass, in which only sums leave
+        the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
-            raise InvalidRequest("A table has private rows.", 'Give neighbours="add_remove", and no ledger.')
+            raise InvalidRequest("A table has private rows.", 'Use neighbours="add_remove", and no ledger.')
         if self.solver == "gibbs":
             raise InvalidRequest("gibbs needs rows in memory.", "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
@@ -260,7 +273,7 @@ class LinearRegression(Intervals, LinearRegressor):
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
     def _span(self, frame: UnitScaling) -> np.ndarray | None:
-        """Return an orthonormal basis (k, r) of where all features lie; None where that is everywhere."""
+        """Return an orthonormal basis (k, r) of the features' span, None if complete."""
         return scipy.linalg.orth(frame.features(self._possible).T, rcond=1e-6) if len(self._possible) else None
 
     def _draw(self, frame: UnitScaling, rows: np.ndarray, target: np.ndarray) -> None:
@@ -279,7 +292,7 @@ class LinearRegression(Intervals, LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         one_of(tuple(LOSSES), loss=self.loss)
         if self.loss != "squared" and self.solver != "gibbs":
-            raise InvalidRequest(f"loss={self.loss!r} goes with gibbs.", 'Give solver="gibbs", or take HuberRegressor.')
+            raise InvalidRequest(f"loss={self.loss!r} needs gibbs.", 'Use solver="gibbs", or HuberRegressor.')
         if self.radius is not None:
             moderate(radius=self.radius)
         check_one_given(self.bounds, self.row_norm)

@@ -1,4 +1,4 @@
-"""The number of rows: public where rows are replaced, private where they are added or removed."""
+"""The number of rows, private if rows are added or removed."""
 
 import math
 from fractions import Fraction
@@ -13,15 +13,15 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms import Gaussian, Laplace
 
-PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
-COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is private
-_SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
+PUBLIC_ROWS = 1000  # the number of rows to plan for, if theirs is private
+COUNT_SHARE = Fraction(1, 10)  # of ε, for a private number of rows
+_SQUARE_SHARE = 0.05  # of μ², if all other releases are Gaussian
 
 
 def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
-    """Return the guarantee with `share` of its ε and all of its δ.
+    """Return the guarantee with a share of ε and all of δ.
 
-    By basic composition, two shares that add up to 1 compose to `guarantee` if one of the two is pure.
+    By basic composition, two shares with sum 1 compose to `guarantee` if one of the two is pure.
     """
     if isinstance(guarantee, ApproxDP):
         return ApproxDP(part(guarantee.epsilon_value, share), guarantee.delta_value)
@@ -30,9 +30,10 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
 
 
 class NoisyRowCount:
-    """The number of rows: exact for `neighbours` = "replace", else with Laplace noise for a tenth of ε, at least 1.
+    """The number of rows: public if replaced, else noisy.
 
-    `largest` caps the ε of the count. `remaining` is the guarantee for all other releases.
+    The noisy count has Laplace noise for a tenth of ε, at most `largest`, and is at least 1. `remaining` is the
+    guarantee for all other releases.
     """
 
     def __init__(self, guarantee: Guarantee, neighbours: str, largest: float | None = None) -> None:
@@ -47,7 +48,7 @@ class NoisyRowCount:
 
     @classmethod
     def gaussian(cls, guarantee: ApproxDP, neighbours: str) -> "NoisyRowCount":
-        """Return the count for a fit of Gaussian releases: `mu_side`² is a twentieth of μ², which the others leave."""
+        """Return the count next to Gaussian releases, which takes a twentieth of their μ²."""
         count = cls(guarantee, "replace")
         if neighbours == "add_remove":
             count.mu_side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
@@ -55,11 +56,11 @@ class NoisyRowCount:
         return count
 
     def with_remaining(self, guarantee: Guarantee) -> Guarantee:
-        """Return the guarantee of the count and the other releases; theirs includes a Gaussian count already."""
+        """Return the total guarantee; that of the others includes a Gaussian count."""
         return guarantee if self.mechanism is None or self.mu_side > 0 else self.mechanism.guarantee + guarantee
 
     def draw(self, n_rows: int, rng: Entropy) -> float:
-        """Return the number of rows."""
+        """Return the (noisy) number of rows."""
         if self.mechanism is None:
             return float(n_rows)
         step = self.mechanism.lattice_step
@@ -67,5 +68,5 @@ class NoisyRowCount:
         return max(1.0, float(noisy[0] * step))
 
     def half_width(self, level: float) -> float:
-        """Return by how much it may be off at `level`."""
+        """Return its half-width at `level`."""
         return 0.0 if self.mechanism is None else float(self.mechanism.half_widths(level)[0])

@@ -1,4 +1,4 @@
-"""Row scaling of linear classifiers: rows brought into the unit ball and centred by a private mean."""
+"""Row scaling for linear classifiers, with a private centre."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -23,13 +23,13 @@ from gaugedp.optimization.row_blocks import in_threads
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
-_WORST_OF_GROUPS = 1.0  # the same for means of groups: loud ones are shrunk, and do no harm
-_MIDDLE, _NEAR = 0.5, 0.15  # of √d: how far the means of columns are taken to lie from 0, and rows from their centre
-_WHOLE, _DOUBT = 0.7, 1.5  # noise of a whole mean at most, and by what its square is taken to be longer than it is
-_DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, and count by their direction alone
+_WORST_OF_GROUPS = 1.0  # the same for means of groups: noisy ones are shrunk, which is harmless
+_MIDDLE, _NEAR = 0.5, 0.15  # of √d: assumed distances of the columns' means from 0, and of rows from their centre
+_WHOLE, _DOUBT = 0.7, 1.5  # the largest noise of a full mean, and the factor by which its square is overestimated
+_DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, so only their direction counts
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
-_ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
-SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
+_ROOM = 0.0003  # noise, over the number of rows, at which the clipping norm doubles
+SHORT = 0.25  # of √d: the row norm for bounds without a centre
 
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -37,10 +37,9 @@ Map = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The map of rows (n, d) into the unit ball of ℓ₂, by public facts alone.
+    """The public map of rows (n, d) into the ℓ₂ unit ball.
 
-    A row is read, has `centre` taken off, is divided by `width`, pulled back to the ball of radius `row_norm` and
-    divided by it.
+    `centre` is subtracted from a row, which is divided by `width`, clipped to norm `row_norm` and divided by it.
     """
 
     reading: Reading
@@ -49,11 +48,11 @@ class Scaling:
     row_norm: float
 
     def unit(self, block: np.ndarray) -> np.ndarray:
-        """Return a block of rows in the unit ball: a few at a time, made anew where they are asked for twice."""
+        """Return a few rows in the unit ball, recomputed each time."""
         return into_ball(self._inside(block), 2, self.row_norm)
 
     def sums(self, X: np.ndarray, of: Map = lambda units: units) -> np.ndarray:
-        """Return Σ(v, ‖v‖²) over v = `of` the unit rows, in the unit ball too, shape (columns of v + 1,)."""
+        """Return Σ(v, ‖v‖²) over v = `of` the unit rows, in the unit ball too."""
         return np.sum(in_threads(lambda parts: sums_of(of(self.unit(X[part])) for part in parts), X), axis=0)
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
@@ -63,22 +62,22 @@ class Scaling:
 
 
 def clip_factor(noise_to_signal: float, enough: float = _ROOM) -> float:
-    """Return the clipping norm of rows in units of their typical length, for a noise-to-signal ratio."""
+    """Return the clipping norm over rows' typical length."""
     return 1 + enough / noise_to_signal
 
 
 def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling:
-    """Return how rows are scaled: by a box, by `row_norm`, or by both; one of them must be given.
+    """Return the scaling by a box, `row_norm`, or both.
 
-    In a box (low, high) a column whose bounds hold 0 is divided by the larger end, so that 0 stays 0 and sparse
-    rows stay short; any other is centred on the middle of its bounds. All land in [−1, 1]. Rows are pulled back to
-    `row_norm` in these units where it is given, else to `slack`·√d. Without a box, `row_norm` is in the rows' units.
+    In a box (low, high) a column whose bounds include 0 is divided by the larger end, so that 0 stays 0 and sparse rows
+    stay short; any other is centred on the middle of its bounds. All land in [−1, 1]. Rows are clipped to `row_norm` in
+    these units if it is given, else to `slack`·√d. Without a box, `row_norm` is in the rows' units and required.
     """
     box, n_columns = reading.box, reading.width
     if box is None and row_norm is None:
         raise InvalidRequest(
             "Neither row_norm nor bounds is given.",
-            "Give row_norm, or bounds=(low, high), from public knowledge, never read off the data.",
+            "Specify row_norm, or bounds=(low, high), from public knowledge, never read off the data.",
         )
     if row_norm is not None:
         moderate(row_norm=row_norm)
@@ -92,9 +91,9 @@ def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling
 
 
 def column_groups(reading: Reading) -> np.ndarray:
-    """Return the groups (d,) of columns that are taken to lie alike in their bounds: 0, and 1 where these hold no 0.
+    """Return the groups (d,) of columns with similar means.
 
-    Without bounds, or where all bounds are of one kind, there is one group.
+    A group is 1 if the bounds exclude 0, else 0. Without bounds, or if all bounds are of one kind, there is one group.
     """
     if reading.box is None:
         return np.zeros(reading.width, dtype=int)
@@ -105,10 +104,10 @@ def column_groups(reading: Reading) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ScaledRows:
-    """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
+    """Centred unit rows, clipped to `reach`, with a constant.
 
-    Without a constant (`constant` = 0) nothing is taken off. Coefficients are for rows that are as far from the centre
-    as `typical`, where that is more than `reach`.
+    The private centre `shift` (d,) is subtracted, unless `constant` = 0. Coefficients are for rows at a distance of
+    `typical` from the centre, if that is more than `reach`.
     """
 
     scaling: Scaling
@@ -119,16 +118,16 @@ class ScaledRows:
 
     @property
     def size(self) -> float:
-        """The norm of the largest row, the others divided by `reach`, with its constant."""
+        """Norm of the largest row, with its constant."""
         return math.hypot(1.0, self.constant)
 
     @property
     def last(self) -> float:
-        """Return the constant in the last place of every known row."""
+        """Constant in the last entry of every known row."""
         return self.constant / self.size
 
     def rows(self, X: np.ndarray, labelled: np.ndarray) -> np.ndarray:
-        """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the row is not `labelled`."""
+        """Return rows (n, d or d + 1) in the unit ball; 0 unless `labelled`."""
         n_columns = len(self.shift)
         rows = np.empty((len(X), n_columns + (self.constant > 0)))
 
@@ -145,7 +144,7 @@ class ScaledRows:
         return rows
 
     def coefficients(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
+        """Return coefficients (K, d) and intercepts (K,) for unscaled rows."""
         n_columns = len(self.shift)
         of_unit = weights[:, :n_columns] / (self.size * max(self.reach, self.typical))
         constants = weights[:, n_columns:].sum(axis=1) * self.last - of_unit @ self.shift
@@ -155,14 +154,15 @@ class ScaledRows:
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the guarantee.
+    """Noise for the sums of (u, ‖u‖²) over unit rows.
 
-    `mu_side` is the μ of Gaussian noise, else 0. The sums take a tenth of μ² (of ε for a pure guarantee), or less where
-    the mean's noise is a tenth of the ball with less. They take nothing where that noise would be over half of the
-    ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one of the `groups` (d,) of columns.
+    `remaining` is the rest of the guarantee, and `mu_side` the μ of Gaussian noise, else 0. The sums take a tenth of μ²
+    (of ε for a pure guarantee), or less if the mean's noise is then a tenth of the ball. They take nothing if that
+    noise would exceed half of the ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one of
+    the `groups` (d,) of columns.
 
-    Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
-    √2 where it is added; those of groups by 2 and 1. docs/theory/objective_perturbation.md
+    Theorem. One row changes the sums by at most 2 if it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
+    √2 if it is added; those of groups by 2 and 1. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
@@ -172,12 +172,12 @@ class Centre:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the mean of all columns is released."""
+        """True if the mean of all columns is released."""
         return self.noise is not None and self.groups is None
 
     @classmethod
     def of_groups(cls, guarantee: Guarantee, groups: np.ndarray, n_rows: float, replaced: bool) -> "Centre":
-        """Return Gaussian noise for groups 0, 1, …; None where there is no δ, or where it would hide the ball."""
+        """Return Gaussian noise for groups 0, 1, …; none without δ, or if it hides the ball."""
         sensitivity, n_groups = (2.0 if replaced else 1.0) * (1 + SCORES), int(groups.max()) + 1
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
@@ -189,7 +189,7 @@ class Centre:
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
-        """Return what public numbers advise."""
+        """Return the noise that public numbers suggest."""
         sensitivity = (2.0 if replaced else math.sqrt(2)) * (1 + SCORES)
         ball = LpBall(n_columns + 1, 2, sensitivity)
         if isinstance(guarantee, ApproxDP):
@@ -204,7 +204,7 @@ class Centre:
 
     @classmethod
     def spending(cls, spent: float, guarantee: Guarantee, ball: LpBall, noise: float) -> "Centre":
-        """Return the noise for sums in the ball that takes μ, or ε, `spent`; None where a mean's `noise` hides it."""
+        """Return noise that spends this μ or ε; none if it hides the mean."""
         if noise > _WORST:
             return cls(None, guarantee)
         if isinstance(guarantee, ApproxDP):
@@ -213,15 +213,15 @@ class Centre:
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, sums: Callable[[], np.ndarray], n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
-        """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.
+        """Return the rows' shrunk mean and spread.
 
-        `sums` returns Σ(u, ‖u‖²), and is not asked where there is no noise.
+        `sums` returns Σ(u, ‖u‖²) over the unit rows, and is not called without noise.
         """
         if self.noise is None:
             return 0.0, 1.0
         if self.groups is not None:
             roots = np.sqrt(np.bincount(self.groups))
-            totals = np.bincount(self.groups, sums()[:-1])  # of whole numbers of steps
+            totals = np.bincount(self.groups, sums()[:-1])  # of integer steps
             means = released(totals / roots, self.noise, rng) / n_rows
             means, length = self._shrunk(means / max(1.0, float(np.linalg.norm(means))), n_rows)
             return (means / roots)[self.groups], math.sqrt(max(_SMALLEST**2, 1 - length))
@@ -230,7 +230,7 @@ class Centre:
         return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
 
     def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
-        """Return the mean, shrunk, and the square of its length less that of its noise."""
+        """Return the shrunk mean, and its denoised squared length."""
         assert self.noise is not None
         faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
         return shrunk(mean, faint), max(float(mean @ mean) - faint, 0.0)
@@ -238,7 +238,7 @@ class Centre:
     def scaled(
         self, scaling: Scaling, X: np.ndarray, n_rows: float, factor: float, constant: float, rng: Entropy
     ) -> ScaledRows:
-        """Return the rows less their mean, pulled back to `factor` times their spread where that was released."""
+        """Return centred rows, clipped to `factor` times their spread."""
         mean, spread = self.release(lambda: scaling.sums(X), n_rows, rng)
         shift = np.zeros(scaling.reading.width) + mean
         reach = min(1 + float(np.linalg.norm(shift)), spread * factor) if self.noise else 1.0
@@ -247,14 +247,15 @@ class Centre:
 
 @dataclass(frozen=True, eq=False)
 class RoughCentre:
-    """Noise for a first mean of the unit rows u, then for the mean of rows less it; and what is left of the guarantee.
+    """Noise for a rough mean of the unit rows, refined once.
 
-    The first release is Σu, or where its noise would be over 0.7 of the ball Σ v/½, v = ⟨u, e⟩ for e = 1/√size on each
-    of the `groups` (d,) of columns, pulled back to the ball of radius ½. The second, where there is a `near` noise, is
-    Σ v/0.15, v = u less the first mean, pulled back to that ball. Each takes a twentieth of μ².
+    `remaining` is the rest of the guarantee. The first release is Σu over unit rows u, or if its noise would exceed 0.7
+    of the ball Σ v/½, v = ⟨u, e⟩ for e = 1/√size on each of the `groups` (d,) of columns, clipped to the ball of radius
+    ½. The second, if there is a `near` noise, is Σ v/0.15, v = u less the first mean, clipped to the ball of radius
+    0.15. Each takes a twentieth of μ².
 
-    Theorem. Given the first release, both are sums of vectors of norm at most 1: one row moves them by at most 2 where
-    it is replaced, by 1 where it is added. docs/theory/objective_perturbation.md
+    Theorem. Given the first release, both are sums of vectors of norm at most 1: one row changes them by at most 2 if
+    it is replaced, by 1 if it is added. docs/theory/objective_perturbation.md
     """
 
     groups: np.ndarray
@@ -266,7 +267,7 @@ class RoughCentre:
 
     @classmethod
     def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
-        """Return Gaussian noise for groups 0, 1, …; nothing near them where it would hide the ball."""
+        """Return Gaussian noise for groups 0, 1, …; no `near` noise if it hides the ball."""
         moved, width = (2.0 if replaced else 1.0) * (1 + SCORES), len(groups)
         mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         hidden = moved * math.sqrt(width) / (n_rows * mu)
@@ -280,7 +281,7 @@ class RoughCentre:
     def scaled(
         self, scaling: Scaling, X: np.ndarray, n_rows: float, _factor: float, constant: float, rng: Entropy
     ) -> ScaledRows:
-        """Return the rows less their centre, nearly all at the same distance from it."""
+        """Return the centred rows, nearly all at equal distance."""
         shift = self._first(scaling, X, n_rows, rng)
         if self.near is not None:
             sums = scaling.sums(X, lambda units: into_ball(units - shift, 2, _NEAR))
@@ -289,7 +290,7 @@ class RoughCentre:
         return ScaledRows(scaling, shift, _DIRECTION, constant, _NEAR)
 
     def _first(self, scaling: Scaling, X: np.ndarray, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return the first mean (d,): that of each group, and the rest of it, are shrunk apart."""
+        """Return the first mean (d,), with groups and rest shrunk separately."""
         groups, roots = self.groups, np.sqrt(np.bincount(self.groups))
         if self.noise.body.ambient_dim == len(groups):
             mean, faint = _mean(self.noise, scaling.sums(X), n_rows, rng)
@@ -299,26 +300,26 @@ class RoughCentre:
         indicators = np.eye(len(roots))[groups]
 
         def of_groups(units: np.ndarray) -> np.ndarray:
-            return into_ball(ball_steps(units) @ indicators * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # of whole numbers
+            return into_ball(ball_steps(units) @ indicators * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # exact in integers
 
         means, faint = _mean(self.noise, scaling.sums(X, of_groups), n_rows, rng)
         return (shrunk(means, len(roots) * faint) * _MIDDLE / roots)[groups]
 
 
 def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:
-    """Return the mean of vectors in the unit ball, and the variance of its noise in one column."""
+    """Return a mean of unit vectors, and its noise variance per column."""
     mean = released(sums[:-1], noise, rng) / n_rows
     return mean / max(1.0, float(np.linalg.norm(mean))), float(noise.variances[0]) / n_rows**2
 
 
 def shrunk(mean: np.ndarray, faint: float) -> np.ndarray:
-    """Return the mean, drawn towards 0 by `faint`, the square of its noise's length (James and Stein 1961)."""
+    """Return the mean shrunk by `faint`, its noise's squared length (James and Stein 1961)."""
     length = float(mean @ mean)
     return mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
 
 
 def sums_of(units: Iterable[np.ndarray]) -> np.ndarray:
-    """Return Σ(u, ‖u‖²) over blocks of unit rows (m, d), whole multiples of 2^−SUM_BITS, cut towards 0."""
+    """Return Σ(u, ‖u‖²) over blocks of unit rows, truncated to multiples of 2^−SUM_BITS."""
     total: np.ndarray | float = 0.0
     for block in units:
         steps = ball_steps(block)

@@ -1,4 +1,4 @@
-"""Rows as the estimators need them: shapes checked, values clipped, sums exact."""
+"""Rows for estimators: checked shapes, clipped values, exact sums."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.row_blocks import slices
 
 SUM_BITS = 22  # of numbers whose sums over 2^30 rows are exact
-_MOST_ROWS = 2**28  # so many sums of products are exact
+_MOST_ROWS = 2**28  # sums of products over this many rows are exact
 
 Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
 
 
 def read_table(X: Any, least: int = 1) -> np.ndarray:
-    """Return X as floats, shape (n, d), n at least `least` and d at least 1; NaN and infinity may be in it.
+    """Return X as floats (n, d).
 
-    Every cell is read by itself, and what is no number is NaN (`read_cells`). What is refused is refused by type and
-    shape, in the words that scikit-learn expects.
+    n is at least `least` and d at least 1. Every cell is read independently, and anything that is not a number is NaN
+    (`read_cells`); infinities are kept. Refusals depend on type and shape only, in scikit-learn's words.
     """
     rows = read_array(X)
     check_shape(rows.shape, least)
@@ -27,40 +27,40 @@ def read_table(X: Any, least: int = 1) -> np.ndarray:
 
 
 def read_array(X: Any) -> np.ndarray:
-    """Return a table, or matrices, as floats in their shape; sparse and lazy ones are refused."""
+    """Return a table or matrices as floats; refuse sparse and lazy ones."""
     if hasattr(X, "tocsr"):
         raise InvalidRequest(
-            "X is sparse.", "Sparse input is not supported: give a dense table (OneHotEncoder(sparse_output=False))."
+            "X is sparse.", "Sparse input is not supported: pass a dense table (OneHotEncoder(sparse_output=False))."
         )
     if hasattr(X, "collect"):
-        raise InvalidRequest("X is a lazy frame.", "Give its rows: X.collect().")
+        raise InvalidRequest("X is a lazy frame.", "Pass its rows: X.collect().")
     return read_cells(X)
 
 
 def check_shape(shape: tuple[int, ...], least: int) -> None:
-    """Refuse what is no table (n, d), n at least `least` and d at least 1; no message has n where it is private."""
+    """Refuse shapes other than (n ≥ `least`, d ≥ 1), without stating a private n."""
     if len(shape) == 1:
         raise InvalidRequest(
             "The rows have one dimension.",
             "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1), no rows as np.zeros((0, d)).",
         )
     if len(shape) != 2:
-        raise InvalidRequest(f"The rows have {len(shape)} dimensions.", "Give a table (n, d), one row a unit.")
+        raise InvalidRequest(f"The rows have {len(shape)} dimensions.", "Pass a table (n, d), with one row per unit.")
     if shape[0] < least or shape[1] == 0:
         what, count = ("feature(s)", 0) if shape[0] >= least else ("sample(s)", shape[0])
         n_rows = shape[0] if least else "n"
         raise InvalidRequest(
             f"Found array with {count} {what} (shape=({n_rows}, {shape[1]})) while a minimum of 1 is required.",
-            "Give at least one row and one column.",
+            "Pass at least one row and one column.",
         )
     if shape[0] > _MOST_ROWS:
         raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
 
 
 def products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return ⟨w, x⟩ for rows x (n, d), shape (n,), each summed by itself: what stands beside a row moves no bit of it.
+    """Return ⟨w, x⟩ (n,), each row summed independently.
 
-    A product of matrices would not do: its last bits depend on how many rows there are.
+    A product of matrices would not do: its last bits depend on the number of rows.
     """
     sums = np.empty(len(rows))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -70,41 +70,41 @@ def products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
-    """Return y as floats, shape (n,): every entry by itself, the number that it is or writes, else NaN.
+    """Return y as floats (n,), NaN for other entries.
 
-    So one entry that is no number is no error, whatever it made of the type of the others. Refused, by type and shape
-    alone: dates, durations and complex numbers, and what is no column of n.
+    Every entry is read independently, as the number that it is or writes, so a single bad entry is not an error, even
+    if it changed the type of the others. Dates, durations, complex numbers and other shapes are refused.
     """
     cells = entries_of(y)
     if kind_of(y) in "cmMV":
-        raise InvalidRequest(f"The {name} is not a column of numbers.", "Give one number a row.")
+        raise InvalidRequest(f"The {name} is not a column of numbers.", "Pass one number per row.")
     if cells.shape != (n_rows,) or (is_nested(y) and shape_of_most(y) != (1,)):
-        raise InvalidRequest(f"The {name} is not a column of one number a row.", "Give a number for each row of X.")
+        raise InvalidRequest(f"The {name} is not a column with one number per row.", "Pass a number for each row of X.")
     return numbers(cells)
 
 
 def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (low, high), each of shape (n_columns,) (scalars where None); missing bounds are refused.
+    """Return (low, high), each (n_columns,), or scalars if None.
 
-    Refused too: a list of pairs, one a column, and for two columns plain lists or tuples that can be read so too: they
-    would clip every row at the wrong place, and no error would say so. A tuple of two lists, two arrays, and an array
-    of shape (2, d) are always (lows, highs).
+    Missing bounds are refused, and so are lists of pairs, one per column, and for two columns plain lists or tuples
+    that can be read that way: they would clip every row wrongly, without an error. A tuple of two lists, two arrays,
+    and an array of shape (2, d) always mean (lows, highs).
     """
     if bounds is None:
         raise InvalidRequest(
-            f"{name} is missing.", f"Give {name}=(low, high) from public knowledge, never read off the data."
+            f"{name} is missing.", f"Specify {name}=(low, high) from public knowledge, never read off the data."
         )
     if n_columns is not None:
         _check_pairs(name, bounds, n_columns)
     try:
         low, high = (np.asarray(end, dtype=float) for end in (() if isinstance(bounds, dict) else bounds))
     except (TypeError, ValueError):
-        raise InvalidRequest(f"{name} is not a pair.", f"Give {name}=(low, high).") from None
+        raise InvalidRequest(f"{name} is not a pair.", f"Pass {name}=(low, high).") from None
     shape = () if n_columns is None else (n_columns,)
     if low.shape not in {(), shape} or high.shape not in {(), shape}:
         raise InvalidRequest(
-            f"{name} has {_sizes(low, high)} numbers, and there are {n_columns or 1} columns.",
-            "Give two numbers, or two numbers for every column: ([lows], [highs]).",
+            f"{name} has {_sizes(low, high)} numbers, but there are {n_columns or 1} columns.",
+            "Pass two numbers, or two numbers for every column: ([lows], [highs]).",
         )
     low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
@@ -114,7 +114,7 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
         raise InvalidRequest(
             f"{name} has a low end that is not below its high end{where}.",
             f"Give {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}; "
-            "a column of one value tells nothing: leave it out, or widen its bounds.",
+            "omit a column with a single value, or widen its bounds.",
         )
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
@@ -122,11 +122,11 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
 
 
 def check_one_given(bounds: Any, row_norm: Any) -> None:
-    """Refuse both of bounds and row_norm, and neither."""
+    """Refuse both or neither of bounds and row_norm."""
     if (bounds is None) == (row_norm is None):
         raise InvalidRequest(
             "Either bounds or row_norm must be given.",
-            "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
+            "Specify bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
         )
 
 
@@ -135,7 +135,7 @@ def _sizes(low: np.ndarray, high: np.ndarray) -> str:
 
 
 def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
-    """Refuse one pair a column, and what may be that, by the bounds and the number of columns alone."""
+    """Refuse bounds that may be one pair per column."""
     plain = isinstance(bounds, list | tuple) and all(isinstance(entry, list | tuple) for entry in bounds)
     if not plain or any(len(entry) != 2 for entry in bounds):
         return
@@ -165,9 +165,9 @@ def _make(low: Any, high: Any) -> bool:
 
 
 def as_read(rows: np.ndarray, box: Box | None = None) -> np.ndarray:
-    """Return the rows as every estimator reads them, in a fit and after it.
+    """Return the rows as every estimator reads them.
 
-    In a box, which `bounds` are, a number is clipped to its column's bounds, and what is missing or no number counts as
+    In a box, given by `bounds`, a number is clipped to its column's bounds, and a missing or invalid one counts as
     their middle. Without a box a row with an entry that is not finite counts as 0.
     """
     if box is None:
@@ -178,7 +178,7 @@ def as_read(rows: np.ndarray, box: Box | None = None) -> np.ndarray:
 
 
 def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the rows `as_read` in the box, scaled to [−1, 1]."""
+    """Return the rows read in the box, scaled to [−1, 1]."""
     with np.errstate(over="ignore"):
         scaled = np.subtract(rows, (low + high) / 2)
         scaled /= (high - low) / 2
@@ -188,10 +188,10 @@ def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
-    """Return the rows `as_read` over `row_norm`, those outside the unit ball of ℓ_p pulled back to it."""
+    """Return the rows over `row_norm`, clipped to the ℓ_p unit ball."""
     positive(row_norm=row_norm)
     with np.errstate(over="ignore", invalid="ignore"):
-        # C order, so that a norm is summed in one order, whatever is beside it
+        # C order, so that each norm is summed in the same order
         inside = np.ascontiguousarray(rows) * (1 / row_norm)
         lengths = lengths_of(inside) if p == 2 else np.linalg.norm(inside, p, axis=1)
         inside *= (1 / np.maximum(lengths, 1.0))[:, None]
@@ -202,28 +202,29 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
 
 
 def lengths_of(rows: np.ndarray) -> np.ndarray:
-    """Return the ℓ₂ norms of rows in C order, each summed by itself."""
+    """Return the ℓ₂ norms of rows, each summed independently."""
     lengths: np.ndarray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return lengths
 
 
 def _far_into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
-    """Return the same for rows whose powers overflow: the largest number of each is divided out."""
+    """Return the same for rows whose powers overflow."""
     largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), row_norm)
     shrunk = rows / largest
     return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
 
 
 def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
-    """Return numbers in [−1, 1] as whole multiples of 2^−bits, as floats, rounded to the nearest: they stay inside.
+    """Return numbers in [−1, 1] as integer multiples of 2^−bits.
 
-    Whole numbers below 2^53 add up exactly in floats, in any order: sums of neighbours differ by what their rows
-    differ by, and by nothing else. `SUM_BITS` serve sums over 2^30 rows, `BITS` sums of products over 2^28.
+    They are rounded to the nearest. Integers below 2^53 add up exactly in floats, in any order: sums of neighbours
+    differ only by the difference of their rows. `SUM_BITS` are for sums over 2^30 rows, `BITS` for sums of products
+    over 2^28.
     """
     return np.rint(scaled * 2.0**bits)
 
 
 def ball_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
-    """Return the same, cut towards 0, so that no norm grows."""
+    """Return the same, truncated so that no norm grows."""
     steps = scaled * 2.0**bits
     return np.trunc(steps, out=steps)

@@ -1,4 +1,4 @@
-"""Noisy sums that scores of a model are made of, and intervals that hold their noise and the sampling of rows."""
+"""Noisy sums for scores, and their intervals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,24 +14,25 @@ from gaugedp.mechanisms import Laplace
 from gaugedp.optimization.lattice import released
 from gaugedp.samplers.continuous import normals
 
-_DRAWS = 1000  # of the noise, for an interval; each is taken with both signs, as its law has
-_NUMBERS, _FEWEST = 2**21, 100  # of all draws together, at most, where that leaves as many as this
-_SPENT = 0.7  # of 1 − level: the rest is for what draws, and a normal law in the place of the exact one, leave out
+_DRAWS = 1000  # of the noise, for an interval; each is used with both signs, as its distribution is symmetric
+_NUMBERS, _FEWEST = 2**21, 100  # the most numbers of all draws together, and the fewest draws
+_SPENT = 0.7  # of 1 − level: the rest allows for the draws and for the normal approximation
 
 Statistic = Callable[[np.ndarray], np.ndarray]  # of sums (…, m): numbers (…, k), of which the largest is the score
 
 
 @dataclass(frozen=True, eq=False)
 class NoisySums:
-    """Sums (m,) that were released, and draws (r, m) of the expected sums that are possible given them."""
+    """Released sums (m,), and draws (r, m) of expected sums given them."""
 
     numbers: np.ndarray
     possible: np.ndarray
 
     def interval(self, of: Statistic, level: float, ends: tuple[float, float]) -> tuple[float, float, float]:
-        """Return a score within `ends`, NaN counted as all of them, and an interval for the expected score.
+        """Return a score within `ends`, with an interval.
 
-        Of k numbers the lower end takes a k-th of the failures each: whichever is the largest, it is above all of them.
+        NaN counts as the whole range. With k numbers, of which the largest is the score, each lower end is allowed a
+        k-th of the failures, so the interval holds for whichever is the largest.
         """
         failures = _SPENT * (1 - level) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -45,18 +46,18 @@ class NoisySums:
 
 @dataclass(frozen=True, eq=False)
 class ScoreNoise:
-    """ε of all releases, whether a row is replaced, and the randomness."""
+    """Total ε, neighbour relation, and randomness of scores."""
 
     epsilon: float
     replaced: bool
     rng: Entropy
 
     def law(self, size: int, radius: float, share: Fraction) -> Laplace:
-        """Return noise for sums that a row moves by at most `radius` in ℓ₁, for a share of ε."""
+        """Return noise for a share of ε and ℓ₁ sensitivity `radius`."""
         return Laplace.calibrate(LpBall(size, 1, radius), PureDP(part(self.epsilon, share)))
 
     def released(self, exact: np.ndarray, law: Laplace, draws: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums (m,) with noise, and draws (2·draws, m) of the exact ones that are possible given them."""
+        """Return noisy sums (m,), and draws (2·draws, m) of exact ones given them."""
         numbers, noise = released(exact, law, self.rng), law.sample_noise(draws, self.rng)
         return numbers, numbers - np.vstack([noise, -noise])
 
@@ -66,20 +67,20 @@ class ScoreNoise:
 
 
 def draws_for(size: int) -> int:
-    """Return how many draws of `size` sums an interval takes."""
+    """Return the number of draws of `size` sums."""
     return min(_DRAWS, max(_FEWEST, _NUMBERS // size))
 
 
 def ratio(part_: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Return the ratio, NaN where the whole is not above 0."""
+    """Return the ratio, NaN unless the whole is positive."""
     return np.asarray(part_ / np.where(whole > 0, whole, np.nan))
 
 
 def expected_counts(counts: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Return draws of expected counts, given counts of the same shape and standard normal numbers.
+    """Return draws of expected counts, from standard normal numbers.
 
-    A draw moves from the count as a Gamma variable of shape count + ½ does from its mean (Jeffreys), by the cube root
-    of Wilson and Hilferty (1931). What noise has left below 0 moves as 0 does.
+    Relative to the count, a draw is distributed as a Gamma variable of shape count + ½ relative to its mean (Jeffreys),
+    by the cube root of Wilson and Hilferty (1931). Noisy counts below 0 are treated as 0.
     """
     shape = np.maximum(counts, 0.0) + 0.5
     root = 1 - 1 / (9 * shape) + normal / (3 * np.sqrt(shape))

@@ -1,4 +1,4 @@
-"""The mean of rows in high dimension, most of whose coordinates are zero."""
+"""Sparse means of rows in high dimension."""
 
 import math
 import warnings
@@ -30,10 +30,10 @@ RANGE_SHARE = Fraction(1, 10)  # of ε, for the range where it is private
 
 @dataclass(frozen=True)
 class Outlook:
-    """The detection limits of a fit, from public numbers alone.
+    """Detection limits of a fit, from public numbers only.
 
-    `noise_std` is the deviation of each value's noise; `detectable` the size from which a mean is picked, before any
-    that is zero, with probability 0.95; `largest` the most that the bounds allow.
+    `noise_std` is the standard deviation of each value's noise; `detectable` the size from which a mean is picked,
+    before any that is zero, with probability 0.95; `largest` the largest mean that the bounds allow.
     """
 
     n_rows: int
@@ -43,11 +43,11 @@ class Outlook:
 
     @property
     def is_enough(self) -> bool:
-        """Return whether any mean within the bounds can be told from zero."""
+        """True if some mean within the bounds is detectable."""
         return self.detectable < self.largest
 
     def rows_needed(self, size: float) -> int:
-        """Return how many rows it takes to find a mean of this size: noise falls as 1/n."""
+        """Return the number of rows that detects this mean."""
         positive(size=size)
         return math.ceil(self.n_rows * self.detectable / size)
 
@@ -65,22 +65,33 @@ class Outlook:
 
 @dataclass(eq=False, repr=False)
 class SparseMean(PrivateEstimator):
-    """The mean of rows in ℝ^d with at most `sparsity` coordinates that are not zero: the largest, with noise.
+    """The mean of rows, with few nonzero coordinates.
 
-    sparsity : how many coordinates are picked; a little more than there are. Those that are noise alone cost little:
-        mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise alone,
-        and so post-processing, at no cost.
-    bounds : (low, high), two public numbers: every value is clipped to them, and what is missing counts as their
-        middle. For a σ-sub-Gaussian law `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a
-        power of two within the public `magnitudes` = (least, largest).
-    noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as printed.
+    At most `sparsity` coordinates, the largest, are selected and released with noise.
 
-    Theorem. One row moves every coordinate of the sum by at most high − low where rows are replaced, and by
-    max(|low|, |high|) where they are added or removed: a cube, from which `Peeling` picks and adds noise. `fit` is
-    (ε, δ)-DP (Cai, Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
+    sparsity : number of selected coordinates; slightly more than are nonzero. Pure-noise coordinates cost little:
+        mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise
+        only, and so post-processing at no cost.
+    bounds : (low, high), two public numbers: every value is clipped to them, and a missing one counts as their
+        middle. For a σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends
+        a tenth of ε to find a power of two within the public `magnitudes` = (least, largest).
+    noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as published.
 
-    After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (where rows are replaced), n_rows_, bounds_,
-    solver_, mechanism_, guarantee_, release_. Warns `TooFewRows` where nothing within the bounds can be found.
+    Theorem. One row changes every coordinate of the sum by at most high − low if rows are replaced, and by max(|low|,
+    |high|) if they are added or removed: a cube, from which `Peeling` selects and adds noise. `fit` is (ε, δ)-DP (Cai,
+    Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
+
+    After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (if rows are replaced), n_rows_, bounds_, solver_,
+    mechanism_, guarantee_, release_. Warns `TooFewRows` if nothing within the bounds can be detected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import SparseMean
+    >>> X = np.random.default_rng(0).normal([3] * 5 + [0] * 95, 1, (5000, 100))
+    >>> model = SparseMean(sparsity=8, epsilon=1.0, delta=1e-6, bounds=(-5, 5)).fit(X)
+    >>> model.mean_.shape, model.support_.shape
+    ((100,), (8,))
     """
 
     sparsity: int = 10
@@ -92,7 +103,7 @@ class SparseMean(PrivateEstimator):
     noise: str = "gumbel"
 
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
-        """Estimate the mean of the rows of X (n, d)."""
+        """Estimate the mean of rows X (n, d)."""
         del y
         requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
@@ -115,10 +126,10 @@ class SparseMean(PrivateEstimator):
         return self
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper) for the picked coordinates' means of clipped values, shape (sparsity,).
+        """Return (lower, upper), each (sparsity,), for the selected coordinates.
 
-        Each holds it with probability at least `level` over the noise of the values, given which were picked. Where
-        rows are replaced; else the number of rows is uncertain too, and is refused.
+        Each covers the mean of clipped values with probability at least `level` over the noise of the values, given the
+        selection. It is refused unless rows are replaced, as their number is uncertain otherwise.
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
@@ -132,8 +143,8 @@ class SparseMean(PrivateEstimator):
         one_of(NOISES, noise=self.noise)
         if self.sparsity >= n_columns:
             raise InvalidRequest(
-                f"sparsity is {self.sparsity} and there are {n_columns} columns.",
-                "Give fewer; Mean estimates all of them.",
+                f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
+                "Choose less; Mean estimates all of them.",
             )
 
     def _range(self) -> "PrivateRange | None":
@@ -145,13 +156,13 @@ class SparseMean(PrivateEstimator):
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))
         if abs(low + high) > _FARTHEST * (high - low):
             raise InvalidRequest(
-                f"The bounds ({low:g}, {high:g}) are far from 0 for their width.",
+                f"The bounds ({low:g}, {high:g}) are far from 0 relative to their width.",
                 "A sparse mean is near 0: subtract a public number from the columns first.",
             )
         return low, high
 
     def _calibrated(self, shape: tuple[int, int], guarantee: Guarantee, bounds: tuple[float, float]) -> Peeling:
-        """Return the selection for sums in units of half the width of the bounds."""
+        """Return the selection, for sums over half the bounds' width."""
         low, high = bounds
         sensitivity = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)
         body = LpBall(shape[1], math.inf, sensitivity * (1 + SCORES))
@@ -189,14 +200,22 @@ class SparseMean(PrivateEstimator):
 
 
 class TooFewRows(UserWarning):
-    """The noise exceeds what the bounds allow a true value to be; says so from public numbers alone."""
+    """Warning that noise exceeds all values within the bounds, by public numbers."""
 
 
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
-    """Return (−T, T), T = mean_bound + sigma·√(log n), for rows x with E x_j at most `mean_bound` in size, public.
+    """Return bounds (−T, T) for σ-sub-Gaussian values.
 
-    What clipping adds to the mean of a normal law of deviation σ is then at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n),
-    a small part of the sampling error σ/√n: a wider T would only buy noise. (√(2·log n) would clip hardly any value.)
+    T = mean_bound + sigma·√(log n), for rows x with E x_j at most `mean_bound` in size, public. For a normal
+    distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n), a small part
+    of the sampling error σ/√n: a wider T would only add noise. (√(2·log n) would clip hardly any value.)
+
+    Examples
+    --------
+    >>> from gaugedp.estimators import sub_gaussian_bounds
+    >>> low, high = sub_gaussian_bounds(1000, sigma=1.0, mean_bound=2.0)
+    >>> round(high, 2)
+    4.63
     """
     whole(minimum=2, n_rows=n_rows)
     positive(sigma=sigma)
@@ -206,11 +225,11 @@ def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[f
 
 
 class PrivateRange:
-    """A bound T, a power of two, that about a share α of the rows exceed somewhere: the exponential mechanism.
+    """A private power of two that a share α of rows exceed.
 
-    `magnitudes` = (least, largest) is public: T is chosen among the powers of two between them. With r(T) the number of
-    rows with max_j |x_j| > T, the score of T is min(α·n − r(T), r(T/2) − α·n), which one row moves by at most 1: it is
-    positive for the least T that α·n rows or fewer exceed, and for no other.
+    `magnitudes` = (least, largest) is public: the exponential mechanism chooses T among the powers of two between them.
+    With r(T) the number of rows with max_j |x_j| > T, the score of T is min(α·n − r(T), r(T/2) − α·n), which one row
+    changes by at most 1: it is positive for the least T that at most α·n rows exceed, and for no other.
     """
 
     SHARE = 0.02
@@ -219,14 +238,14 @@ class PrivateRange:
         try:
             low, high = (float(end) for end in magnitudes)
         except (TypeError, ValueError):
-            raise InvalidRequest("magnitudes is not a pair.", "Give magnitudes=(least, largest).") from None
+            raise InvalidRequest("magnitudes is not a pair.", "Pass magnitudes=(least, largest).") from None
         if not 2.0**-1000 < low < high < 2.0**1000:
-            raise InvalidRequest(f"magnitudes is ({low:g}, {high:g}).", "Give 0 < least < largest.")
+            raise InvalidRequest(f"magnitudes is ({low:g}, {high:g}).", "Choose 0 < least < largest.")
         self.bounds = 2.0 ** np.arange(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
         self.mechanism = Exponential.calibrate(LpBall(len(self.bounds), math.inf), guarantee)
 
     def choose(self, rows: np.ndarray, rng: Entropy) -> float:
-        """Return T; what is not a number is not counted."""
+        """Return T; invalid entries do not count."""
         largest = np.abs(np.nan_to_num(rows, nan=0.0, posinf=math.inf, neginf=-math.inf)).max(axis=1)
         beyond = np.array([(largest > bound).sum() for bound in (self.bounds[0] / 2, *self.bounds)])
         allowed = self.SHARE * len(rows)

@@ -1,4 +1,4 @@
-"""Least squares with few coefficients, by screening, noisy second moments and iterative hard thresholding."""
+"""Sparse least squares by screening and hard thresholding."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -26,15 +26,16 @@ from gaugedp.optimization.symmetric import coordinates, square_of
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
 _SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the guarantee: screening, equations, rounds
-_MOST, _FINE = 64.0, 2.0**-24  # coefficients are cut and rounded to these for predictions
-_FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds mend more than they cost
+_MOST, _FINE = 64.0, 2.0**-24  # limit and rounding step of coefficients for predictions
+_FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds reduce the error
 
 
 @dataclass(frozen=True)
 class BudgetSplit:
-    """The split of the guarantee: screening, normal equations (twice where there are rounds), and `rounds` rounds.
+    """Split of the guarantee between the parts of a fit.
 
-    Under (ε, δ) the shares are of ρ, under ε of ε; the guarantee of all together is the tight one of their composition.
+    With rounds, the normal equations are solved twice. The shares are of ρ under (ε, δ), of ε under ε; the total is the
+    tight guarantee of their composition.
     """
 
     guarantee: Guarantee
@@ -44,12 +45,12 @@ class BudgetSplit:
 
     @property
     def n_equations(self) -> int:
-        """Return the number of times normal equations are solved."""
+        """Number of times that normal equations are solved."""
         return 2 if self.rounds else 1
 
     @cached_property
     def rho(self) -> float:
-        """The largest ρ whose composition keeps (ε, δ)."""
+        """Largest ρ whose composition satisfies (ε, δ)."""
         assert isinstance(self.guarantee, ApproxDP)
         return largest_parameter(self.composed, self.guarantee.epsilon_value, self.guarantee.delta_value)
 
@@ -64,7 +65,7 @@ class BudgetSplit:
         return compose(parts)
 
     def part(self, share: float) -> PureDP | ZCDP:
-        """Return what a part with this share of the guarantee must keep."""
+        """Return the guarantee of a part with this share."""
         if isinstance(self.guarantee, PureDP):
             return PureDP(self.guarantee.epsilon_value * share * (1 - 2.0**-40))
         return ZCDP(self.rho * share * (1 - 2.0**-40))
@@ -72,23 +73,32 @@ class BudgetSplit:
 
 @dataclass(eq=False, repr=False)
 class SparseRegression(LinearRegressor):
-    """Linear regression with at most `sparsity` coefficients that are not zero.
+    """Linear regression with at most `sparsity` nonzero coefficients.
 
-    bounds, missing_indicator : as in `LogisticRegression`; indicators are features, of which `sparsity` are kept with
-        others.
+    bounds, missing_indicator : as in `LogisticRegression`; indicators are features that count towards `sparsity`.
     target_bounds : (low, high), public; the target is clipped to them.
-    solver : "screen" picks 2·sparsity features by their correlation with the target (exponential mechanisms) and
-        solves noisy normal equations on them. "iht" starts there and does `rounds` of iterative hard thresholding:
-        a gradient step on clipped residuals, of the length that the noisy second moments tell, of which `Peeling` keeps
-        2·sparsity; at the end the equations are solved again on the features that are left. It finds features that
-        others hide, and costs more noise. "auto" takes it where a round's noise is small by public numbers.
+    solver : "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and
+        solves noisy normal equations on them. "iht" starts there and adds `rounds` of iterative hard thresholding:
+        a gradient step on clipped residuals, whose length follows from the noisy second moments, after which
+        `Peeling` keeps 2·sparsity features; finally the equations are solved again on the remaining features. It
+        finds features that others hide, and adds more noise. "auto" uses it if a round's noise, a public number, is
+        small.
 
-    Theorem. All sums are of products of numbers in [−1, 1], so one row moves each by at most 2 (1 where rows are
-    added or removed), and the second moments of k features and their products with the target, in coordinates
-    that keep the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the
-    composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
+    Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
+    or removed), and the second moments of k features and their products with the target, in coordinates that preserve
+    the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the composition and
+    is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import SparseRegression
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 30))
+    >>> model = SparseRegression(sparsity=2, epsilon=1.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-1, 1))
+    >>> model.fit(X, X[:, 0]).support_.shape
+    (2,)
     """
 
     sparsity: int = 10
@@ -125,8 +135,8 @@ class SparseRegression(LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         if self.sparsity >= n_columns:
             raise InvalidRequest(
-                f"sparsity is {self.sparsity} and there are {n_columns} columns.",
-                "Give fewer; LinearRegression takes all of them, and pays for no choice.",
+                f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
+                "Choose less; LinearRegression uses all of them, without spending budget on a choice.",
             )
 
     def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> BudgetSplit:
@@ -135,7 +145,7 @@ class SparseRegression(LinearRegressor):
 
     def _solver(self, guarantee: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
         if self.solver != "auto":
-            return self.solver, "asked for"
+            return self.solver, "requested"
         if self.neighbours != "replace":
             return "screen", "the number of rows is private"
         budget = self._budget(guarantee, "iht", shape[1])
@@ -148,7 +158,7 @@ class SparseRegression(LinearRegressor):
 
 
 class Steps:
-    """The mechanisms of a fit, calibrated before the data is seen, and what they do to it."""
+    """The mechanisms of a fit, calibrated before reading."""
 
     def __init__(self, budget: BudgetSplit, n_columns: int, neighbours: str) -> None:
         screen, moments, rounds = budget.shares
@@ -169,11 +179,11 @@ class Steps:
 
     @property
     def exactness(self) -> str:
-        """Return the exactness of the least exact part."""
+        """Exactness of the least exact part."""
         return self.moments.exactness
 
     def solve(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return the coefficients (d,) in units where features and target are in [−1, 1], at most k of them not 0."""
+        """Return coefficients (d,) for features in [−1, 1], at most k nonzero."""
         unit = 4.0**-BITS
         support = self.screen.sample(features.T @ goal * unit, rng)
         weights = np.zeros(features.shape[1])
@@ -185,7 +195,7 @@ class Steps:
         return weights
 
     def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
-        """Solve the noisy normal equations; return the coefficients and the largest eigenvalue of the moments."""
+        """Solve the noisy normal equations; return coefficients and the moments' largest eigenvalue."""
         unit, step = 4.0**-BITS, float(self.moments.lattice_step)
         exact = np.concatenate([coordinates(features.T @ features), self.weight * (features.T @ goal)]) * unit
         noisy = released(exact, self.moments, rng)
@@ -199,7 +209,7 @@ class Steps:
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients after a gradient step and hard thresholding, with noise, and which were kept."""
+        """Return coefficients and support after a noisy gradient step and thresholding."""
         assert self.round is not None
         weights, curvature = state
         scale = 2.0**-BITS
@@ -221,7 +231,7 @@ def _gaussian(rho: float) -> GaussianDP:
 
 
 def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -> AdditiveNoise:
-    """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure guarantee."""
+    """Return noise for second moments and products."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + SCORES)

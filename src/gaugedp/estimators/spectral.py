@@ -1,4 +1,4 @@
-"""The base of private eigenvectors: rows in the unit ball, the choice of mechanism, and published results."""
+"""Base of private eigenvectors."""
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
@@ -27,18 +27,18 @@ from gaugedp.optimization.row_blocks import blocks, slices
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 CENTRES = ("mean", "public")
-_SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
-_ROOM = 0.005  # more keeps the variances of long tails, less keeps directions
-_WIDEST = 4000  # columns up to which the matrix of second moments is made
+_SPREAD = 0.3  # a guess at the mean squared distance of rows from their mean, in the unit ball
+_ROOM = 0.005  # larger values preserve the variances of long tails, smaller ones directions
+_WIDEST = 4000  # the most columns for which the matrix of second moments is computed
 
 Shape = tuple[int, int]  # columns, components
 
 
 @dataclass(frozen=True, eq=False)
 class BallScaling:
-    """Rows as points of the unit ball: (x − origin)/size, x clipped to a box, or pulled back to a ball of that size.
+    """Rows in the unit ball: (x − origin)/size.
 
-    One length for all columns, so that directions are those of the rows as they were given.
+    x is clipped to a box, or to a ball of that size. One scale serves all columns, so that directions do not change.
     """
 
     box: tuple[np.ndarray, np.ndarray] | None
@@ -47,7 +47,7 @@ class BallScaling:
 
     @classmethod
     def of(cls, reading: Reading, row_norm: Any, centred: bool) -> "BallScaling":
-        """Return the frame of a box, or else of `row_norm`; `centred`: the origin is the box's middle, else 0."""
+        """Return the scaling of a box or `row_norm`; `centred` puts the origin at the box's middle."""
         if reading.box is None:
             moderate(row_norm=row_norm)
             return cls(None, np.zeros(reading.n_columns), float(row_norm))
@@ -58,7 +58,7 @@ class BallScaling:
         return cls((low, high), origin, largest * float(np.linalg.norm(reach / largest)))
 
     def unit(self, rows: np.ndarray) -> np.ndarray:
-        """Return points of the unit ball, a new array (n, d)."""
+        """Return new points (n, d) of the unit ball."""
         points = np.empty(rows.shape)
         for part in slices(rows):
             points[part] = self._inside(rows[part])
@@ -74,7 +74,7 @@ class BallScaling:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenpairs of rows centred at `mean` and divided by √`scale`, and what the fit publishes about itself."""
+    """Eigenpairs of centred rows over √`scale`, with public facts."""
 
     pairs: Pairs
     mean: np.ndarray
@@ -88,17 +88,17 @@ class Spectrum:
 
 @dataclass(eq=False, repr=False)
 class SpectralEstimator(PrivateEstimator):
-    """Eigenvectors of rows in a ball or in a box; subclasses say how many, and around which centre."""
+    """Base of eigenvector estimators, which choose number and centre."""
 
     _: KW_ONLY
     row_norm: float | None = None
     bounds: Any = None
     solver: str = "auto"
 
-    _number = "n_components"  # the parameter that says how many
+    _number = "n_components"  # the parameter for the number of components
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:
-        """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin."""
+        """Check, charge, and release eigenpairs; `centre` is "mean" (charged), "public", or None for 0."""
         if centre is not None:
             one_of(CENTRES, centre=centre)
         requested, rows = self._requested(), self._rows(X)
@@ -120,7 +120,7 @@ class SpectralEstimator(PrivateEstimator):
                 middle = _centre(remaining, shape[0], n_rows, self.neighbours)
             return middle, _method(solver, shape, middle, self.neighbours)
 
-        planned(len(rows) if self.neighbours == "replace" else PUBLIC_ROWS)  # what cannot be done is refused unpaid
+        planned(len(rows) if self.neighbours == "replace" else PUBLIC_ROWS)  # refuses before the charge
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
         n_rows = count.draw(len(rows), rng)
@@ -145,11 +145,11 @@ class SpectralEstimator(PrivateEstimator):
         if self.solver == "auto":
             return _advised(guarantee, shape, n_rows)
         if self.solver != "exponential" and not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Take solver="exponential".')
-        return self.solver, "asked for"
+            raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Use solver="exponential".')
+        return self.solver, "requested"
 
     def _record(self, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:
-        """Set what every fit shows, and settle."""
+        """Set the attributes of every fit, and settle."""
         self.solver_, self.reason_, self.n_rows_ = spectrum.facts["solver"], spectrum.facts["reason"], spectrum.n_rows
         numbers = {**values, "n_rows": np.array(spectrum.n_rows)}
         self._publish(numbers, spectrum.guarantee, spectrum.exactness, spectrum.facts, spectrum.reservation)
@@ -158,7 +158,7 @@ class SpectralEstimator(PrivateEstimator):
 def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
     """Return the solver and why, by public numbers."""
     if not isinstance(guarantee, ApproxDP):
-        return "exponential", "a pure guarantee is asked for"
+        return "exponential", "a pure guarantee is requested"
     gaussian_price = shape[1] * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) ** 2
     few = guarantee.epsilon_value / gaussian_price if gaussian_price > 0 else math.inf
     if n_rows is not None and n_rows <= few:
@@ -179,11 +179,12 @@ def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> Noisy
 
 
 def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str) -> Centre:
-    """Return how the mean is released: so that its error e adds n·‖e‖², an eigenvalue that no row has, below the noise.
+    """Return the noise of the mean, balanced with the eigenvalues'.
 
-    With t of μ² that is moved²·d/(t·μ²·n), against about 2√d/μ on the second moments; with t of ε moved²·d²/(t²·ε²·n),
-    against d/((1 − t)·ε) below which directions are drawn blindly; over the square of the rows' distance from their
-    mean, of which a guess is made. docs/theory/eigenvectors.md
+    The error e of the mean adds n·‖e‖² to an eigenvalue, which should stay below the noise. With t of μ² that is
+    moved²·d/(t·μ²·n), against about 2√d/μ on the second moments; with t of ε it is moved²·d²/(t²·ε²·n), against d/((1 −
+    t)·ε) below which directions are drawn blindly; all over the squared distance of the rows from their mean, which is
+    guessed. docs/theory/eigenvectors.md
     """
     sensitivity = (2.0 if neighbours == "replace" else math.sqrt(2.0)) * (1 + 2.0**-20)
     ball, size = LpBall(n_columns + 1, 2, sensitivity), n_columns + 1
@@ -199,7 +200,7 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
 
 
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:
-    """Return the pairs with values projected on what rows of norm 1 allow: non-increasing, with sum at most n."""
+    """Return pairs with values projected onto non-increasing ones of sum at most n."""
     values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
     values = isotonic_regression(values, increasing=False)
     values, held = (sums * min(1.0, n_rows / max(float(sums.sum()), 1e-300)) for sums in (values, held))
@@ -208,7 +209,7 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
 
 
 def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more."""
+    """Return the clipping norm of centred rows over their typical length."""
     if isinstance(guarantee, ApproxDP):
         noise = 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
     else:

@@ -1,4 +1,4 @@
-"""Models in files, whatever their kind."""
+"""Stored models of any kind."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from gaugedp.estimators.table_rows import TableDesign
 
 @dataclass(frozen=True)
 class TableModel:
-    """Coefficients (k, d) for the d features of `design`, in the units of the table, and intercepts (k,).
+    """Coefficients and intercepts of a table's model.
 
-    k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, its numbers clipped
-    to their bounds; a missing one counts as what the domain says, else as the middle. Predicted is the second of two
-    classes where the sum is above 0, else the class of the largest sum, or the number that the sum, or exp of it where
-    the link is "log", is clipped to the target's bounds.
+    They are for the features of `design`, in the units of the table; k is 1 for a number and for two classes. A row's
+    sums are ⟨coefficients, features⟩ + intercept, with numbers clipped to their bounds; a missing number counts as the
+    domain specifies, else as the middle. The prediction is the second of two classes if the sum is above 0, else the
+    class of the largest sum; or for numbers the sum (exp of it if the link is "log"), clipped to the target's bounds.
     """
 
     design: TableDesign
@@ -34,20 +34,20 @@ class TableModel:
 
     @classmethod
     def design_of(cls, document: Mapping[str, Any], domain: Domain) -> TableDesign:
-        """Return the design that a document names, as the domain describes it now."""
+        """Return a document's design, by the current domain."""
         by_class = kind_of(document["model"]).by_class
         return TableDesign.of(domain, document["facts"]["features"], document["target"], by_class)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], design: TableDesign) -> "TableModel":
-        """Return the model that a document holds; an ordinary error says that it holds none."""
+        """Return the model in a document; raise an ordinary error if it has none."""
         labels = design.classes if len(design.classes or ()) > 2 else None
         slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
         intercepts = np.array(_numbers(document["intercept"], labels))
         return cls(design, np.array(slopes).T, intercepts, kind_of(document["model"]))
 
     def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
+        """Return sums (n, k) of lines with cells and steps, −1 where missing."""
         domain, start = self.design.domain, 0
         outputs = np.tile(self.intercepts, (len(cells), 1))
         for codes, size in zip(cells.T, domain.shape(self.design.attributes), strict=True):
@@ -62,11 +62,11 @@ class TableModel:
 
     @property
     def classes(self) -> Sequence[str]:
-        """The classes that have scores; none for a number."""
+        """Classes with scores; none for a number."""
         return self.design.classes or ()
 
     def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the score of each class (n, classes), NaN for a line without a cell in an attribute."""
+        """Return class scores (n, classes), NaN without a cell."""
         sums, has_probabilities = self.sums(cells, steps), self.kind.link == "logit"
         if sums.shape[1] == 1:
             sums = np.hstack([-sums, sums]) / (2 if has_probabilities else 1)
@@ -74,17 +74,17 @@ class TableModel:
         return np.where(np.all(cells >= 0, axis=1)[:, None], shares, np.nan)
 
     def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
-        """Refuse: there are no items."""
+        """Refuse, as there are no items."""
         del cells, steps, n
-        raise InvalidRequest("The model is none of ratings, and has no items.", "Give one of --model ratings.", "")
+        raise InvalidRequest("The model does not predict ratings and has no items.", "Use one of --model ratings.", "")
 
     def stand_in(self, name: str) -> float:
-        """Return what a missing number of a bounded column counts as."""
+        """Return the replacement for a bounded column's missing number."""
         fact = self.design.domain.column(name)
         return float(fact.low + fact.high) / 2 if fact.missing is None else float(fact.missing)
 
     def predict(self, cells: np.ndarray, steps: np.ndarray) -> list[str | float | None]:
-        """Return what is predicted for each line; None for one without a cell in an attribute."""
+        """Return each line's prediction, None without a cell."""
         sums, classes = self.sums(cells, steps), self.design.classes
         if classes is None:
             predicted: list[Any] = np.clip(self.kind.outputs(sums[:, 0]), *self.design.bounds).tolist()
@@ -107,7 +107,7 @@ _KINDS: dict[str, Any] = {table_fit.FORMAT: TableModel, ratings_fit.FORMAT: Rati
 
 
 def load_model(path: str, domain: Domain) -> StoredModel:
-    """Return the model in the file `path`, which was fitted with a domain that says the same of its names."""
+    """Return the model in a file, fitted with an equal domain."""
     document = _read(path)
     kind = _KINDS[document["format"]]
     try:
@@ -117,8 +117,8 @@ def load_model(path: str, domain: Domain) -> StoredModel:
         same = False
     if not same:
         raise InvalidRequest(
-            f"The domain file says other things than when {path!r} was fitted.",
-            "Give the domain file that it was fitted with.",
+            f"The domain file differs from the one with which {path!r} was fitted.",
+            "Pass the domain file that it was fitted with.",
         )
     try:
         model: StoredModel = kind.of(document, design)
@@ -141,4 +141,4 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _no_model(path: str) -> InvalidRequest:
-    return InvalidRequest(f"{path!r} is no model.", "Give the file that `gaugedp fit --out` wrote.")
+    return InvalidRequest(f"{path!r} is not a model.", "Pass the file that `gaugedp fit --out` wrote.")

@@ -11,39 +11,51 @@ from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
 
-_FAINT = 0.003  # noise, in units of the rows' sum, below which the minimum of a rounded loss is worth its bias
-# any threshold below 0.01 does about as well on made tables: docs/theory/objective_perturbation.md
-# the next chosen while looking at Adult (noise 0.0024 at epsilon 1) and at rows on the sphere (0.0038): see models.md
+_FAINT = 0.003  # noise, in units of the rows' sum, below which a rounded loss is worth its bias
+# any threshold below 0.01 does about as well on synthetic tables: docs/theory/objective_perturbation.md
+# the next were chosen on Adult (noise 0.0024 at epsilon 1) and on rows on the sphere (0.0038): see models.md
 _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is rounded off over a width of 1; its ends
 
 
 class LinearSVC(LinearClassifier):
-    """A linear classifier by the hinge loss; for more than two classes jointly (Crammer and Singer 2001).
+    """Linear support vector classification with differential privacy.
 
-    All parameters but `solver` : as in `LogisticRegression`.
-    solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
-        loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
-        where rows are added or removed, at δ = 0, and where without an intercept a pure guarantee needs shorter noise.
-        "gibbs", for two classes and δ > 0, draws the weights from the regularised exponential mechanism. `reason_` says
-        why.
+    It minimises the hinge loss; more than two classes are fitted jointly (Crammer and Singer 2001).
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md,
-    objective_perturbation.md and gibbs.md.
+    All parameters but `solver` are as in `LogisticRegression`.
 
-    After fit: what `LogisticRegression` has.
+    solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds the kink of the
+        loss, adds a random linear term and minimises. "auto" chooses the latter if public numbers show that the
+        noise is small, if rows are added or removed, at δ = 0, and if without an intercept a pure guarantee needs
+        less noise. "gibbs", for two classes and δ > 0, draws the weights from the regularised exponential
+        mechanism. `reason_` explains the choice.
+
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md, objective_perturbation.md and
+    gibbs.md.
+
+    After fit: the attributes of `LogisticRegression`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import LinearSVC
+    >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)
+    >>> model = LinearSVC(epsilon=1.0, bounds=(0, 100), classes=[0, 1]).fit(X, y)
+    >>> model.decision_function(X).shape
+    (1000,)
     """
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:
-            raise InvalidRequest("objective is for two classes.", 'Give solver="gradient", or "auto".')
+            raise InvalidRequest("objective needs two classes.", 'Use solver="gradient", or "auto".')
         if self.solver != "auto":
-            return self.solver, "asked for"
+            return self.solver, "requested"
         if len(self.classes) > 2:
             return "gradient", "more than two classes"
         if isinstance(self._kept(guarantee, size, "objective"), PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
-            return "objective", "the number of rows is not public: with few it does about as well, with many better"
+            return "objective", "the number of rows is private: with few it does about as well, with many better"
         return self._by_noise(guarantee, size, n_rows, _FAINT)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
@@ -58,7 +70,7 @@ class LinearSVC(LinearClassifier):
 
 
 def _joint_slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return a subgradient of max(0, 1 + max_{k ≠ y} z_k − z_y), shape (n, K)."""
+    """Return a subgradient (n, K) of the joint hinge loss."""
     every, slopes = np.arange(len(y)), np.zeros_like(z)
     rivals = z.copy()
     rivals[every, y] = -np.inf

@@ -1,4 +1,4 @@
-"""Bounds of a column of a table: planned, then paid for, then searched for with noise."""
+"""Private bounds of a table's column."""
 
 import math
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ FORMAT = "gaugedp-bounds-1"
 
 @dataclass(frozen=True)
 class TableBounds(TableMeasurement):
-    """Find bounds of a numeric column, in multiples of `step`, at the guarantee `requested` for one unit.
+    """A private search for bounds of a numeric column.
 
-    Values are looked for within 2^40 steps of 0, and rounded to steps.
+    Bounds are multiples of `step`, and the guarantee `requested` is for one unit. Values are searched for within 2^40
+    steps of 0, and rounded to steps.
 
     Theorem. A unit's rows are at most k steps of adding or removing one row. The search is calibrated for one row, at
     ε/k and the δ that k steps raise to the requested one: docs/theory/bound_search.md, docs/how-to/fit-a-model.md.
@@ -39,12 +40,12 @@ class TableBounds(TableMeasurement):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the requested guarantee."""
+        """The requested guarantee."""
         return self.requested
 
     @property
     def domain(self) -> Domain:
-        """The widest domain of the column, by which the table is read."""
+        """Widest domain of the column, used to read it."""
         return Domain({}, {self.column: self._widest})
 
     @property
@@ -59,7 +60,7 @@ class TableBounds(TableMeasurement):
 
     @property
     def guarantee_of_parts(self) -> Guarantee:
-        """The guarantee of the rounds one by one."""
+        """Guarantee of the individual rounds."""
         return self._search.guarantee.group(self.unit.most_changes)
 
     def request(self) -> dict[str, Any]:
@@ -78,7 +79,7 @@ class TableBounds(TableMeasurement):
         return look
 
     def _on_steps(self, low: float, high: float) -> tuple[Fraction, Fraction]:
-        """Return the ends in whole steps, outwards, apart, and within what a domain holds."""
+        """Return distinct ends on steps, rounded outwards, within a domain's limits."""
         step = decimal(self.step)
         first = min(max(math.floor(Fraction(low) / step), -MAX_STEPS), MAX_STEPS - 1)
         last = min(max(math.ceil(Fraction(high) / step), first + 1), MAX_STEPS)

@@ -1,4 +1,4 @@
-"""A model of a table: planned, then paid for, then fitted; docs/how-to/fit-a-model.md has the proof."""
+"""A model of a table: planned, charged, then fitted; docs/how-to/fit-a-model.md has the proof."""
 
 import json
 import math
@@ -26,21 +26,21 @@ from gaugedp.tables.aggregate import Rows
 
 Look = Callable[[PaidRows], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
-_SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
+_SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own replace
 
 
 class TableMeasurement(ABC):
-    """A measurement of a table that is shown as a document for JSON: a model, or the bounds of a column."""
+    """A measurement that returns a JSON document."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """The guarantee of the document."""
+        """Guarantee of the document."""
 
     @property
     @abstractmethod
     def guarantee_of_parts(self) -> Guarantee:
-        """The guarantee of the parts one by one, which has a cost in some ledgers where `guarantee` has none."""
+        """Guarantee of the separate parts, which some ledgers charge where `guarantee` is free."""
 
     @abstractmethod
     def request(self) -> dict[str, Any]:
@@ -48,12 +48,12 @@ class TableMeasurement(ABC):
 
     @abstractmethod
     def look(self, rng: Entropy) -> Look:
-        """Draw the noise of before; return the function that makes the document of the rows, once."""
+        """Draw the initial noise; return the function from rows to document, used once."""
 
     encode, decode = staticmethod(json.dumps), staticmethod(json.loads)
 
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Look]:
-        """Return the charge, and what makes the document; see `Measurement`."""
+        """Return the charge and the function to the document; see `Measurement`."""
         guarantees, look = [self.guarantee, self.guarantee_of_parts], self.look(rng)
 
         def evaluate(rows: PaidRows) -> dict[str, Any]:
@@ -68,13 +68,14 @@ class TableMeasurement(ABC):
 
 @dataclass(frozen=True)
 class TableFit(TableMeasurement):
-    """A fit of `model` to a table at the guarantee `requested` for one unit, with a private score if `score` is given.
+    """A private fit of `model` to a table, with an optional score.
 
     A unit's rows are at most `group` steps of adding or removing one row. Each step gets ε/group, and the δ that group
-    privacy raises to the requested one. With a score, rows are split at random, independently of their values, into a
+    privacy raises to the `requested` one. With a score, rows are split at random, independently of their values, into a
     training and a held-out part. A row is in one part only (parallel composition): epsilon is the larger of the two.
 
-    model : a name in `MODELS`. norm : "l2"; or "l1", of "lasso" and, if asked for, of "linear", which it makes a lasso.
+    model : a name in `MODELS`.
+    norm : "l2"; or "l1" for "lasso", and for "linear", which it makes a lasso.
     """
 
     design: TableDesign
@@ -83,7 +84,7 @@ class TableFit(TableMeasurement):
     requested: Guarantee
     score: Score | None = None
     radius: float | None = None
-    reference: str | None = None  # levels that coefficients are told beside, as "SEX=2, EDU=12"
+    reference: str | None = None  # reference levels of coefficients, such as "SEX=2, EDU=12"
     norm: str = "l2"
 
     @classmethod
@@ -99,12 +100,12 @@ class TableFit(TableMeasurement):
         reference: str | None = None,
         norm: str | None = None,
     ) -> "TableFit":
-        """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
+        """Return the fit; a trial on public rows refuses impossible fits before the charge."""
         scored, kind = None if score is None else Score(score, unit.most_changes), kind_of(model, norm)
         if reference is not None and not kind.by_sums:
-            raise InvalidRequest("Reference levels are for linear models in the norm l2.", "Leave them out.")
+            raise InvalidRequest("Reference levels are for linear models in the norm l2.", "Omit them.")
         if radius is not None and not kind.has_radius:
-            raise InvalidRequest(f"The model {model} has no radius.", "Leave it out.")
+            raise InvalidRequest(f"The model {model} has no radius.", "Omit radius.")
         if radius is None and kind.has_radius:
             radius = kind.estimator.radius  # its default
         fit = cls(design, model, unit, requested, scored, radius, reference, kind.norm)
@@ -113,14 +114,14 @@ class TableFit(TableMeasurement):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of the fit and the score together."""
+        """Guarantee of the fit and the score together."""
         if self.score is None or self.score.epsilon <= _epsilon(self.requested):
             return self.requested
         return ApproxDP(self.score.epsilon, _delta(self.requested)) if _delta(self.requested) else self.score.guarantee
 
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
-        """The guarantee of the parts one by one, which has a cost in some ledgers where `guarantee` has none."""
+        """Guarantee of the separate parts, which some ledgers charge where `guarantee` is free."""
         fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(self.unit.most_changes)
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
@@ -180,7 +181,7 @@ class TableFit(TableMeasurement):
 
     @property
     def _public(self) -> dict[str, Any]:
-        """Return the public facts about rows, target and coefficients that the estimator gets."""
+        """Public facts for the estimator."""
         rows = {"bounds": (-1.0, 1.0)} if self._kind.in_cube else {"row_norm": self.design.row_norm}
         public = {**rows, "radius": self.radius} if self._kind.has_radius else rows
         if self.design.by_class:
@@ -188,7 +189,7 @@ class TableFit(TableMeasurement):
         return {**public, "target_bounds": self.design.bounds}
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
-        """Return intercept and coefficients by name, for each class where there are several scores."""
+        """Return intercept and coefficients by name, and by class."""
         slopes, constants = self.design.in_units(coefficients, intercepts)
         classes = self.design.classes or ()
 
@@ -239,7 +240,7 @@ class TableFit(TableMeasurement):
 
 
 def guarded(fit: Look) -> Look:
-    """Return the same, whose errors are told without their words, which may quote rows."""
+    """Return the function without its error messages, which may quote rows."""
 
     def look(rows: PaidRows) -> dict[str, Any]:
         try:
@@ -252,9 +253,10 @@ def guarded(fit: Look) -> Look:
 
 
 def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
-    """Return the guarantee of one step, so that `size` steps keep `guarantee`, beside others of `largest`/`size`-DP.
+    """Return one step's guarantee such that `size` steps satisfy `guarantee`.
 
-    (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and grows with ε.
+    Other releases may be `largest`/`size`-DP per step: (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and
+    grows with ε.
     """
     if size == 1:
         return guarantee

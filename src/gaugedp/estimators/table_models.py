@@ -1,4 +1,4 @@
-"""The models of a table by name: what fits each, and which public facts it is told."""
+"""Models of a table by name."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +19,14 @@ NORMS = ("l2", "l1")
 
 @dataclass(frozen=True)
 class ModelKind:
-    """A model of coefficients and intercepts, fitted to the rows of a `TableDesign`.
+    """A kind of model for a `TableDesign`.
 
     estimator : its class, whose fit is (ε, δ)-DP for a row added or removed.
-    by_class : whether the target is an attribute; else it is a bounded column.
-    in_cube : whether the estimator is told that features lie in [−1, 1]; else it is told the norm of rows.
-    has_radius : whether it takes a bound on the coefficients, in the norm `norm`.
-    link : what a row's sum is: "identity"; "log" of the predicted number; or "logit" of probabilities.
-    by_sums : whether its fit needs only sums over rows, and tells intervals beside reference levels.
+    by_class : True if the target is an attribute; else it is a bounded column.
+    in_cube : True if the estimator assumes features in [−1, 1]; else it gets the norm of rows.
+    has_radius : True if it takes a bound on the coefficients, in the norm `norm`.
+    link : the meaning of a row's sum: "identity"; "log" of the predicted number; or "logit" of probabilities.
+    by_sums : True if its fit needs only sums over rows, and provides intervals relative to reference levels.
     """
 
     estimator: Any
@@ -38,7 +38,7 @@ class ModelKind:
     by_sums: bool = False
 
     def outputs(self, sums: np.ndarray) -> np.ndarray:
-        """Return scores of classes, or predicted numbers, for sums: each by itself."""
+        """Return class scores or predicted numbers for sums, elementwise."""
         return means(sums) if self.link == "log" else sums
 
 
@@ -55,11 +55,11 @@ MODELS = {
 
 
 def kind_of(model: str, norm: str | None = None) -> ModelKind:
-    """Return how a model is fitted: that of "linear" in the norm "l1" is "lasso". Refused: what there is not."""
+    """Return the kind of a model; "linear" in the norm "l1" is "lasso"."""
     one_of(tuple(MODELS), model=model)
     if norm is not None:
         one_of(NORMS, norm=norm)
     kind = MODELS["lasso" if (model, norm) == ("linear", "l1") else model]
     if norm not in (None, kind.norm):
-        raise InvalidRequest(f"The norm {norm} is not for {model} models.", "l1 is for linear, and that of lasso.")
+        raise InvalidRequest(f"The norm {norm} is not for {model} models.", "Use l1 for linear or lasso models only.")
     return kind

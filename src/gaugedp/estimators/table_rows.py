@@ -1,4 +1,4 @@
-"""Features and target of every row of a table, determined by the domain alone."""
+"""Features and target of a table's rows."""
 
 import hashlib
 import math
@@ -15,16 +15,16 @@ from gaugedp.releases.executing import PaidRows
 
 MOST_FEATURES = 10_000
 RULES = (
-    "A row that has no cell in one of the attributes, or no target, is left out; a missing number among the features "
-    f"counts as the number that the domain names for it, else as the middle of its bounds; {NO_NUMBER}."
+    "A row without a cell in one of the attributes, or without a target, is left out; a missing number among the "
+    f"features counts as the number that the domain names for it, else as the middle of its bounds; {NO_NUMBER}."
 )
 
 
 @dataclass(frozen=True)
 class TableDesign:
-    """The features and the target of a row, as a domain describes them.
+    """Features and target of a row, by a domain.
 
-    An attribute gives an indicator for each of its cells, a bounded column its value, scaled to [−1, 1], 0 where it is
+    An attribute gives an indicator for each of its cells, a bounded column its value, scaled to [−1, 1], 0 if it is
     missing. Each adds at most 1 to the squared ℓ₂ norm, so `row_norm`, names and number of features are public. The
     target is the cell of an attribute, or the value of a bounded column; rows without one are left out.
     """
@@ -36,16 +36,16 @@ class TableDesign:
 
     @classmethod
     def of(cls, domain: Domain, features: Sequence[str], target: str, by_class: bool) -> "TableDesign":
-        """Return the design; where `by_class`, the target is an attribute, whose cells are the classes."""
+        """Return the design; with `by_class` the target is an attribute, its cells the classes."""
         check_target(domain, target, by_class)
         check_known("attribute or bounded column", features, [*domain.attributes, *domain.columns])
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
         if target in features:
-            raise InvalidRequest(f"The target {target} is among the features.", "Leave it out of them.")
+            raise InvalidRequest(f"The target {target} is among the features.", "Remove it from them.")
         design = cls(domain, tuple(features), target, by_class)
         if len(set(design.names)) < len(design.names):
-            raise InvalidRequest("Two features have one name, of an attribute and its cell.", "Rename one of them.")
+            raise InvalidRequest("Two features have the same name, of an attribute and its cell.", "Rename one.")
         if design.n_features > MOST_FEATURES:
             raise InvalidRequest(
                 f"The model would have {design.n_features:,} features.",
@@ -55,59 +55,59 @@ class TableDesign:
 
     @property
     def attributes(self) -> list[str]:
-        """The features that are attributes; a name that is both an attribute and a bounded column is one."""
+        """Features that are attributes, even if also bounded columns."""
         return [name for name in self.features if name in self.domain.attributes]
 
     @property
     def columns(self) -> list[str]:
-        """The features that are bounded columns."""
+        """Features that are bounded columns."""
         return [name for name in self.features if name not in self.domain.attributes]
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
+        """Number of features."""
         return sum(self.domain.shape(self.attributes)) + len(self.columns)
 
     @property
     def names(self) -> list[str]:
-        """The features by name: those of attributes, such as "SEX=1", then the bounded columns."""
+        """Names of features: cells such as "SEX=1", then bounded columns."""
         cells = [f"{name}={label}" for name in self.attributes for label in self.domain.attribute(name).labels]
         return cells + self.columns
 
     @property
     def row_norm(self) -> float:
-        """The largest ℓ₂ norm of a row: each attribute and each bounded column adds at most 1 to its square."""
+        """Largest ℓ₂ norm of a row, by at most 1 per feature."""
         return math.sqrt(len(self.features))
 
     @property
     def classes(self) -> tuple[str, ...] | None:
-        """The classes, None where the target is a number."""
+        """Classes, None for a numeric target."""
         return self.domain.attribute(self.target).labels if self.by_class else None
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The bounds of a target that is a number."""
+        """Bounds of a numeric target."""
         column = self.domain.column(self.target)
         return float(column.low), float(column.high)
 
     def digest(self) -> str:
-        """Return a hash of the design: names, cells, bounds, steps and rules."""
+        """Return a hash of the design's public facts."""
         names = [*self.features, self.target]
         facts = [(name, self.domain.attributes.get(name), self.domain.columns.get(name)) for name in names]
         return hashlib.sha256(repr((facts, self.by_class, *self.domain.recipe(names))).encode()).hexdigest()
 
     def read(self, rows: PaidRows, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Look at the table once; return features (n, d) and target (n,), classes as their numbers."""
+        """Read the table once; return features (n, d) and target (n,)."""
         return self.features_and_target(*rows.lines(self.names_in_table, row_key))
 
     @property
     def names_in_table(self) -> tuple[list[str], list[str]]:
-        """The attributes and the bounded columns that a look needs, the target last among its kind."""
+        """Attributes and columns to read, the target last in its list."""
         aims = ([self.target], []) if self.by_class else ([], [self.target])
         return self.attributes + aims[0], self.columns + aims[1]
 
     def features_and_target(self, cells: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (n, d) and target (n,) for lines of the table; each row depends on its own line only."""
+        """Return features (n, d) and target (n,), row by row."""
         if self.by_class:
             return self._rows(cells[:, :-1], steps), cells[:, -1]
         has_target = steps[:, -1] >= 0
@@ -116,16 +116,16 @@ class TableDesign:
         return self._rows(cells[has_target], steps[has_target, :-1]), np.clip(values, *self.bounds)
 
     def public_row(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return a constant row (1, d) and its target (1,), appended to every fit.
+        """Return the constant row that every fit appends.
 
-        Its features are 0; its target is no class, or the middle of the bounds. Without it an empty table would raise,
-        and a refusal would leak that it is empty.
+        Its features (1, d) are 0; its target (1,) is no class, or the middle of the bounds. Without it an empty table
+        would raise, and a refusal would leak that it is empty.
         """
         target = np.full(1, -1, dtype=np.int64) if self.by_class else np.array([sum(self.bounds) / 2])
         return np.zeros((1, self.n_features)), target
 
     def possible_rows(self) -> np.ndarray:
-        """Return rows (k, d) whose weighted sums all rows are: each cell beside the first of other attributes."""
+        """Return rows (k, d) whose weighted sums give all rows: each cell with the others' first."""
         sizes = self.domain.shape(self.attributes)
         starts, first = np.cumsum([0, *sizes])[:-1], np.zeros(self.n_features)
         first[starts] = 1
@@ -140,7 +140,7 @@ class TableDesign:
         return np.array(rows)
 
     def in_units(self, coefficients: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients (k, d) and intercepts (k,) for cells as 0 and 1 and numbers in their own units."""
+        """Return coefficients (k, d) and intercepts in the table's units."""
         n_cells = self.n_features - len(self.columns)
         facts = [self.domain.column(name) for name in self.columns]
         middle = np.array([float(fact.low + fact.high) / 2 for fact in facts])
@@ -161,19 +161,19 @@ class TableDesign:
 
 
 def check_known(kind: str, features: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse features that are not among the names of a kind."""
+    """Refuse features that are not among the names."""
     for name in features:
         if name not in names:
             raise _unknown(kind, name, names)
 
 
 def check_target(domain: Domain, target: str, by_class: bool) -> None:
-    """Refuse a target that is no attribute, where classes are wanted, or else no bounded column."""
+    """Refuse a target of the wrong kind."""
     right_kind, wrong_kind = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
     right, wrong = (domain.attributes, domain.columns) if by_class else (domain.columns, domain.attributes)
     if target not in right and target in wrong:
         raise InvalidRequest(
-            f"The target {target} is of the kind {wrong_kind}, and this model needs the kind {right_kind}.",
+            f"The target {target} is of the kind {wrong_kind}, but this model needs the kind {right_kind}.",
             "Choose another target or model.",
         )
     if target not in right:
@@ -183,7 +183,7 @@ def check_target(domain: Domain, target: str, by_class: bool) -> None:
 
 
 def _unknown(kind: str, name: str, names: Sequence[str]) -> UnknownName:
-    """Return the error for an unknown name: it was most likely shortened, or several were not separated by commas."""
+    """Return the error for an unknown name, with a likely correction."""
     words = name.replace(";", " ").split()
     if len(words) > 1 and set(words) <= set(names):
         return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")

@@ -1,4 +1,4 @@
-"""Losses of one prediction and one target: their slopes in [−1, 1], row by row."""
+"""Losses with slopes in [−1, 1]."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from gaugedp.estimators.rows import into_box
 SQUARED = "squared"
 LOSSES = (SQUARED, "huber", "absolute", "logistic")
 _HUBER, _NEARLY_ABSOLUTE = 1 / 4, 1 / 20  # of the target's range, within which the loss is a parabola
-_PREDICTIONS, _TARGETS = 2049, 65  # places at which a caller's loss is asked for
-_SLACK = 1e-6  # of the Lipschitz constant: what rounding does to differences
+_PREDICTIONS, _TARGETS = 2049, 65  # points at which a user-defined loss is evaluated
+_SLACK = 1e-6  # of the Lipschitz constant: the rounding error of differences
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class _Within:
     bounds: tuple[float, float]
 
     def target(self, target: np.ndarray) -> np.ndarray:
-        """Return the target clipped to its bounds, their middle where there is none."""
+        """Return the target clipped to its bounds, their middle if missing."""
         low, high = self.bounds
         return (low + high) / 2 + (high - low) / 2 * into_box(target, np.array(low), np.array(high))
 
     @property
     def range(self) -> float:
-        """Return the distance between the bounds."""
+        """Distance between the bounds."""
         return self.bounds[1] - self.bounds[0]
 
 
 @dataclass(frozen=True)
 class SquaredTraceLoss(_Within):
-    """The slope (prediction − target)/cap of the squared loss, for predictions reach·p, p in `span`.
+    """The squared loss, with slope (prediction − target)/cap.
 
-    Where `cut`, predictions are clipped to the target's bounds before; else the slope is affine in p.
+    Predictions are reach·p, p in `span`, clipped to the target's bounds if `cut`; else the slope is affine in p.
     """
 
     span: tuple[float, float]
@@ -46,14 +46,14 @@ class SquaredTraceLoss(_Within):
 
     @property
     def cap(self) -> float:
-        """The largest |prediction − target|."""
+        """Largest |prediction − target|."""
         low, high = self.bounds
         lowest, highest = (self._predicted(self.reach * end) for end in self.span)
         return max(high - float(lowest), float(highest) - low)
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the slope in p."""
+        """Lipschitz constant of the slope in p."""
         return self.reach / self.cap
 
     def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -66,13 +66,13 @@ class SquaredTraceLoss(_Within):
 
 @dataclass(frozen=True)
 class HuberTraceLoss(_Within):
-    """|prediction − target|, rounded to a parabola within `share` of the target's range (Huber 1964)."""
+    """The Huber loss (1964), quadratic within a `share` of the range."""
 
     share: float
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the slope in p."""
+        """Lipschitz constant of the slope in p."""
         return self.reach / (self.share * self.range)
 
     def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -82,11 +82,11 @@ class HuberTraceLoss(_Within):
 
 @dataclass(frozen=True)
 class LogisticTraceLoss(_Within):
-    """−log-likelihood of a share: predictions are log-odds of the upper bound, and targets between count as shares."""
+    """The negative log-likelihood of targets as shares; predictions are log-odds of the upper bound."""
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the slope in p."""
+        """Lipschitz constant of the slope in p."""
         return self.reach / 4
 
     def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -96,9 +96,10 @@ class LogisticTraceLoss(_Within):
 
 @dataclass(frozen=True)
 class Tabulated(_Within):
-    """A caller's convex loss, asked for at public places alone, never at a row: its slopes between these, over L₀.
+    """A user-defined convex loss, tabulated at public points.
 
-    `slopes` (predictions, targets) stand at equal distances from −`widest` to `widest` and from bound to bound.
+    It is never evaluated at a row. `slopes` (predictions, targets), over L₀, are at equal distances from −`widest` to
+    `widest` and from bound to bound.
     """
 
     widest: float
@@ -108,7 +109,7 @@ class Tabulated(_Within):
     def of(
         cls, loss: Callable[..., Any], lipschitz: float, reach: float, widest: float, bounds: tuple[float, float]
     ) -> "Tabulated":
-        """Return the table of a loss φ(predictions, targets). Refused: one that is not convex, or steeper than L₀."""
+        """Return the table of φ(predictions, targets); refuse nonconvex and steeper losses."""
         places = np.linspace(-reach * widest, reach * widest, _PREDICTIONS)
         targets = np.linspace(*bounds, _TARGETS)
         values = np.asarray(loss(places[:, None] + 0 * targets, targets + 0 * places[:, None]), dtype=float)
@@ -120,19 +121,19 @@ class Tabulated(_Within):
         slopes = np.diff(values, axis=0) / (places[1] - places[0]) / lipschitz
         if np.abs(slopes).max() > 1 + _SLACK:
             steepest = float(np.abs(slopes).max()) * lipschitz
-            raise InvalidRequest(f"The loss has slopes up to {steepest:.6g}.", "Give a larger lipschitz=.")
+            raise InvalidRequest(f"The loss has slopes up to {steepest:.6g}.", "Use a larger lipschitz=.")
         if (np.diff(slopes, axis=0) < -_SLACK).any():
             raise InvalidRequest("The loss is not convex in the prediction.", "Choose a convex one.")
         return cls(reach, bounds, widest, np.clip(slopes, -1.0, 1.0))
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the slope in p, at most that of a slope which turns within the range of p."""
+        """Lipschitz constant of the slope in p."""
         steepest = float(np.diff(self.slopes, axis=0).max()) * (_PREDICTIONS - 1) / (2 * self.widest)
         return max(steepest, 1e-6)
 
     def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the slopes, row by row, straight between the places."""
+        """Return the slopes, row by row, by linear interpolation."""
         low, _ = self.bounds
         along = (scaled / self.widest + 1) / 2 * (_PREDICTIONS - 1) - 0.5  # slopes stand in the middle of places
         across = (target - low) / self.range * (_TARGETS - 1)
@@ -142,22 +143,22 @@ class Tabulated(_Within):
         return np.asarray((1 - above) * lower + above * upper)
 
 
-# the slope of a convex loss of predictions reach·p and targets: each slope is of its own row alone
+# the slope of a convex loss of predictions reach·p and targets: each slope depends on its own row only
 TraceLoss = SquaredTraceLoss | HuberTraceLoss | LogisticTraceLoss | Tabulated
 
 
 def trace_loss(
     loss: Any, lipschitz: float | None, reach: float, span: tuple[float, float], bounds: tuple[float, float], cut: bool
 ) -> TraceLoss:
-    """Return the loss of that name, or of that function, for predictions reach·p, p in `span`."""
+    """Return the loss by name or function, for predictions reach·p, p in `span`."""
     if callable(loss):
         if lipschitz is None:
-            raise InvalidRequest("A loss of your own needs lipschitz=.", "Give the largest slope in the prediction.")
+            raise InvalidRequest("A loss of your own needs lipschitz=.", "Specify the largest slope in the prediction.")
         positive(lipschitz=lipschitz)
         return Tabulated.of(loss, float(lipschitz), reach, max(map(abs, span)), bounds)
     one_of(LOSSES, loss=loss)
     if lipschitz is not None:
-        raise InvalidRequest("lipschitz= is for a loss of your own.", "Leave it out.")
+        raise InvalidRequest("lipschitz= is for a loss of your own.", "Omit lipschitz.")
     named: dict[str, Callable[[], TraceLoss]] = {
         SQUARED: lambda: SquaredTraceLoss(reach, bounds, span, cut),
         "huber": lambda: HuberTraceLoss(reach, bounds, _HUBER),
@@ -168,7 +169,7 @@ def trace_loss(
 
 
 def _place(position: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the place before a position, the last but one at most, and how far the position is beyond it."""
+    """Return the index before a position, and the remainder."""
     inside = np.clip(position, 0, n_places - 1)
     before = np.minimum(inside.astype(int), n_places - 2)
     return before, inside - before

@@ -1,4 +1,4 @@
-"""Regression on matrices: targets that are inner products with a matrix of small nuclear norm."""
+"""Trace regression with matrices of small nuclear norm."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -35,35 +35,44 @@ _HIDDEN = 1.0  # of the mean eigenvalue of second moments at most: noise above w
 
 @dataclass(eq=False, repr=False)
 class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
-    """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
+    """Trace regression with a bound on the nuclear norm.
 
-    Designs are rows z (n, d), for A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k).
+    It fits y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`. Designs are rows z (n, d), for A = zzᵀ and a
+    symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k). Specify `design_norm` or `row_norm`.
 
-    design_norm : a public bound on the norm of A, to which designs are pulled back. Or
-    row_norm : for rows z, a bound on ‖z‖₂, the root of that.
-    norm : which norm that is, "frobenius" or, for matrices, "operator", the largest singular value: orthogonal
-        matrices, permutations and cells of a table have 1.
+    design_norm : public bound on the norm of A, to which designs are clipped.
+    row_norm : for rows z, a public bound on ‖z‖₂, the root of the bound on A.
+    norm : the norm of A, "frobenius" or, for matrices, "operator", the largest singular value: orthogonal matrices,
+        permutations and cells of a table have 1.
     target_bounds : (low, high), public; the target is clipped to them.
-    loss : "squared"; "huber", a parabola within a quarter of the target's range; "absolute", within a twentieth;
-        "logistic", where ⟨A, X⟩ is the log-odds of the upper bound; or a function of predictions and targets, arrays of
-        one shape, that is convex in the prediction and has slopes up to `lipschitz`. It is called with public numbers
-        only, before anything is paid.
-    solver : "moments", the sums Σ aaᵀ and Σ y·a of a = vec(A) with noise, released once; "grams", for matrices, Σ AAᵀ,
-        Σ AᵀA and Σ y·A in their place; both are of the squared loss. "descent", noisy projected
-        gradients of all rows; "frank_wolfe", steps to the extreme points that noisy gradients of all rows point to.
-        These two clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes
-        every row once, and clips nothing. "gibbs", for matrices and delta, draws X from the regularised exponential
-        mechanism of the nuclear norm, in the Frobenius ball around it. "auto" takes moments, grams or descent, by
-        public numbers alone.
-    noise : how "stochastic", which needs delta, finds extreme points: noise on its running gradients, correlated over
-        the steps, "toeplitz"; or on products of them with one direction, "oja".
+    loss : "squared"; "huber", quadratic within a quarter of the target's range; "absolute", within a twentieth;
+        "logistic", for ⟨A, X⟩ as the log-odds of the upper bound; or a function of predictions and targets, arrays
+        of one shape, that is convex in the prediction and has slopes up to `lipschitz`. It is called with public
+        numbers only, before anything is charged.
+    solver : "moments" releases the sums Σ aaᵀ and Σ y·a of a = vec(A) once, with noise; "grams", for matrices,
+        releases Σ AAᵀ, Σ AᵀA and Σ y·A instead; both are for the squared loss. "descent" uses noisy projected
+        gradients of all rows; "frank_wolfe" steps to the extreme points of noisy gradients of all rows. These two
+        clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes every
+        row once, and clips nothing. "gibbs", for matrices and delta above 0, draws X from the regularised
+        exponential mechanism of the nuclear norm, in the Frobenius ball around it. "auto" chooses moments, grams or
+        descent, based on public numbers only.
+    noise : how "stochastic", which needs delta above 0, finds extreme points: "toeplitz" adds noise to its running
+        gradients, correlated over the steps; "oja" to their products with one direction.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
-    nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md.
-    Where rows are added or removed, a tenth of ε goes to their number. A design with an entry that is not finite counts
-    as 0, a target as the middle of its bounds.
+    nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md. If rows are added or removed, a tenth of ε is spent on
+    their number. A design with an entry that is not finite counts as 0, a missing target as the middle of its bounds.
 
     After fit: coef_ (d, d) or (m, k), solver_, reason_, method_, guarantee_, release_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import TraceRegression
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (1000, 2, 3))
+    >>> model = TraceRegression(epsilon=1.0, delta=1e-6, design_norm=1.0, target_bounds=(-1, 1)).fit(X, X[:, 0, 0])
+    >>> model.coef_.shape, model.predict(X).shape
+    ((2, 3), (1000,))
     """
 
     epsilon: float = 1.0
@@ -80,7 +89,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     lipschitz: float | None = None
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
-        """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
+        """Fit to rows X (n, d) or matrices (n, m, k), and target y (n,)."""
         requested, (rows, shape) = self._requested(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
         widest = self._widest(shape)
@@ -106,13 +115,13 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return ⟨A, coef_⟩, shape (n,); a design with an entry that is not finite counts as 0, as in the fit."""
+        """Return ⟨A, coef_⟩ (n,); a design that is not finite counts as 0."""
         check_is_fitted(self, "coef_")
         check_names(type(self).__name__, getattr(self, "feature_names_in_", None), X)
         rows, shape = _read(X)
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
-            raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
+            raise InvalidRequest("The designs do not fit the model.", "Pass the same columns.", "")
         if shape is not None:
             return products(rows, self.coef_.ravel())
         halves = np.stack([products(rows, column) for column in self.coef_.T], axis=1)
@@ -120,19 +129,19 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
             return np.asarray((halves * rows).sum(axis=1))
 
     def _fitted(self, guarantee: Guarantee) -> Guarantee:
-        """Return what the fit keeps, besides the number of rows."""
+        """Return the guarantee of the fit without the count."""
         if self.solver != "gibbs":
             return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
+            raise InvalidRequest("gibbs needs delta above 0.", "Set delta, or use another solver.")
         return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:
-        """Return the bound on the Frobenius norm of a design."""
+        """Return the bound on a design's Frobenius norm."""
         if (self.design_norm is None) == (self.row_norm is None):
             raise InvalidRequest(
                 "Either design_norm or row_norm must be given.",
-                "Give a bound on the Frobenius norm of designs from public knowledge, never read off the data.",
+                "Specify a bound on the Frobenius norm of designs from public knowledge, never read off the data.",
             )
         if self.row_norm is None:
             positive(design_norm=self.design_norm)
@@ -140,19 +149,19 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
             return float(self.design_norm) / self._widest(shape)
         positive(row_norm=self.row_norm)
         if shape is not None:
-            raise InvalidRequest("row_norm is for rows z.", "Give design_norm for matrices.")
+            raise InvalidRequest("row_norm is for rows z.", "Use design_norm for matrices.")
         return float(self.row_norm) * float(self.row_norm)
 
     def _widest(self, shape: tuple[int, int] | None) -> float:
-        """Return the operator norm that a design may have, over its Frobenius norm: 1/√(rank) where that is bounded."""
+        """Return the bound on designs' operator norm over the Frobenius norm."""
         one_of(NORMS, norm=self.norm)
         return 1 / math.sqrt(min(shape)) if shape is not None and self.norm == "operator" else 1.0
 
     def _chosen(self, guarantee: Guarantee, kind: Designs, loss: TraceLoss, n_rows: float) -> tuple[str, str]:
-        """Return the solver and why, by public numbers alone. docs/theory/matrix_moments.md"""
+        """Return the solver and why, by public numbers only: docs/theory/matrix_moments.md."""
         self._check_solver(kind)
         if self.solver != "auto":
-            return self.solver, "it was asked for"
+            return self.solver, "requested"
         if self.loss != SQUARED:
             return "descent", "the loss is not the squared one"
         few = kind.region.n_coordinates <= MOST_COORDINATES
@@ -166,7 +175,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return "moments", "second moments released once need less noise than gradients at every step"
 
     def _check_solver(self, kind: Designs) -> None:
-        """Refuse names that are none, and solvers that do not fit the loss or the designs."""
+        """Refuse unknown solvers, and solvers that do not fit."""
         one_of(SOLVERS, solver=self.solver)
         one_of(ORACLES, noise=self.noise)
         if self.solver == "gibbs" and not (isinstance(kind, Full) and self.loss in _OF_GIBBS):
@@ -211,7 +220,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
 
 
 def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """Return designs, at least `least`, as rows of numbers, and the shape of the matrices where they are matrices."""
+    """Return designs as rows, and the shape of matrices or None."""
     designs = read_array(X)
     shape = (designs.shape[1], designs.shape[2]) if designs.ndim == 3 else None
     rows = designs if shape is None else designs.reshape(len(designs), shape[0] * shape[1])
@@ -224,7 +233,7 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None, widest: float) -> 
 
 
 def into_operator_ball(rows: np.ndarray, shape: tuple[int, int], largest: float) -> np.ndarray:
-    """Return matrices (n, m·k), each scaled down to an operator norm of at most `largest`, a hair less."""
+    """Return matrices (n, m·k) scaled to operator norm below `largest`."""
     norms = np.linalg.norm(rows.reshape(-1, *shape), 2, axis=(1, 2))
     factors = np.minimum(1.0, largest * (1 - 2.0**-40) / np.maximum(norms, 1e-300))
     return np.asarray(rows * factors[:, None])

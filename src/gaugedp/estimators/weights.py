@@ -1,4 +1,4 @@
-"""Weights of rows, up to a public bound."""
+"""Row weights, up to a public bound."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -13,20 +13,22 @@ from gaugedp.estimators.rows import read_target
 
 @dataclass(eq=False, repr=False)
 class WeightedEstimator(PrivateEstimator):
-    """An estimator whose `fit` takes `sample_weight`: what a row adds to any sum is multiplied by a number in [0, 1].
+    """An estimator whose `fit` accepts `sample_weight`.
 
-    weight_bound : a public bound on the weights. A larger weight counts as the bound, one that is below 0 or no number
-        as 0. A row's share is its weight over the bound: a bound that is too wide makes all rows faint.
+    A row's contribution to any sum is multiplied by its weight over the bound, in [0, 1].
 
-    Theorem. With `sample_weight`, `fit` has the guarantee that it has without, where a neighbour's row may have another
-    weight, too. docs/theory/weights.md
+    weight_bound : public bound on the weights. A larger weight counts as the bound, a negative or invalid one as 0.
+        A bound that is too wide reduces the influence of all rows.
+
+    Theorem. With `sample_weight`, `fit` has the same guarantee as without, and a neighbour's row may also have another
+    weight. docs/theory/weights.md
     """
 
     _: KW_ONLY
     weight_bound: float = 1.0
 
     def _weights(self, sample_weight: Any, n_rows: int) -> np.ndarray:
-        """Return the weights over their bound, shape (n,); ones where there are none. Refuses by type and shape."""
+        """Return weights (n,) over their bound, ones by default; refuse by type and shape."""
         moderate(weight_bound=self.weight_bound)
         self._weights_up_to = 0.0 if sample_weight is None else float(self.weight_bound)
         if sample_weight is None:
@@ -37,13 +39,13 @@ class WeightedEstimator(PrivateEstimator):
 
 
 def check_no_weights(solver: str, has_weights: bool) -> None:
-    """Refuse weights of rows for a solver whose ridge is set by the number of rows."""
+    """Refuse weights for a solver whose ridge depends on the number of rows."""
     if solver == "gibbs" and has_weights:
-        raise InvalidRequest("gibbs takes no weights.", "Leave the weights out, or choose another solver.")
+        raise InvalidRequest("gibbs takes no weights.", "Omit the weights, or choose another solver.")
 
 
 def weighed(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return numbers of rows, shape (n,) or (n, d), times the roots of their weights: squares get the weights."""
+    """Return numbers (n,) or (n, d) times the roots of weights."""
     if (weights == 1).all():
         return numbers
     return numbers * np.sqrt(weights).reshape(-1, *[1] * (numbers.ndim - 1))

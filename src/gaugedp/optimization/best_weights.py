@@ -1,4 +1,4 @@
-"""The best weights by noisy moments and noisy gradients: a mixture, by post-processing."""
+"""Posterior mixtures for minimisers, from noisy moments and gradients."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,17 +10,18 @@ from gaugedp.optimization.symmetric import repulsion
 
 _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
 _ONE_ERROR = 0.682689  # the level of a standard error
-_ROOM = 0.2  # the share of 1 − level that intervals leave to what is approximate in them
-_CELLS, _REACH = 400, 9.0  # a grid of curvatures: how many, and how many deviations from the middle
-_BELOW = 5.0  # deviations by which the middle of a curvature's law may lie below 0
-_BIAS_ROOM = 1.5  # the deviation of the bias of a bent loss, over its estimate
+_ROOM = 0.2  # the share of 1 − level that intervals reserve for approximation errors
+_CELLS, _REACH = 400, 9.0  # a grid of curvatures: its size, and its extent in deviations from the centre
+_BELOW = 5.0  # deviations by which the centre of a curvature's distribution may lie below 0
+_BIAS_ROOM = 1.5  # the standard deviation of the bias of logistic loss, over its estimate
 
 
 @dataclass(frozen=True, eq=False)
 class NormalMixture:
-    """Normal laws of `basis`·v + `shift`, of equal weight: (k, r)·(r,) + (k,).
+    """A mixture of normal distributions of `basis`·v + `shift`.
 
-    Law j has the mean `means`[j] (r,) of v and the covariance diag(`variances`[j]) + Σ ppᵀ over p in `pulls`[j] (s, r).
+    All weights are equal; the shapes are (k, r)·(r,) + (k,). Component j has mean `means`[j] (r,) of v and covariance
+    diag(`variances`[j]) + Σ ppᵀ over p in `pulls`[j] (s, r).
     """
 
     means: np.ndarray
@@ -30,23 +31,24 @@ class NormalMixture:
     shift: np.ndarray
 
     def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> "NormalMixture":
-        """Return the law of matrix·w + shift."""
+        """Return the distribution of matrix·w + shift."""
         return replace(self, basis=matrix @ self.basis, shift=matrix @ self.shift + shift)
 
     @property
     def median(self) -> np.ndarray:
-        """The estimates (k,)."""
+        """Medians (k,): the estimates."""
         return self._quantile(0.5)
 
     @property
     def deviations(self) -> np.ndarray:
-        """The standard errors (k,): half of an interval of 68.27 %, as of a normal law."""
+        """Standard errors (k,): half-widths of 68.27 % intervals."""
         return (self._quantile((1 + _ONE_ERROR) / 2) - self._quantile((1 - _ONE_ERROR) / 2)) / 2
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper), each (k,): each holds its weight with probability `level` and a fifth of the rest.
+        """Return the ends (lower, upper) of intervals, each (k,).
 
-        The fifth is room for what is approximate in the law: 96 % for 95 %.
+        Each covers its weight with probability `level` plus a fifth of the remainder (96 % for 95 %), which allows for
+        approximations in the mixture.
         """
         outside = (1 - level) * (1 - _ROOM) / 2
         return self._quantile(outside), self._quantile(1 - outside)
@@ -66,10 +68,11 @@ class NormalMixture:
 
 @dataclass(frozen=True, eq=False)
 class NoisyEvidence:
-    """The released values: `second` = H + E, and `gradients` H·point − b + e at `points`, both of shape (k, d).
+    """Released moments `second` = H + E (d, d) and `gradients` H·point − b + e at `points`, both (k, d).
 
-    `deviation` is that of a coordinate of E, in the Frobenius norm's, and `noise` that of a coordinate of e.
-    Of the best weights β it is supposed that ⟨β, Hβ⟩ ≤ `most`, and no direction is likely to have more than `most`/√d.
+    `deviation` is the standard deviation of a coordinate of E, scaled to keep the Frobenius norm, and `noise` that of a
+    coordinate of e. The best weights β are assumed to satisfy ⟨β, Hβ⟩ ≤ `most`, and no direction is likely to
+    contribute more than `most`/√d.
     """
 
     second: np.ndarray
@@ -80,20 +83,21 @@ class NoisyEvidence:
     most: float
 
     def within(self, span: np.ndarray) -> "NoisyEvidence":
-        """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
+        """Restrict the evidence to the range of orthonormal `span` (d, r), which holds the rows."""
         inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
         return NoisyEvidence(*inside, self.deviation, self.noise, self.most)
 
     @property
     def _share(self) -> float:
-        """Return the assumed share of `most` in one direction: between an even share and all of it."""
+        """Assumed share of `most` in one direction."""
         return self.most / math.sqrt(len(self.second))
 
     def best(self, mean_square: float, total: float | None = None) -> NormalMixture:
-        """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
+        """Return the distribution of the best weights β.
 
-        With `total` it is that of logistic weights: H is a sum of `total`·xxᵀ at the first point, and bends.
-        Given H, β = w − H⁻¹·(gradient + noise), w and gradient the means; H has a law, of which quantiles are taken.
+        The model is t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x. With `total`, β are
+        logistic weights: H is a sum of `total`·xxᵀ at the first point and varies with the weights. Given H, β = w −
+        H⁻¹·(gradient + noise) with w and gradient the means; the mixture is over quantiles of H.
         docs/theory/least_squares.md, newton.md
         """
         values, vectors = np.linalg.eigh(self.second)
@@ -120,7 +124,7 @@ class NoisyEvidence:
     def _curvature(
         self, values: np.ndarray, points: np.ndarray, gradients: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the means and deviations (d,) of H along the eigenvectors of H + E."""
+        """Return means and standard deviations (d,) of the eigenvalues."""
         doubt = max(self.deviation, 1e-9 * float(np.abs(values).max()), 1e-150)
         off = points - points.mean(axis=0)
         mean = values - repulsion(values, doubt**2, doubt**2)
@@ -132,9 +136,9 @@ class NoisyEvidence:
     def _quantiles(
         self, mean: np.ndarray, spread: np.ndarray, gradient: np.ndarray, expected: np.ndarray, mean_square: float
     ) -> np.ndarray:
-        """Return quantiles (60, d) of normal laws of curvatures, given that they are above 0 and β is where supposed.
+        """Return quantiles (60, d) of normally distributed curvatures.
 
-        docs/theory/least_squares.md
+        They are conditioned on being positive and on the assumed size of β. docs/theory/least_squares.md
         """
         mean = np.maximum(mean, -_BELOW * spread)
         low, high = np.maximum(mean - _REACH * spread, 0.0), np.maximum(mean, 0.0) + _REACH * spread
@@ -148,15 +152,15 @@ class NoisyEvidence:
 
 
 def _shares(d: int) -> np.ndarray:
-    """Return points (60, d) of a lattice in the cube: along each axis at the middles of 60 equal parts."""
+    """Return a lattice of points (60, d) in the unit cube."""
     powers = np.array([pow(_ROOT, i, _PRIME) for i in range(d)])
     return (np.arange(1, _PRIME)[:, None] * powers % _PRIME - 0.5) / (_PRIME - 1)
 
 
 def _longer(off: np.ndarray, middle: np.ndarray, told: np.ndarray, curvature: np.ndarray, total: float) -> np.ndarray:
-    """Return the bias of `middle` (m, d) by a loss that bends, where points are `off` (m, k, d): of second order.
+    """Return the second-order bias of `middle` (m, d).
 
-    docs/theory/newton.md
+    It comes from the curvature of logistic loss, with points at offsets `off` (m, k, d). docs/theory/newton.md
     """
     twisted, pull = off / 2 - off[:, :1], curvature * middle
     whole = np.maximum(total, curvature.sum(axis=1))

@@ -1,4 +1,4 @@
-"""Private Frank–Wolfe on the ℓ₁ ball: every step goes towards a vertex that the exponential mechanism chose."""
+"""Private Frank–Wolfe on the ℓ₁ ball, with exponential-mechanism vertex selection."""
 
 import math
 from abc import ABC, abstractmethod
@@ -21,15 +21,15 @@ from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.losses import Loss, check_loss
 from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, summed
 
-MOST_STEPS, _MOST_EXACT = 2000, 2**20  # that are planned, and after which predictions are exact
+MOST_STEPS, _MOST_EXACT = 2000, 2**20  # most steps planned, and most with exact predictions
 _FARTHEST = 2.0**60
 _LARGEST_RATIO = 2.0**8  # of radius and clipping, up to which sums of residuals fit in 63 bits
-_DENSE, _WIDEST = 16, 2**11  # columns a step, and in all, up to which all second moments are had at once
+_DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all second moments are computed first
 
 
 @dataclass(frozen=True)
 class FrankWolfe:
-    """The choice of a vertex, made `steps` times, and the guarantee of all of them together."""
+    """Calibrated vertex selection for `steps` steps, with their total guarantee."""
 
     selection: Exponential
     steps: int
@@ -37,7 +37,7 @@ class FrankWolfe:
     neighbours: str
 
     @classmethod
-    def calibrate(  # noqa: PLR0913, PLR0917 - public numbers alone
+    def calibrate(  # noqa: PLR0913, PLR0917 - public numbers only
         cls,
         n_rows: int,
         n_columns: int,
@@ -47,11 +47,12 @@ class FrankWolfe:
         neighbours: str = "replace",
         steps: int | None = None,
     ) -> "FrankWolfe":
-        """Return the calibration for PureDP(ε) or ApproxDP(ε, δ), all of it from public numbers.
+        """Return the calibration for PureDP(ε) or ApproxDP(ε, δ).
 
-        Hypothesis: features in [−1, 1]. A score is ∓Σ_i φ′_i·x_ij, which one row moves by at most 2·`lipschitz` where
-        rows are replaced, `lipschitz` where they are added or removed; the guarantee never uses `n_rows`, which sets
-        the number of steps where `steps` is None (a public guess will do where the number of rows is private).
+        It depends on public numbers only. Hypothesis: features in [−1, 1]. A score is ∓Σ_i φ′_i·x_ij, which one row
+        changes by at most 2·`lipschitz` if rows are replaced and `lipschitz` if they are added or removed. The
+        guarantee never uses `n_rows`, which only sets the number of steps if `steps` is None; a public guess will do if
+        the number of rows is private.
         """
         whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
         positive(radius=radius)
@@ -60,14 +61,14 @@ class FrankWolfe:
         of_kind(guarantee, PureDP, ApproxDP, purpose="Frank-Wolfe")
         if not math.isfinite(loss.smoothness):
             raise InvalidRequest(
-                f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Take Huber, Logistic or Squared."
+                f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Use Huber, Logistic or Squared."
             )
         if steps is None:
             noise = (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows  # 2B·log(2d)/n
             steps = _best_steps(noise, loss, radius, guarantee)
         whole(minimum=1, steps=steps)
         if steps > _MOST_EXACT:
-            raise InvalidRequest(f"steps is {steps}.", f"Give at most {_MOST_EXACT}.")
+            raise InvalidRequest(f"steps is {steps}.", f"Choose at most {_MOST_EXACT}.")
         # of scores over the Lipschitz constant
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + SCORES)
         step_epsilon = _step_epsilon(guarantee, steps)
@@ -75,11 +76,11 @@ class FrankWolfe:
         return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
-        """Return a bound on the mean of F(w) − min over the ball of F, F the mean loss of `n_rows` rows.
+        """Return a bound on the mean excess risk.
 
-        With C = 4βR² (β the loss's smoothness) and α = 2B·log(2d)·R·lipschitz/(n·ε₀) what a choice loses on average,
-        it is 2C/(T + 2) + α (Jaggi 2013, theorem 1; docs/theory/frank_wolfe.md), or 2R·lipschitz where that is less.
-        F is that of the features as they are rounded.
+        F is the mean loss of `n_rows` rows, and the minimum is over the ball. With C = 4βR² (β the loss's smoothness)
+        and α = 2B·log(2d)·R·lipschitz/(n·ε₀) the mean loss of a choice, the bound is 2C/(T + 2) + α (Jaggi 2013,
+        theorem 1; docs/theory/frank_wolfe.md), or 2R·lipschitz if that is smaller. F uses the features as rounded.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
         lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - BITS) * n_rows) / n_rows
@@ -96,11 +97,24 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     rng: Entropy | None = None,
     progress: Progress = silent,
 ) -> np.ndarray:
-    """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
+    """Return weights w (d,) with a small mean loss.
+
+    The loss of a row is φ(⟨w, x⟩, y), and ‖w‖₁ ≤ radius. Charge the budget first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
-    satisfy `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
-    rounded to multiples of 2^−12 and clipped, one that is not a number counts as 0; the sums of products are exact.
+    satisfy `calibration.guarantee`: all T vertices together satisfy it, and the weights are computed from them.
+    Features are rounded to multiples of 2^−12 and clipped, and count as 0 if not finite; sums of products are exact.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.optimization import FrankWolfe, Squared
+    >>> from gaugedp.optimization.frank_wolfe import frank_wolfe
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 20))
+    >>> calibration = FrankWolfe.calibrate(1000, 20, Squared(1.0), 1.0, gd.ApproxDP(1, 1e-6))
+    >>> frank_wolfe(X, X[:, 0], Squared(1.0), 1.0, calibration).shape
+    (20,)
     """
     stream = system_rng() if rng is None else rng
     walk = start(features, targets, (loss, radius), calibration.steps)
@@ -112,9 +126,10 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
 
 
 class Walk(ABC):
-    """A walk over the vertices v_1 … v_t with γ = 2/(t + 2): w = R·2/(t(t + 1))·u, u = Σ s·v_s in whole numbers.
+    """A Frank–Wolfe iterate, stored as an integer combination of vertices.
 
-    `grid` is (n, d) in whole steps of 2^−12. Predictions ⟨u, x⟩ are whole numbers below 2^53, and follow u.
+    With γ = 2/(t + 2) and vertices v_1 … v_t, w = R·2/(t(t + 1))·u, where u = Σ s·v_s has integer entries. `grid` is
+    (n, d) in integer steps of 2^−12. The predictions ⟨u, x⟩ are integers below 2^53 and are updated with u.
     """
 
     def __init__(self, grid: np.ndarray, n_steps: int) -> None:
@@ -122,7 +137,7 @@ class Walk(ABC):
         self.weights, self.predicted, self.count = np.zeros(grid.shape[1]), np.zeros(len(grid)), 0
 
     def go(self, vertex: int) -> None:
-        """Take a step towards a vertex: of the coordinate, or of its negative where d is added."""
+        """Take a step towards a vertex: coordinate j, or its negative for vertex d + j."""
         self.count += 1
         place, share = vertex % len(self.weights), self.count if vertex < len(self.weights) else -self.count
         self.weights[place] += share
@@ -131,33 +146,33 @@ class Walk(ABC):
 
     @property
     def unit(self) -> float:
-        """2/(t(t + 1)), what u is multiplied by."""
+        """The scale 2/(t(t + 1)) of u."""
         return 2 / max(1, self.count * (self.count + 1))
 
     @property
     def shares(self) -> np.ndarray:
-        """w/R, cut towards 0 to a grid: the ℓ₁ norm is at most 1."""
+        """w/R, truncated to a grid so that its ℓ₁ norm is at most 1."""
         cut: np.ndarray = np.trunc(self.weights * self.unit * 2.0**WEIGHT_BITS) * 2.0**-WEIGHT_BITS
         return cut
 
     @abstractmethod
     def slopes(self) -> np.ndarray:
-        """Return Σ_i φ′_i·x_i over the loss's Lipschitz constant, shape (d,), each row's part in [−1, 1]."""
+        """Return Σ φ′_i·x_i/lipschitz (d,), each row's term in [−1, 1]."""
 
     @abstractmethod
     def _learn(self, place: int, share: int) -> None:
-        """Take note that u_place grew by `share`."""
+        """Update the state after u_place grew by `share`."""
 
 
 class Derivatives(Walk):
-    """Slopes of any loss, on a grid: a pass over the rows each."""
+    """Slopes of any loss, by a full pass."""
 
     def __init__(self, grid: np.ndarray, problem: tuple[np.ndarray, Loss, float], n_steps: int) -> None:
         super().__init__(grid, n_steps)
         self.targets, self.loss, self.radius = problem
 
     def slopes(self) -> np.ndarray:
-        """Each derivative is clipped and rounded to its grid, so that sums are exact."""
+        """Return exact sums of clipped, rounded derivatives."""
         unit = self.radius * 2.0**-BITS * self.unit
 
         def of(part: slice) -> np.ndarray:
@@ -171,9 +186,10 @@ class Derivatives(Walk):
 
 
 class ClippedResiduals(Walk):
-    """Slopes clip(ρ⟨w/R, x⟩ − y, ±1), y in whole steps: Σ of all residuals follows u by second moments, without a pass.
+    """Slopes clip(ρ⟨w/R, x⟩ − y, ±1), y in integer steps.
 
-    Rows whose residual is beyond ±1 are mended one by one, to the inside. Sums are of whole numbers, without rounding.
+    Second moments update the sum of all residuals without a pass over the rows; rows with a residual beyond ±1 are
+    corrected one by one, rounded towards 0. All sums are of integers, without rounding.
     """
 
     def __init__(self, grid: np.ndarray, targets: np.ndarray, ratio: float, n_steps: int) -> None:
@@ -184,7 +200,7 @@ class ClippedResiduals(Walk):
         self._moments = dict(enumerate(grid.T @ grid)) if len(self.weights) <= min(_DENSE * n_steps, _WIDEST) else {}
 
     def slopes(self) -> np.ndarray:
-        """Rounded once, after exact sums."""
+        """Return the exact sums, rounded once."""
         residuals = self.predicted * (self.ratio * self.unit) - self.targets
         beyond = np.flatnonzero(np.abs(residuals) > 2.0**BITS)
         far = residuals[beyond]
@@ -199,7 +215,7 @@ class ClippedResiduals(Walk):
         self._of_weights += self._moments[place].astype(np.int64).astype(object) * share
 
     def _sums(self, numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Return Σ number·x over rows at `places`, whole numbers of any size."""
+        """Return Σ number·x over rows at `places` in exact integers."""
         total, height = np.zeros(len(self.weights), np.int64), max(1, READ_ONCE // len(self.weights))
         for start in range(0, len(places), height):
             part = slice(start, start + height)
@@ -208,7 +224,7 @@ class ClippedResiduals(Walk):
 
 
 def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float], n_steps: int) -> Walk:
-    """Return the start for a loss and a radius; which kind, public numbers say. A row without a target counts as 0."""
+    """Return the initial iterate; public numbers decide its class. A row without a target counts as 0."""
     (loss, radius), known, grid = problem, ~np.isnan(targets), np.empty(features.shape)
 
     def fill(parts: list[slice]) -> None:
@@ -227,7 +243,7 @@ def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float],
 
 
 def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
-    """Return the largest range that `steps` choices may have each."""
+    """Return the largest epsilon allowed for each of `steps` choices."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return guarantee.epsilon_value / steps * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
@@ -240,7 +256,7 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
 
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> int:
-    """Return the T of least 2C/(T + 2) + noise·R·lipschitz/ε₀(T), ε₀ roughly, C = βR²/6: the usual, not the worst."""
+    """Return the T that minimises a typical risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
     counts = np.arange(1, MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)

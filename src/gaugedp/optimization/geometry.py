@@ -1,4 +1,4 @@
-"""The geometry of a norm: its ball, its dual, and a strongly convex regulariser of the least range that is known."""
+"""Norms with their balls, duals and strongly convex regularisers."""
 
 import math
 from collections.abc import Callable
@@ -15,21 +15,28 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class Geometry:
-    """The ball {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n).
+    """The ball of a norm, with a strongly convex regulariser.
 
-    Points are rows of arrays (k, d); matrices are rows of length m·n, row after row. With N entries or singular values,
-    N = d or min(m, n), the regulariser is r(x) = `weight`/2·‖x‖_q², where
+    The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are
+    rows of arrays (k, d); matrices are rows of length m·n, row after row. With N entries or singular values, N = d or
+    min(m, n), the regulariser is r(x) = `weight`/2·‖x‖_q², where
 
     - p ≥ 2: q = 2 and weight 1;
-    - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] makes it least, or is the one that is given.
+    - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] minimises it unless it is given.
 
-    A larger q than the least makes the bounds on risks larger, as √`range`, and the Gibbs sampler faster: q = 2 is a
-    Gaussian.
+    A larger q increases the bounds on risks, as √`range`, and makes the Gibbs sampler faster: q = 2 is a Gaussian.
 
-    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, `convexity` =
-    N^{2/p − 2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2
-    and N^{1 − 2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in ‖·‖_q, and
-    ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p. docs/theory/gibbs.md)
+    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, `convexity` = N^{2/p −
+    2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2 and N^{1 −
+    2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in ‖·‖_q, and ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p.
+    docs/theory/gibbs.md)
+
+    Examples
+    --------
+    >>> from gaugedp.optimization import Geometry
+    >>> ball = Geometry((100,), 1, radius=2.0)
+    >>> round(ball.exponent, 2), round(ball.reach(2), 2)
+    (1.14, 2.0)
     """
 
     shape: tuple[int, ...]
@@ -49,27 +56,27 @@ class Geometry:
 
     @property
     def ambient_dim(self) -> int:
-        """d, or m·n."""
+        """Dimension of the space: d or m·n."""
         return math.prod(self.shape)
 
     @property
     def n_free(self) -> int:
-        """The dimension of the ball."""
+        """Dimension of the ball."""
         return self.ambient_dim
 
     @property
     def n_values(self) -> int:
-        """N: d, or min(m, n)."""
+        """N: the number of entries or singular values."""
         return min(self.shape)
 
     @property
     def dual_exponent(self) -> float:
-        """p/(p − 1)."""
+        """Exponent p/(p − 1) of the dual norm."""
         return dual_exponent(self.p)
 
     @cached_property
     def exponent(self) -> float:
-        """q: N^{−2/q}/(q − 1) is least at log N − √(log²N − 2·log N), kept in [p, 2]; at 2 where log N ≤ 2."""
+        """Exponent q: the minimiser log N − √(log²N − 2·log N) of N^{−2/q}/(q − 1), clipped to [p, 2]."""
         if self.q is not None:
             return float(self.q)
         log = math.log(self.n_values)
@@ -79,37 +86,37 @@ class Geometry:
 
     @cached_property
     def convexity(self) -> float:
-        """The constant of strong convexity of r in ℓ₂ (the Frobenius norm)."""
+        """Strong convexity of r in ℓ₂ (the Frobenius norm)."""
         return self.curvature * 2 ** (2 / self.exponent - 1)
 
     @cached_property
     def curvature(self) -> float:
-        """The constant of strong convexity of r in ‖·‖_q."""
+        """Strong convexity of r in ‖·‖_q."""
         return self.n_values ** (2 / self.p - 2 / self.exponent) if self.p < 2 else 1.0
 
     @property
     def weight(self) -> float:
-        """Return the factor of ‖x‖_q²/2."""
+        """Factor of ‖x‖_q²/2 in the regulariser."""
         return self.curvature / (self.exponent - 1)
 
     @property
     def range(self) -> float:
-        """Θ = max r − min r on the ball."""
+        """Range Θ of r on the ball."""
         return self.weight * self.reach(self.exponent) ** 2 / 2
 
     @property
     def bend(self) -> float:
-        """1/radius where the norm is ‖·‖₂, else 0: how strongly the ball is curved everywhere."""
+        """Curvature of the boundary: 1/radius for ‖·‖₂, else 0."""
         return 1 / self.radius if self.p == 2 else 0.0
 
     @property
     def outer(self) -> "Geometry":
-        """The least ball in ℓ₂ (the Frobenius norm) around the ball."""
+        """The smallest ℓ₂ (Frobenius) ball around this ball."""
         return self if self.p == 2 else Geometry((self.ambient_dim,), 2, self.reach(2) * (1 + 2.0**-40))
 
     @property
     def length(self) -> float:
-        """The largest ‖x‖₂ on the ball, or a little more."""
+        """Upper bound on ‖x‖₂ over the ball, with rounding."""
         return self.outer.radius
 
     def reach(self, exponent: float) -> float:
@@ -118,7 +125,7 @@ class Geometry:
 
     @property
     def row_reach(self) -> float:
-        """The largest ‖a‖₂ of a row with dual norm 1."""
+        """Largest ‖a‖₂ of a row with dual norm 1."""
         return self.n_values ** max(0.0, 1 / 2 - 1 / self.dual_exponent)
 
     def norm(self, points: np.ndarray) -> np.ndarray:
@@ -126,11 +133,11 @@ class Geometry:
         return self._norm(points, self.p)
 
     def dual_norm(self, points: np.ndarray) -> np.ndarray:
-        """Return max ⟨x, y⟩ over ‖y‖_p ≤ 1: ‖x‖_{p/(p−1)}, shape (k,)."""
+        """Return the dual norm ‖x‖_{p/(p−1)}, shape (k,)."""
         return self._norm(points, self.dual_exponent)
 
     def contains(self, points: np.ndarray) -> np.ndarray:
-        """Return which points are in the ball, shape (k,)."""
+        """Return a mask (k,) of the points in the ball."""
         return self.norm(points) <= self.radius
 
     def regulariser(self, points: np.ndarray) -> np.ndarray:
@@ -142,25 +149,25 @@ class Geometry:
         return self.weight * self._spectral(points, lambda values: duality(values, self.exponent))
 
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
-        """Return the points x with ∇r(x) = slope, shape (k, d)."""
+        """Return the points (k, d) with ∇r(x) = slope."""
         dual = dual_exponent(self.exponent)
         return self._spectral(slopes, lambda values: duality(values, dual)) / self.weight
 
     def normal(self, points: np.ndarray) -> np.ndarray:
-        """Return a subgradient of ‖x‖_p at x ≠ 0: the ball of that norm lies on its far side, shape (k, d)."""
+        """Return a subgradient (k, d) of ‖x‖_p for x ≠ 0."""
         if math.isinf(self.p):
             return self._spectral(points, _largest)
         return self._spectral(points, lambda values: duality(values, self.p) / _lengths(values, self.p))
 
     def projection(self, points: np.ndarray) -> np.ndarray:
-        """Return the nearest points of the ball in ℓ₂, for p = 1, 2 and ∞; refuse other p."""
+        """Return the ℓ₂ projection onto the ball for p = 1, 2 or ∞; refuse other p."""
         if math.isinf(self.p):
             return self._spectral(points, lambda values: np.clip(values, -self.radius, self.radius))
         if self.p == 2:
             return self._spectral(points, lambda v: v * np.minimum(1, self.radius / _lengths(v, 2)))
         if self.p == 1:
             return self._spectral(points, lambda values: _onto_cross_polytope(values, self.radius))
-        raise InvalidRequest(f"There is no closed form of the nearest point for p = {self.p:g}.", "Take 1, 2 or inf.")
+        raise InvalidRequest(f"There is no closed form of the nearest point for p = {self.p:g}.", "Use 1, 2 or inf.")
 
     def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
         if len(self.shape) == 1:
@@ -171,7 +178,7 @@ class Geometry:
         return np.linalg.norm(values, exponent, axis=1)
 
     def _spectral(self, points: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Apply `change` to the entries, or to the singular values where the points are matrices."""
+        """Apply `change` to the entries, or to matrices' singular values."""
         if len(self.shape) == 1:
             return change(points)
         left_vectors, values, right_vectors = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
@@ -180,10 +187,10 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Simplex:
-    """{x ≥ 0, Σ x_i = 1} in ℝ^d with the negative entropy r(x) = Σ x_i·log x_i.
+    """The simplex in ℝ^d with the negative entropy.
 
-    Theorem. r is 1-strongly convex in ℓ₁ there (Pinsker's inequality), 2-strongly convex in ℓ₂, and Θ = log d. The
-    mirror map is the softmax. (Differences h of points add up to 0, so ‖h‖₁² ≥ 2‖h‖₂².)
+    Theorem. r(x) = Σ x_i·log x_i is 1-strongly convex in ℓ₁ on {x ≥ 0, Σ x_i = 1} (Pinsker's inequality), 2-strongly
+    convex in ℓ₂, and Θ = log d. The mirror map is the softmax. (Differences h of points have sum 0, so ‖h‖₁² ≥ 2‖h‖₂².)
     """
 
     d: int
@@ -197,27 +204,27 @@ class Simplex:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(d,)."""
+        """Shape (d,) of a point."""
         return (self.d,)
 
     @property
     def ambient_dim(self) -> int:
-        """d."""
+        """Dimension d of the space."""
         return self.d
 
     @property
     def n_free(self) -> int:
-        """d − 1, the dimension of the simplex."""
+        """Dimension d − 1 of the simplex."""
         return self.d - 1
 
     @property
     def range(self) -> float:
-        """log d."""
+        """Range log d of the entropy."""
         return math.log(self.d)
 
     @property
     def row_reach(self) -> float:
-        """√d: the largest ‖a‖₂ of a row with ‖a‖_∞ = 1."""
+        """Largest ‖a‖₂ of a row with ‖a‖_∞ = 1: √d."""
         return math.sqrt(self.d)
 
     def dual_norm(self, points: np.ndarray) -> np.ndarray:
@@ -225,32 +232,32 @@ class Simplex:
         return np.abs(points).max(axis=1, initial=0.0)
 
     def regulariser(self, points: np.ndarray) -> np.ndarray:
-        """Return Σ x_i·log x_i, 0·log 0 = 0, shape (k,)."""
+        """Return Σ x_i·log x_i (k,) with 0·log 0 = 0."""
         logs = np.log(points, out=np.zeros_like(points), where=points > 0)
         return (points * logs).sum(axis=1)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
-        """Return 1 + log x, for x > 0, shape (k, d)."""
+        """Return 1 + log x (k, d) for x > 0."""
         return 1 + np.log(points)
 
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
-        """Return argmin r(x) − ⟨slope, x⟩: the softmax, shape (k, d)."""
+        """Return the softmax of the slopes, shape (k, d)."""
         weights = np.exp(slopes - slopes.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-# a convex set of points of norm at most `radius` and ℓ₂ norm at most `length`, and r, 1-strongly convex in that norm
+# a convex set of points of norm ≤ `radius` and ℓ₂ norm ≤ `length`, with r that is 1-strongly convex in that norm
 NormedSet = Geometry | Simplex
 
 
 def duality(values: np.ndarray, exponent: float) -> np.ndarray:
-    """Return the gradient of ‖·‖²/2 in the norm of `exponent` > 1 (a subgradient at 1), row by row; 0 at 0."""
+    """Return each row's (sub)gradient of ‖·‖²/2 in the norm of `exponent`; 0 at 0."""
     lengths = _lengths(values, exponent)
     return np.sign(values) * (np.abs(values) / lengths) ** (exponent - 1) * lengths
 
 
 def _lengths(values: np.ndarray, exponent: float) -> np.ndarray:
-    """Return the norms of the rows, shape (k, 1), never 0."""
+    """Return the positive norms of the rows, shape (k, 1)."""
     return np.maximum(np.linalg.norm(values, exponent, axis=1, keepdims=True), np.finfo(float).tiny)
 
 
@@ -262,7 +269,7 @@ def _largest(values: np.ndarray) -> np.ndarray:
 
 
 def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
-    """Return sign(v)·(|v| − t)₊ with the least t ≥ 0 of ℓ₁ norm at most `radius` (Duchi and others 2008)."""
+    """Project rows onto the ℓ₁ ball (Duchi and others 2008)."""
     sizes = np.sort(np.abs(values), axis=1)[:, ::-1]
     counts = np.arange(1, values.shape[1] + 1)
     cuts = (np.cumsum(sizes, axis=1) - radius) / counts

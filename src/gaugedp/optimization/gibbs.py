@@ -1,4 +1,4 @@
-"""The regularized exponential mechanism: a sample of a strongly log-concave law, in the geometry of any norm."""
+"""The regularized exponential mechanism in the geometry of any norm."""
 
 import math
 from dataclasses import dataclass, field
@@ -28,40 +28,51 @@ from gaugedp.samplers.proximal import least_steps
 from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
-ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
+ALLOWANCE = 1e-9  # the δ that the sampler may spend if none was requested
 _SAMPLER_SHARE = 2.0**-4  # of δ, for the sampler: half for the walk, half for where it may stop
 _CAUTION = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
-_BLOCK = 2**17  # numbers that are worked on together
+_BLOCK = 2**17  # numbers processed together
 _LATTICE_BITS = 24
 _FARTHEST = 2.0**20  # targets over the largest prediction on the ball
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gibbs:
-    """A point w of density ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn, μ = λ/k in the source.
+    """A weight vector w drawn from a strongly log-concave distribution.
 
-    𝒳 is the geometry's ball, the simplex, or the least Euclidean ball where `in_ball` is False. Rows have dual
-    norm at most `row_norm`; G = lipschitz·row_norm; c = 2 where rows are replaced, 1 where they are added or removed;
-    `geometry` gives the norm, the ball, r and Θ; κ is `rate`, λ is `strength`. τ, `total_variation`, is half of the
-    Gaussian parameter 2τ that the walk's end and the law are apart at most, and so at least their distance in total
-    variation. `stop` is the chance that a sampler by values stops early.
+    The density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn and μ = λ/k in the reference. 𝒳 is the
+    geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is False. Rows have dual norm at most
+    `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are added or removed; `geometry` gives the
+    norm, the ball, r and Θ; κ is `rate`, λ is `strength`. The end of the walk and the target distribution are (2τ)-GDP
+    to each other, τ = `total_variation`, which also bounds their distance in total variation. `stop` is the probability
+    that a sampler by values stops early.
 
-    Theorem 1 (privacy). The law is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function and
-    are λ-strongly convex (Gopi and others 2023, theorem 2; they print c = 1 for replaced rows, and that is not private
-    enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁴). A walk that ends
-    and the law are 2τ-GDP, so the walk's end is (μ + 4τ)-GDP, and the sample (ε, δ(ε) of that + (1 + e^ε)·`stop`)-DP:
-    at most δ.
+    Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function
+    and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is not
+    private enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁴). The
+    walk's end is (μ + 4τ)-GDP, and the sample (ε, δ(ε) of that + (1 + e^ε)·`stop`)-DP: at most δ.
 
-    Theorem 2 (PureDP(ε) asked for). κ = ε over the range on 𝒳 of what a row changes in the sum of losses, so the
-    exponents' difference has the range ε: the law is ε-DP, the sample (ε, (1 + e^ε)(τ + `stop`))-DP, and `guarantee`
-    says so, with 1e−9 for the second number. The range is 2cGR where 𝒳 is the ball itself.
+    Theorem 2 (PureDP(ε) requested). κ = ε over the range on 𝒳 of the change of the sum of losses by one row, so the
+    exponents' difference has the range ε: the target is ε-DP, the sample (ε, (1 + e^ε)(τ + `stop`))-DP, and `guarantee`
+    states this, with 1e−9 for the second number. The range is 2cGR if 𝒳 is the ball itself.
 
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
-    The sample is drawn by the proximal sampler ("mixing"), from 0, by as many steps as public numbers say. Its time
-    depends on the rows through rejections: without a bound, but for a loss of one's own, where `query_bound` is one.
-    On the Euclidean ball every theorem holds too, the risk compared with the geometry's own ball.
+    The sample is drawn by the proximal sampler ("mixing"), from 0, with a number of steps that depends on public
+    numbers only. Rejections make its duration depend on the rows, without a bound except for a user-defined loss, where
+    `query_bound` limits the evaluations. The theorems also hold on the Euclidean ball; risk is compared with the
+    geometry's.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.optimization import Geometry, Gibbs, Logistic
+    >>> X, y = np.array([[0.5, 0.5], [-0.5, 0.5]] * 500), np.array([1.0, -1.0] * 500)
+    >>> mechanism = Gibbs.calibrate(Geometry((2,), 2, radius=5.0), Logistic(), 1000, gd.ApproxDP(1, 1e-6))
+    >>> mechanism.sample(X, y).shape
+    (2,)
     """
 
     walk: Walk
@@ -82,7 +93,7 @@ class Gibbs:
     exactness = "mixing"
 
     @classmethod
-    def calibrate(  # noqa: PLR0913 - public numbers alone
+    def calibrate(  # noqa: PLR0913 - public numbers only
         cls,
         geometry: Geometry | Simplex | Body,
         loss: Loss | Function,
@@ -97,22 +108,24 @@ class Gibbs:
         lipschitz: float | None = None,
         mu_side: float = 0.0,
     ) -> "Gibbs":
-        """Return the mechanism for ApproxDP(ε, δ), or PureDP(ε), for `n_rows` rows (a public guess under add_remove).
+        """Return the mechanism for ApproxDP(ε, δ) or PureDP(ε).
 
         geometry : a Geometry, the Simplex, or a body: LpBall, SchattenBall, Polytope.symmetric_hull, or an image of
             one. Weights of a polytope are F·x, x in the ℓ₁ ball of its generators (see `WeightMap`): `geometry` is
-            that ball. Matrices, p < 2, without a q take the largest q whose Θ is at most 1.1 times the least: bounds
-            on risks are 5 % larger at most, and steps fewer.
+            that ball. Matrices with p < 2 and no q use the largest q whose Θ is at most 1.1 times the minimum: bounds
+            on risks are at most 5 % larger, and steps fewer.
 
         loss : one of the library's, or with `lipschitz` a function f(W, rows, targets) of your own (see `ValueLoss`),
             for rows that are replaced and weights in_ball.
 
-        purpose : "erm" makes the bound on the mean loss of the rows least (λ = d/Θ, whatever n, ε and δ are), "sco"
+        n_rows : the number of rows; under add_remove a public guess.
+
+        purpose : "erm" minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ), "sco"
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
             `convexity`·r has been added, and minimises those.
 
-        mu_side : the μ of all Gaussian releases that share an ApproxDP guarantee with the sample, before it or after:
-            the law is √(μ² − mu_side²)-GDP, and laws of Gaussian parameters compose as squares.
+        mu_side : the μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the sample:
+            the distribution is √(μ² − mu_side²)-GDP, as Gaussian parameters compose as squares.
 
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
         """
@@ -124,7 +137,7 @@ class Gibbs:
         one_of(PURPOSES, purpose=purpose)
         one_of(("replace", "add_remove"), neighbours=neighbours)
         if (purpose == "strongly_convex") != (convexity is not None):
-            raise InvalidRequest("convexity goes with strongly_convex.", "Give both, or none of them.")
+            raise InvalidRequest('convexity goes with purpose="strongly_convex".', "Pass both, or neither.")
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
@@ -138,50 +151,51 @@ class Gibbs:
 
     @property
     def geometry(self) -> NormedSet:
-        """The norm, its ball, r and Θ."""
+        """The norm with its ball, r and Θ."""
         return self.walk.geometry
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
-        """The shape of the weights: the geometry's, or of as many numbers as an image has."""
+        """Shape of the weights: the geometry's or its image's."""
         return self.map.shape(self.geometry.shape)
 
     @property
     def lattice_step(self) -> Fraction:
-        """Return the lattice step of released points of 𝒳: a power of two, by the radius alone."""
+        """Lattice step of released points: a power of two, from the radius."""
         return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - _LATTICE_BITS)
 
     @cached_property
     def steps(self) -> int:
-        """The steps of the sampler, by public numbers."""
+        """Number of sampler steps, from public numbers."""
         return least_steps(self._pace, self._convexity, self.geometry.length, self.total_variation)
 
     @cached_property
     def query_bound(self) -> int:
-        """The most values of single losses that a sample asks for, by public numbers: for a loss of your own.
+        """Most evaluations of single losses per sample, from public numbers.
 
-        The sampler stops there, with a chance of at most `stop`.
+        It exists only for a user-defined loss. The sampler stops there, with a probability of at most `stop`.
         """
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
-                "A loss of the library is looked at by slopes, and their number has no bound.",
-                "Give a function of your own with lipschitz, or look at steps.",
+                "The sampler evaluates slopes of a loss of the library, and their number has no bound.",
+                "Use a function of your own with lipschitz, or read steps.",
             )
         return 2 * self._plan.picks(self.steps, self.stop)
 
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
-        """Return weights of `weight_shape` for rows (n, …) and targets (n,): pay first."""
+        """Return weights of `weight_shape` for rows (n, …) and targets (n,). Charge the budget first."""
         rng = system_rng() if rng is None else rng
         return self.draw(rows, targets, 1, rng, progress)[0].reshape(self.weight_shape)
 
     def draw(
         self, rows: np.ndarray, targets: np.ndarray, size: int, rng: Entropy, progress: Progress = silent
     ) -> np.ndarray:
-        """Return `size` independent samples, one a row; each of them costs the guarantee.
+        """Return `size` independent samples, one a row.
 
-        Rows beyond `row_norm` are pulled back to it; one that is not finite, or whose target is not, counts as 0.
+        Each sample spends the guarantee. Rows beyond `row_norm` are scaled back to it; a row that is not finite, or
+        whose target is not, counts as 0.
         """
         whole(minimum=1, size=size)
         if isinstance(self.loss, ValueLoss):
@@ -199,9 +213,9 @@ class Gibbs:
         return self.map.weights(np.rint(np.concatenate(parts) / unit) * unit)
 
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
-        """Return the exponent for these rows, as they count, for a loss of the library."""
+        """Return the exponent for rows, for a library loss."""
         if isinstance(self.loss, ValueLoss):
-            raise InvalidRequest("A loss of your own has no slopes to look at.", "Give a loss of the library.")
+            raise InvalidRequest("A loss of your own has no slopes.", "Use a loss of the library.")
         table, goal = read_cells(rows), numbers(entries_of(targets))
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
@@ -209,8 +223,8 @@ class Gibbs:
         if table.shape != (n_rows, n_weights) or goal.shape != (n_rows,):
             expected = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
             raise InvalidRequest(
-                "The rows have another shape than the mechanism is for.",
-                f"Give {expected} with {n_weights} numbers each, and a target for each.",
+                "The rows do not have the shape that the mechanism was calibrated for.",
+                f"Pass {expected} with {n_weights} numbers each, and a target for each.",
                 STAYS_SPENT,
             )
         clipped, goal = clean(self.map.features(table), goal, self.geometry, self.row_norm)
@@ -219,14 +233,14 @@ class Gibbs:
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
-        """Return a bound on the mean of F(w) − min over the ball of F; with `confidence`, on F(w) − min itself.
+        """Return a bound on the mean of F(w) − min F over the ball; with `confidence`, on F(w) − min F itself.
 
-        Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population that the rows are
-        independent draws of: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. To that comes
-        what a smoothed kink, the sampler and the lattice may add. `population` None: where the purpose is "sco".
+        Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population from which the
+        rows are independent draws: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. The
+        errors of a smoothed kink, the sampler and the lattice are added. `population` defaults to purpose = "sco".
 
-        Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min is above
-        (d + √(2dL) + L + λΘ)/k, and what a kink and the lattice may add, with probability at most 1 − `confidence`.
+        Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min F is above (d
+        + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 − `confidence`.
         """
         population = self.purpose == "sco" if population is None else population
         excess, drift = 0.0, self._drift
@@ -243,7 +257,7 @@ class Gibbs:
 
     @property
     def _drift(self) -> float:
-        """Return the largest ℓ₂ shift of the mean by the sampler's error."""
+        """Largest ℓ₂ shift of the mean by the sampler's error."""
         stopped = 2 * self.geometry.length * self.stop if isinstance(self.loss, ValueLoss) else 0.0
         return self.geometry.length * math.exp(-self.steps * math.log1p(self._pace * self._convexity)) + stopped
 
@@ -251,21 +265,21 @@ class Gibbs:
         """Return √(2dL) + L of theorem 4."""
         if population or self.purpose == "strongly_convex":
             raise InvalidRequest(
-                "A bound with a confidence is proved for the mean loss of the rows alone.",
-                "Give population=False, for the purposes erm and sco; or leave confidence out.",
+                "A bound with a confidence is proved only for the mean loss of the rows.",
+                "Pass population=False, for the purposes erm and sco; or omit confidence.",
             )
         between(0, 1, confidence=confidence)
         failure = 1 - confidence - self.stop
         if failure <= 0:
             raise InvalidRequest(
                 f"The confidence {confidence} leaves nothing for the sampler's error.",
-                "Give a smaller confidence, such as 0.95.",
+                "Choose a smaller confidence, such as 0.95.",
             )
         log = -float(scipy.special.log_ndtr(scipy.special.ndtri(failure) - 2 * self.total_variation))
         return math.sqrt(2 * self.geometry.n_free * log) + log
 
     def describe(self) -> str:
-        """Return the law in words."""
+        """Describe the distribution."""
         where = "of the set itself" if self.walk.has_corners else "of a Euclidean ball"
         return (
             f"a point {where}, {self.geometry.ambient_dim} numbers, k = {self.rate * self.n_rows:.6g}, "
@@ -277,7 +291,7 @@ class Gibbs:
 
     @property
     def _pace(self) -> float:
-        """The sampler's step η, by public numbers: about 1/trace of the Hessian, or what a kink allows."""
+        """The sampler's step η: about 1/trace of the Hessian."""
         if isinstance(self.loss, ValueLoss):
             return self._plan.step
         k, reach = self.rate * self.n_rows, self.row_norm * self.geometry.row_reach
@@ -297,8 +311,8 @@ class Gibbs:
         table, goal = np.asarray(rows), np.asarray(targets)
         if len(table) != self.n_rows or len(goal) != self.n_rows:
             raise InvalidRequest(
-                "The rows have another shape than the mechanism is for.",
-                f"Give {self.n_rows} rows, and a target for each.",
+                "The rows do not have the shape that the mechanism was calibrated for.",
+                f"Pass {self.n_rows} rows, and a target for each.",
                 STAYS_SPENT,
             )
         values = PairedValues(loss, table, goal, self.weight_shape, self.map)
@@ -308,7 +322,7 @@ class Gibbs:
 
 @dataclass(frozen=True)
 class GibbsProblem:
-    """The numbers that κ and λ depend on: G is `lipschitz`, c is `factor`."""
+    """Numbers that determine κ and λ; c is `factor`."""
 
     geometry: NormedSet
     lipschitz: float
@@ -318,7 +332,7 @@ class GibbsProblem:
     mu_side: float = 0.0
 
     def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, float, ApproxDP]:
-        """Return κ, λ, τ, the chance to stop and the guarantee."""
+        """Return κ, λ, τ, the stopping probability and the guarantee."""
         if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0 and self.mu_side == 0:
             epsilon, share = guarantee.epsilon_value, ALLOWANCE / 2
             rate, strength = self._pure(epsilon, in_ball)
@@ -336,11 +350,11 @@ class GibbsProblem:
         return rate, strength, tau, stop, satisfied
 
     def _remaining(self, mu: float) -> float:
-        """Return the μ that is left for the sample."""
+        """Return the μ that remains for the sample."""
         if not 0 <= self.mu_side < mu:
             raise InvalidRequest(
-                f"mu_side is {self.mu_side!r}, and the guarantee is of mu {mu:.4g}.",
-                "Give a number from 0 to below it.",
+                f"mu_side is {self.mu_side!r}, but the guarantee has mu = {mu:.4g}.",
+                "Choose a number from 0 to below that mu.",
             )
         return math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40)
 

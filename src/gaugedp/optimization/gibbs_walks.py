@@ -1,4 +1,4 @@
-"""The sets that the Gibbs sampler walks on, each with what draws its regulariser."""
+"""Sets for the Gibbs sampler, with samplers of their regularisers."""
 
 from dataclasses import dataclass, replace
 
@@ -21,33 +21,33 @@ _HEAVIER = 1.1  # the weight of a matrix's regulariser over the least: bounds 5 
 
 @dataclass(frozen=True)
 class LpWalk:
-    """The ball of an ℓ_p or Schatten norm, or the least Euclidean ball around it where `in_ball` is False."""
+    """An ℓ_p or Schatten ball, or if not `in_ball` the smallest Euclidean ball around it."""
 
     geometry: Geometry
     in_ball: bool
 
     @property
     def start(self) -> np.ndarray:
-        """A point of 𝒳, shape (d,), from which no other is further than the geometry's `length`."""
+        """Starting point (d,), within the geometry's `length` of all points."""
         return np.zeros(self.geometry.ambient_dim)
 
     @property
     def has_corners(self) -> bool:
-        """Return whether 𝒳 is another set than the least Euclidean ball around it."""
+        """True if 𝒳 differs from its smallest enclosing Euclidean ball."""
         return self.in_ball and self.geometry.p != 2
 
     @property
     def ball(self) -> Geometry:
-        """𝒳."""
+        """The set 𝒳."""
         return self.geometry if self.in_ball else replace(self.geometry, p=2, radius=self.geometry.length, q=None)
 
     @property
     def _is_euclidean(self) -> bool:
-        """Return whether regulariser and set are those of ‖·‖₂."""
+        """True if regulariser and set both belong to ‖·‖₂."""
         return self.geometry.exponent == self.ball.p == 2
 
     def step(self, losses: float, strength: float) -> float:
-        """Return η, about 1/trace of the Hessian of all; `losses` is that of the losses, or what a kink allows."""
+        """Return η, about 1/trace of the Hessian; `losses` is the losses' part or a kink's bound."""
         if self._is_euclidean:
             return 1 / (losses + strength * self.geometry.convexity)
         if len(self.geometry.shape) == 1:
@@ -56,14 +56,14 @@ class LpWalk:
         return 1 / max(losses / _BOLDNESS + usual, max(steepest, _wall_slope(self.ball)) ** 2 / 6)
 
     def oracle(self, strength: float) -> SeparableOracle | SpectralOracle:
-        """Return what draws r and a Gaussian on 𝒳."""
+        """Return the sampler of r plus a Gaussian on 𝒳."""
         weight, exponent = strength * self.geometry.weight, self.geometry.exponent
         if len(self.geometry.shape) == 1:
             return SeparableOracle(weight, exponent, self.ball)
         return SpectralOracle(weight, exponent, strength * self.geometry.convexity, self.ball)
 
     def sampler(self, posterior: Posterior, step: float) -> ProximalSampler | SplitSampler:
-        """Return what draws the law of the posterior on 𝒳."""
+        """Return the sampler of the posterior on 𝒳."""
         if self._is_euclidean:
             convexity = posterior.strength * self.geometry.convexity
             return ProximalSampler(posterior, convexity, step, self.geometry.length, self.ball)
@@ -72,7 +72,7 @@ class LpWalk:
 
 @dataclass(frozen=True)
 class SimplexWalk:
-    """The simplex, with its entropy."""
+    """The simplex with its entropy."""
 
     geometry: Simplex
 
@@ -84,19 +84,19 @@ class SimplexWalk:
         return np.full(self.geometry.d, 1 / self.geometry.d)
 
     def step(self, losses: float, strength: float) -> float:
-        """Return η, as `LpWalk` does."""
+        """Return the step η, as `LpWalk` does."""
         return _BOLDNESS / (losses + strength * self.geometry.convexity)
 
     def oracle(self, strength: float) -> EntropicOracle:
-        """Return what draws r and a Gaussian on 𝒳."""
+        """Return the sampler of r plus a Gaussian on 𝒳."""
         return EntropicOracle(strength)
 
     def sampler(self, posterior: Posterior, step: float) -> SplitSampler:
-        """Return what draws the law of the posterior on 𝒳."""
+        """Return the sampler of the posterior on 𝒳."""
         return _split(self, posterior, step)
 
 
-Walk = LpWalk | SimplexWalk  # 𝒳, and how the law with the exponent losses + `strength`·r on it is drawn
+Walk = LpWalk | SimplexWalk  # 𝒳, with the sampler of the distribution on it of exponent losses + `strength`·r
 
 
 def _split(walk: Walk, posterior: Posterior, step: float) -> SplitSampler:
@@ -105,7 +105,7 @@ def _split(walk: Walk, posterior: Posterior, step: float) -> SplitSampler:
 
 
 def walk_of(given: object, in_ball: bool) -> Walk:
-    """Return the walk on a geometry, on the simplex, or on a body that is the ball of a norm; refuse what is none."""
+    """Return the walk on a geometry, simplex or norm ball."""
     if isinstance(given, LpBall):
         return LpWalk(Geometry((given.d,), given.p, given.size), in_ball)
     if isinstance(given, SchattenBall):
@@ -114,9 +114,9 @@ def walk_of(given: object, in_ball: bool) -> Walk:
         return LpWalk(_swift(given), in_ball)
     if isinstance(given, Simplex):
         if given.d == 1 or not in_ball:
-            raise InvalidRequest("The simplex is a point, or has no ball.", "Give d of at least 2, and in_ball=True.")
+            raise InvalidRequest("The simplex needs d of at least 2 and in_ball=True.", "Change these arguments.")
         return SimplexWalk(given)
-    kind = "body that is no ball of an ℓ_p or a Schatten norm" if isinstance(given, Body) else type(given).__name__
+    kind = "body that is not an ℓ_p or Schatten ball" if isinstance(given, Body) else type(given).__name__
     raise InvalidRequest(
         f"The geometry is of type {kind}.",
         "Give gaugedp.optimization.Geometry(shape, p, radius) or Simplex(d), or the body LpBall, SchattenBall or "
@@ -125,7 +125,7 @@ def walk_of(given: object, in_ball: bool) -> Walk:
 
 
 def _swift(geometry: Geometry) -> Geometry:
-    """Return matrices with the largest q, where none is given, whose weight is within `_HEAVIER` of the least."""
+    """Return matrices with the largest q whose weight is within `_HEAVIER` of the least."""
     if len(geometry.shape) == 1 or geometry.q is not None or geometry.exponent == 2:
         return geometry
     heaviest = _HEAVIER * geometry.weight
@@ -134,21 +134,21 @@ def _swift(geometry: Geometry) -> Geometry:
 
 
 def _usual_slope(geometry: Geometry, strength: float) -> float:
-    """Return the slope of λr along a coordinate at the end of the ball where all are alike."""
+    """Return the slope of λr along equal coordinates."""
     q, p = geometry.exponent, geometry.p
     return strength * geometry.weight * geometry.radius * geometry.n_values ** (2 / q - 1 - 1 / p)
 
 
 def _wall_slope(ball: Geometry) -> float:
-    """Return ‖v‖₂ of the slope v that keeps a law on a Schatten ball, p < 2, where all singular values are alike."""
+    """Return ‖v‖₂ of the slope v that holds a distribution in a Schatten ball, p < 2."""
     return ball.ambient_dim / ball.radius * ball.n_values ** (1 / ball.p - 1 / 2) if ball.p < 2 else 0.0
 
 
 def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:
-    """Return the trace of λr's Hessian where all singular values are alike, and the largest ‖λ∇r‖₂ on the ball.
+    """Return the trace of λr's Hessian and the largest ‖λ∇r‖₂.
 
-    For q < 2 the second derivative has no bound: where singular values are near 0 trials are rejected more often, and
-    that is all (docs/theory/gibbs.md).
+    The trace is for equal singular values. For q < 2 the second derivative is unbounded, but near singular values of 0
+    trials are only rejected more often (docs/theory/gibbs.md).
     """
     q, n_values = geometry.exponent, geometry.n_values
     curvature = strength * geometry.curvature

@@ -1,4 +1,4 @@
-"""Noisy gradient descent on all rows: sums of clipped gradients of whole numbers, with exact noise."""
+"""Noisy full-batch gradient descent with exact sums and exact noise."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,31 +21,31 @@ _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic los
 _LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
 _FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes that are planned for
-_QUIET = 0.25  # how far noise may carry the weights, as a share of the radius; docs/theory/gradient.md
-_BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and numbers that are held twice, so as not to be cut anew each step
+_QUIET = 0.25  # the share of the radius by which noise may move the weights; docs/theory/gradient.md
+_BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and most numbers cached so that steps need not cut them again
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
 Data = tuple[np.ndarray, ...]  # rows (n, d) of norm at most 1, targets (n,), and weights (n,) in [0, 1] where given
 NoisySum = Callable[[np.ndarray, Prepared], np.ndarray]  # of gradients at weights, with a draw of the noise
-Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a million numbers at a time
+Blocks = Iterable[Data]  # rows in integer steps of 2^−BITS, truncated towards 0, a million numbers at a time
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added."""
+    """Public numbers for planning: expected norm of w, number of rows, neighbour relation."""
 
     radius: float
     n_rows: float
     replaced: bool = True
-    kinked: bool = False  # whether the loss is not smooth
-    once: bool = False  # whether one step is taken
+    kinked: bool = False  # True if the loss is not smooth
+    once: bool = False  # True for a single step
 
 
 @dataclass(frozen=True)
 class Path:
-    """The path of descent: `n_steps` of `length` each along the mean gradient, within a ball of `radius`.
+    """A descent path of `n_steps` in a ball of `radius`.
 
-    With `momentum`, step t is (t + 1)/2 times as long.
+    Each step has `length` along the mean gradient; with `momentum`, step t is (t + 1)/2 times as long.
     """
 
     n_steps: int
@@ -55,7 +55,7 @@ class Path:
 
     @classmethod
     def plan(cls, guarantee: GaussianDP | PureDP, size: int, sensitivity: float, scale: Scale) -> "Path":
-        """Return the path for sums of `size` numbers, given the sensitivity of such a sum to one row."""
+        """Return the path for sums of `size` numbers."""
         if isinstance(guarantee, GaussianDP):
             free = scale.radius * scale.n_rows * guarantee.mu / (sensitivity * math.sqrt(size))
             return cls._with_momentum(free, 0.5, scale) or cls._gaussian(free, scale)
@@ -77,9 +77,9 @@ class Path:
 
     @classmethod
     def _with_momentum(cls, free: float, growth: float, scale: Scale) -> "Path | None":
-        """Return the path with momentum where it gets further than plain steps with as much noise.
+        """Return the path with momentum if it goes further.
 
-        A step's noise grows as the `growth`-th power of the number of steps.
+        The noise of a step grows as the `growth`-th power of the number of steps.
         """
         wanted = (_QUIET * 2 * math.sqrt(3) / _FAST_LENGTH * free) ** (1 / (1.5 + growth))
         if scale.kinked or scale.once or wanted < _LEAST_STEPS:
@@ -96,13 +96,14 @@ def _whole_between(value: float, low: int, high: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NoisyDescent:
-    """w ← Π(w − η·(Σ clipped gradients + noise)/n), and the mean of the later half of the steps, or momentum.
+    """Projected gradient descent with clipped gradients and noise.
 
-    w has shape (K, d), rows have ℓ₂ norm at most 1 and a row's slopes (K numbers) at most `cap`; Π is the projection
-    on the ball. Noise is Gaussian, or K-norm noise of the ball for a pure guarantee, on a lattice.
+    A step is w ← Π(w − η·(Σ clipped gradients + noise)/n); the result is the mean of the later half of the steps, or
+    uses momentum. w has shape (K, d), rows have ℓ₂ norm at most 1 and a row's slopes (K numbers) at most `cap`; Π is
+    the projection onto the ball. Noise is Gaussian, or K-norm noise of the ball for a pure guarantee, on a lattice.
 
-    Theorem. Each step's sum is exact and moves by at most 2·cap where a row is replaced (cap where it is added), so T
-    steps of μ/√T-GDP are μ-GDP, and T steps of ε/T-DP are ε-DP. docs/theory/gradient.md
+    Theorem. Each step's sum is exact and changes by at most 2·cap if a row is replaced (cap if it is added), so T steps
+    of μ/√T-GDP are μ-GDP, and T steps of ε/T-DP are ε-DP. docs/theory/gradient.md
     """
 
     shape: tuple[int, int]
@@ -113,18 +114,18 @@ class NoisyDescent:
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, shape: tuple[int, int], cap: float, scale: Scale) -> "NoisyDescent":
-        """Return the mechanism for GaussianDP or PureDP and weights of `shape`."""
+        """Return the mechanism for GaussianDP or PureDP."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
         size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + NORMS)
         if not isinstance(guarantee, GaussianDP | PureDP):
-            raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
+            raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Use GaussianDP or PureDP.")
         path = Path.plan(guarantee, size, sensitivity, scale)
         noise = ball_noise(LpBall(size, 2, sensitivity), shared(guarantee, 1 / path.n_steps))
         return cls(shape, cap, path, noise, guarantee)
 
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
+        """Return w (K, d), dividing gradient sums by `n_rows`, which is public or released."""
         noises = self.noise.pool(self.path.n_steps, rng)
         cached = list(whole_blocks(data)) if data[0].size <= _KEPT else None
 
@@ -145,7 +146,7 @@ class NoisyDescent:
     def _with_momentum(self, noisy: NoisySum, noises: Sequence[Prepared], length: float) -> np.ndarray:
         """Return w by accelerated stochastic approximation (Lan 2012, section 3).
 
-        It starts again where the mean goes up the noisy gradient (O'Donoghue and Candès 2015, section 3.2).
+        It restarts when the mean moves up the noisy gradient (O'Donoghue and Candès 2015, section 3.2).
         """
         weights, mean, t = np.zeros(self.shape), np.zeros(self.shape), 0
         for noise in noises:
@@ -158,9 +159,9 @@ class NoisyDescent:
         return mean
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """Return Σ weight·slope·x, shape (K, d), a whole multiple of 4^−BITS.
+        """Return Σ weight·slope·x (K, d), a multiple of 4^−BITS.
 
-        Predictions and sums are of whole numbers below 2^53, so they are the same in any order of the rows.
+        Predictions and sums are of integers below 2^53, so they are the same in any order of the rows.
         """
         bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
         steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
@@ -171,7 +172,7 @@ class NoisyDescent:
 
     def _capped(self, slopes: np.ndarray) -> np.ndarray:
         square = np.zeros(len(slopes))
-        for column in slopes.T:  # one by one: a row alone is added up in the same order as among others
+        for column in slopes.T:  # one by one, so that a row is summed in the same order in any table
             square += column * column
         return slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
 
@@ -180,7 +181,7 @@ class NoisyDescent:
 
 
 def whole_blocks(data: Data) -> Iterator[Data]:
-    """Yield rows in whole steps, their targets, and their weights: 1 where none are given."""
+    """Yield rows in integer steps, with targets and weights."""
     rows, target, *others = data
     weights = others[0] if others else np.broadcast_to(1.0, (len(rows),))
     for part in slices(rows, _BLOCK):
@@ -188,7 +189,7 @@ def whole_blocks(data: Data) -> Iterator[Data]:
 
 
 def accelerated(moved: Callable[[np.ndarray], np.ndarray], start: np.ndarray, *, n_steps: int = 300) -> np.ndarray:
-    """Return the last point of accelerated steps (Nesterov 1983); `moved` takes a projected gradient step, no noise."""
+    """Return the result of accelerated steps `moved` (Nesterov 1983)."""
     point = ahead = start
     for step in range(n_steps):
         after = moved(ahead)

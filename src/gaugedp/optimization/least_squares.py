@@ -1,4 +1,4 @@
-"""Least squares on rows in the unit ball: noisy steps, preconditioned by noisy second moments where these tell much."""
+"""Private least squares on the unit ball by noisy steps."""
 
 import math
 from collections.abc import Callable
@@ -16,33 +16,34 @@ from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
-_RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by which estimates are judged
-_CLIPPED_SHARE = 0.03  # the same, for each count of clipped residuals
+_RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
+_CLIPPED_SHARE = 0.03  # the same for each count of clipped residuals
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _COUNTED_AT = (2, 4)  # preconditioned steps before which clipped residuals are counted
-_SURELY = 2.5  # standard deviations of the noise of a count, above which residuals are known to be clipped
-_FEWEST_HALVED = 4  # steps without second moments, of which the half may have wider residuals
-_FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
+_SIGNIFICANT = 2.5  # standard deviations of the noise of a count
+_FEWEST_HALVED = 4  # steps without second moments, of which the second half may use wider residuals
+_FAR = 8.0  # times √d: a radius that rarely binds, as noisy moments shrink w where rows carry little information
 _LEAST_LOG, _HALVINGS = 700.0, 60
-_LEAST_INSIDE = 0.01  # of 1 − the mean square of clipped residuals, which tells how large they are
+_LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
 _CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
-_EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
+_EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
 
-Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of features and target in whole steps to whole numbers
+Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # from features and target in integer steps to integers
 Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the rows, wherever they are
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Estimate w with Σ(⟨w, x⟩ − t)² small, ‖x‖₂ ≤ 1, |t| ≤ 1, ‖w‖₂ ≤ `radius`.
+    """Least squares for rows in the unit ball.
 
-    Each step subtracts M⁻¹ times the gradient Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and goes to the point of the ball
-    that is nearest in the norm of M. c is 1 at first. Where a count of residuals beyond c, with noise, shows that
-    clipping moves the gradient further than noise does, c is doubled and the earlier gradients are forgotten. "preconditioned": M is Σ xxᵀ with noise, its eigenvalues raised to the noise's own
-    edge, and the last steps are averaged. "gradient": M is a multiple of the identity; how far to go is set by n, d, ε
-    and δ alone; a long way is gone with `momentum`, in about twice the square root of the steps (Nesterov 1983).
+    It makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`. Each step subtracts M⁻¹ times the gradient
+    Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
+    noise, its eigenvalues raised to the edge of the noise, and the last steps are averaged. "gradient": M is a multiple
+    of the identity; n, d, ε and δ alone set the path's length, and a long path uses `momentum`, with about twice the
+    square root of the steps (Nesterov 1983). The width c is 1 at first. It is doubled, and earlier gradients are
+    discarded, if a noisy count of residuals beyond c shows that clipping changes the gradient more than noise does.
 
-    Theorem. One row moves Σ xxᵀ by at most √2 in the Frobenius norm (1 where rows are added or removed) and a gradient
+    Theorem. One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are added or removed) and a gradient
     by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
     """
 
@@ -63,9 +64,10 @@ class LeastSquares:
     def calibrate(
         cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
     ) -> "LeastSquares":
-        """Return the method for `shape` = (rows, columns), public; "auto" by how the noise compares with n/d.
+        """Return the method for public `shape` = (rows, columns).
 
-        `radius` None: √d for "gradient", 8√d for "preconditioned". Pure noise keeps (ε, δ) where it is clearly fainter.
+        "auto" chooses the solver by the noise relative to n/d. `radius` defaults to √d for "gradient" and 8√d for
+        "preconditioned". Pure noise is used for (ε, δ) if it is clearly smaller.
         """
         method = cls._calibrate(shape, guarantee, radius, neighbours, solver)
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
@@ -75,7 +77,7 @@ class LeastSquares:
 
     @property
     def _loudness(self) -> float:
-        """The deviation of the noise on the mean of all gradients."""
+        """Standard deviation of the noise in the mean gradient."""
         return deviation_of(self.gradient) / math.sqrt(self.steps)
 
     @classmethod
@@ -113,24 +115,25 @@ class LeastSquares:
 
     @property
     def exactness(self) -> str:
-        """ "exact" or "idealized", as the noise is."""
+        """Exactness of the noise: "exact" or "idealized"."""
         return self.gradient.exactness
 
     def describe(self) -> str:
-        """Return the steps and the deviations of the noise."""
+        """Describe the steps and the noise."""
         std = deviation_of(self.gradient)
         return f"{self.steps} {self.solver} steps, noise of deviation {std:.6g} on sums of gradients"
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
+        """Return w (d,) for features (n, d) and target (n,) in steps of 2^−BITS. Charge the budget first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
     def solve_sums(
         self, sums: Sums, rng: Entropy, span: np.ndarray | None = None
     ) -> tuple[np.ndarray, NormalMixture | None]:
-        """Return the same w from sums over the rows alone, and where the best w is; None without second moments.
+        """Return w and the distribution of the best w.
 
-        `span` (d, r), orthonormal, is of public knowledge: rows lie in its range, and so does the best w of least norm.
+        Only sums over the rows are used. The distribution is None without second moments. `span` (d, r) is orthonormal
+        and public: rows lie in its range, and so does the best w of least norm.
         """
         if self.moments is None:
             return self._by_gradients(sums, rng)
@@ -151,7 +154,7 @@ class LeastSquares:
     def _by_moments(
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
     ) -> tuple[np.ndarray, NormalMixture]:
-        """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
+        """Return the mean of the last steps and the distribution of the best w, from moments and gradients."""
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
         points, gradients = [np.zeros(self.n_columns)], []
@@ -178,15 +181,18 @@ class LeastSquares:
         return clip * released(exact, self.gradient, rng)
 
     def _is_clipping(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> bool:
-        """Release how many residuals lie beyond `clip`, and return whether they move the gradient more than noise."""
+        """Return whether clipping changes the gradient more than noise does.
+
+        It releases the number of residuals beyond `clip`, with noise.
+        """
         assert self.clipped is not None
         exact = sums(Clipped(np.rint(point / self._fine), self._fine, clip)).astype(float)
         n_clipped = float(released(exact, self.clipped, rng)[0])
         hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
-        return n_clipped > max(_SURELY * deviation_of(self.clipped), hidden)
+        return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), hidden)
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
-        """Return the residuals' mean square, with noise, and a deviation of that noise more."""
+        """Return the residuals' noisy mean square plus one standard deviation."""
         assert self.residuals is not None
         exact = sums(Squares(np.rint(weights / self._fine), self._fine, clip)) * 4.0**-BITS
         noisy, std = released(exact, self.residuals, rng)[0], deviation_of(self.residuals)
@@ -202,7 +208,7 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """The norm √(wᵀMw), M = V·diag(values)·Vᵀ with values above 0, in which steps are taken and points are near."""
+    """The norm √(wᵀMw), M = V·diag(values)·Vᵀ with positive values."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -210,21 +216,21 @@ class Metric:
 
     @classmethod
     def of(cls, matrix: np.ndarray, least: float, radius: float) -> "Metric":
-        """Return the norm of a symmetric matrix, its eigenvalues raised to `least`."""
+        """Return a matrix's norm, its eigenvalues raised to `least`."""
         values, vectors = np.linalg.eigh(matrix)
         return cls(np.maximum(values, least), vectors, radius)
 
     @property
     def matrix(self) -> np.ndarray:
-        """M."""
+        """The matrix M."""
         return np.asarray((self.vectors * self.values) @ self.vectors.T)
 
     def step(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return the point of the ball that is nearest, in this norm, to `point` − M⁻¹·`gradient`."""
+        """Return `point` − M⁻¹·`gradient`, projected in this norm."""
         return self.vectors @ self.inside(self.vectors.T @ point - (self.vectors.T @ gradient) / self.values)
 
     def inside(self, coordinates: np.ndarray) -> np.ndarray:
-        """Return the nearest point of the ball, in coordinates along V: v_i·m_i/(m_i + λ) with the least λ ≥ 0."""
+        """Return the projection v_i·m_i/(m_i + λ) with the least λ ≥ 0, along V."""
         low, high = -_LEAST_LOG, _LEAST_LOG  # of λ over the largest m
         if np.linalg.norm(coordinates) <= self.radius:
             return coordinates
@@ -239,11 +245,10 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Σ x·clip((⟨w, x⟩ − t)/c, ±1) in steps of 4^−BITS, where w is `weights` whole steps of size `fine`.
+    """Σ x·clip((⟨w, x⟩ − t)/c, ±1) in steps of 4^−BITS, c = `clip` a power of two.
 
-    `fine` and c, `clip`, are powers of two.
-
-    Predictions, residuals and sums are of whole steps: exact, the same in any order and in any blocks of the rows.
+    w is `weights` integer steps of size `fine`, a power of two. Predictions, residuals and sums are of integer steps:
+    exact, and the same in any order and any blocks of the rows.
     """
 
     weights: np.ndarray
@@ -255,7 +260,7 @@ class Gradient:
         return summed(lambda part: features[part].T @ self.residuals(features[part], target[part]), features)
 
     def residuals(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return clip((⟨w, x⟩ − t)/c, ±1) of each row, in steps of 2^−BITS."""
+        """Return clip((⟨w, x⟩ − t)/c, ±1) in steps of 2^−BITS."""
         unit = 2.0**-BITS
         clipped: np.ndarray = np.rint(np.clip(self._sizes(features, target), -1, 1) / unit)
         return clipped
@@ -285,42 +290,42 @@ class Clipped(Gradient):
 
 
 def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return Σ xxᵀ over a block of rows, in steps of 4^−BITS."""
+    """Return Σ xxᵀ over rows, in steps of 4^−BITS."""
     del target
     return features.T @ features
 
 
 def before_clipping(mean_square: float) -> float:
-    """Return at least the variance of normal residuals that have this mean square when they are clipped to [−1, 1]."""
+    """Return an upper bound on normal residuals' variance, given their mean square clipped to [−1, 1]."""
     return mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
 
 
 def explained(second: np.ndarray, points: np.ndarray, gradients: np.ndarray, weights: np.ndarray) -> float:
-    """Return 2⟨b, w⟩ − ⟨w, Hw⟩ from H + E and the mean of Hw − b at points (k, d), with noise; 0 where it is below.
+    """Return 2⟨b, w⟩ − ⟨w, Hw⟩, at least 0.
 
-    It is Σt² − Σ(⟨w, x⟩ − t)² where H = Σxxᵀ and b = Σx·t.
+    It uses H + E and the mean of Hw − b + noise at points (k, d), and is Σt² − Σ(⟨w, x⟩ − t)² for H = Σxxᵀ, b = Σx·t.
     """
     products = second @ points.mean(axis=0) - gradients.mean(axis=0)
     return max(float(2 * products @ weights - weights @ second @ weights), 0.0)
 
 
 def _noise(ball: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
-    """Return noise for a ball that keeps a share of the guarantee: of μ² for (ε, δ), of ε for pure ε."""
+    """Return noise for a share of μ² or ε."""
     return ball_noise(ball, shared(for_gaussian_releases(guarantee), share))
 
 
 def deviation_of(noise: AdditiveNoise) -> float:
-    """Return the deviation of a coordinate."""
+    """Return the standard deviation of a coordinate."""
     return math.sqrt(float(noise.variances.max()))
 
 
 def moments_edge(moments: AdditiveNoise, d: int) -> float:
-    """Return about the largest eigenvalue of the noise of the moments: √(2d)·σ for entries of deviation σ/√2."""
+    """Return about the largest eigenvalue of the moments' noise, √(2d)·σ."""
     return math.sqrt(2 * d) * deviation_of(moments)
 
 
 def _way(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[int, float, bool]:
-    """Return how many steps of which length, and whether with momentum: the least of noise and what is unexplained."""
+    """Return number and length of steps, and whether with momentum."""
     sigma = deviation_of(noise) / n_rows
     paces = np.geomspace(1e-3, 50 * d, 2000)
     costs = (paces * sigma) ** 2 + _EXPLAINED * np.exp(-2 * paces / d)

@@ -1,4 +1,4 @@
-"""Convex losses of a linear prediction, with the constants that privacy is calibrated by."""
+"""Convex losses of linear predictions, with Lipschitz and smoothness constants."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,31 +13,31 @@ from gaugedp.errors import InvalidRequest
 
 
 def check_loss(loss: object) -> None:
-    """Refuse what is no loss."""
+    """Refuse an object that is not a `Loss`."""
     if not isinstance(loss, Loss):
         raise InvalidRequest(
-            f"The loss is of type {type(loss).__name__}.", "Give one of gaugedp.optimization's, such as Logistic()."
+            f"The loss is of type {type(loss).__name__}.", "Use a loss of gaugedp.optimization, such as Logistic()."
         )
 
 
 class Loss(ABC):
-    """φ(z, y), convex in the prediction z; z and y of shape (n,).
+    """A loss φ(z, y), convex in the prediction z.
 
-    A row x then has the loss φ(⟨w, x⟩, y), whose gradient in w is φ′·x: for ‖x‖ ≤ R in a norm it is
-    `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth where that is finite.
+    z and y have shape (n,). A row x has the loss φ(⟨w, x⟩, y), whose gradient in w is φ′·x: for ‖x‖ ≤ R in a norm it is
+    `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
     """
 
-    is_clipped_residual: ClassVar[bool] = False  # whether φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
+    is_clipped_residual: ClassVar[bool] = False  # True if φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
 
     @property
     @abstractmethod
     def lipschitz(self) -> float:
-        """The least L with |φ′(z, y)| ≤ L for all predictions and targets."""
+        """The least L with |φ′(z, y)| ≤ L everywhere."""
 
     @property
     @abstractmethod
     def smoothness(self) -> float:
-        """The least β with φ″(z, y) ≤ β; infinity where φ has a kink."""
+        """The least β with φ″ ≤ β; infinite for kinks."""
 
     @abstractmethod
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -45,7 +45,7 @@ class Loss(ABC):
 
     @abstractmethod
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return φ′ in z (a subgradient at a kink), shape (n,)."""
+        """Return φ′ in z (n,), a subgradient at a kink."""
 
     @abstractmethod
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -54,21 +54,21 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + e^{−yz}), y = ±1."""
+    """The logistic loss log(1 + e^{−yz}), y = ±1."""
 
     lipschitz = 1.0
     smoothness = 0.25
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """log(1 + e^{−yz}), without overflow."""
+        """Return log(1 + e^{−yz}) without overflow."""
         return np.logaddexp(0, -y * z)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """−y/(1 + e^{yz})."""
+        """Return −y/(1 + e^{yz})."""
         return -y * scipy.special.expit(-y * z)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """e^z/(1 + e^z)²."""
+        """Return e^z/(1 + e^z)²."""
         del y
         share = scipy.special.expit(z)
         return share * (1 - share)
@@ -76,30 +76,30 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """max(0, 1 − yz), y = ±1."""
+    """The hinge loss max(0, 1 − yz), y = ±1."""
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """max(0, 1 − yz)."""
+        """Return max(0, 1 − yz)."""
         return np.maximum(0, 1 - y * z)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """−y below the kink, else 0."""
+        """Return −y below the kink, else 0."""
         return np.where(y * z < 1, -y, 0.0)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """0."""
+        """Return 0."""
         del y
         return np.zeros(np.shape(z))
 
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """½(z − y)² where |z − y| ≤ `reach`, and its tangent beyond: residuals count as clipped to ±reach.
+    """The squared loss ½r² for |r| ≤ `reach`, linear beyond.
 
-    For |y| ≤ b and predictions within ±b, reach = 2b changes nothing.
+    r = z − y, and residuals count as clipped to ±reach. For |y| ≤ b and |z| ≤ b, reach = 2b changes nothing.
     """
 
     reach: float
@@ -109,29 +109,29 @@ class Squared(Loss):
 
     @property
     def lipschitz(self) -> float:
-        """`reach`."""
+        """The Lipschitz constant `reach`."""
         return float(self.reach)
 
     smoothness = 1.0
     is_clipped_residual = True
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """½r² or reach·|r| − ½·reach², r = z − y."""
+        """Return ½r² or reach·|r| − ½·reach²."""
         far = np.abs(z - y)
         return np.where(far <= self.reach, far * far / 2, self.reach * far - self.reach**2 / 2)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The residual, clipped."""
+        """Return the clipped residual."""
         return np.clip(z - y, -self.reach, self.reach)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """1 within reach."""
+        """Return 1 within reach, else 0."""
         return (np.abs(z - y) <= self.reach).astype(float)
 
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """`width`·|r| − ½·width² for |r| > width, ½r² below, r = z − y; divided by width, so that |φ′| ≤ 1."""
+    """The Huber loss ½r²/`width` for |r| ≤ width, |r| − ½·width beyond; |φ′| ≤ 1."""
 
     width: float = 1.0
     is_clipped_residual = True
@@ -143,49 +143,50 @@ class Huber(Loss):
 
     @property
     def smoothness(self) -> float:
-        """1/width."""
+        """The smoothness constant 1/width."""
         return 1.0 / self.width
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The loss."""
+        """Return the loss."""
         return Squared(self.width).value(z, y) / self.width
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The clipped residual over the width."""
+        """Return the clipped residual over the width."""
         return Squared(self.width).derivative(z, y) / self.width
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """1/width within the width."""
+        """Return 1/width within the width, else 0."""
         return Squared(self.width).curvature(z, y) / self.width
 
 
 @dataclass(frozen=True)
 class Absolute(Loss):
-    """|z − y|."""
+    """The absolute loss |z − y|."""
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """|z − y|."""
+        """Return |z − y|."""
         return np.abs(z - y)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The sign of the residual."""
+        """Return the sign of the residual."""
         return np.sign(z - y)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """0."""
+        """Return 0."""
         del y
         return np.zeros(np.shape(z))
 
 
 @dataclass(frozen=True)
 class Softmax:
-    """log Σ_k e^{z_k} − z_y: predictions z (n, K), classes y (n,) in 0 … K − 1.
+    """The multinomial logistic loss log Σ_k e^{z_k} − z_y.
 
-    A row's gradient in the (K, d) matrix of weights is (p − e_y)xᵀ: in the Frobenius norm at most √2·‖x‖₂. Its Hessian
-    is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most (1 − 1/K)·‖x‖².
+    Predictions z are (n, K), classes y (n,) in 0 … K − 1. A row's gradient in the weights (K, d) is (p − e_y)xᵀ, of
+    Frobenius norm at most √2·‖x‖₂. Its Hessian is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most
+    (1 − 1/K)·‖x‖².
     """
 
     n_classes: int
@@ -197,22 +198,22 @@ class Softmax:
     smoothness = 0.5  # of the Hessian in z
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """log Σ_k e^{z_k} − z_y, shape (n,)."""
+        """Return log Σ_k e^{z_k} − z_y, shape (n,)."""
         return scipy.special.logsumexp(z, axis=1) - z[np.arange(len(y)), y]
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """p − e_y, shape (n, K)."""
+        """Return p − e_y, shape (n, K)."""
         slopes = self.probabilities(z)
         slopes[np.arange(len(y)), y] -= 1
         return slopes
 
     def probabilities(self, z: np.ndarray) -> np.ndarray:
-        """p, shape (n, K)."""
+        """Return the probabilities p, shape (n, K)."""
         columns = np.array(z.T, order="C")  # classes are few: along them numpy is several times slower
         columns -= columns.max(axis=0)
         np.exp(columns, out=columns)
         total = columns[0].copy()
-        for column in columns[1:]:  # one by one: a row alone is added up in the same order as among others
+        for column in columns[1:]:  # one by one, so that a row is summed in the same order in any table
             total += column
         columns /= total
         return columns.T

@@ -1,4 +1,4 @@
-"""Full-batch methods for low rank: noisy projected gradient descent, and Frank–Wolfe with a noisy oracle."""
+"""Full-batch methods for low rank: projected descent and Frank–Wolfe."""
 
 import math
 from abc import abstractmethod
@@ -22,12 +22,12 @@ _MOST_STEPS = 400
 
 @dataclass(frozen=True, eq=False)
 class FullBatch:
-    """The base of both: T sums Σ φ′·A with noise, each on a lattice.
+    """Base class of both methods, with T noisy sums Σ φ′·A.
 
-    Theorem. A row adds a matrix of Frobenius norm at most 1 to a sum, so a sum moves by at most 2 where a row is
-    replaced, 1 where it is added or removed. Gaussian noise in coordinates that keep the Frobenius norm (symmetric
-    matrices: the Gaussian orthogonal ensemble) at μ/√T a step makes all T steps μ-GDP, noise of the ball's shape at
-    ε/T a step makes them ε-DP. docs/theory/nuclear_ball.md
+    Theorem. A row adds a matrix of Frobenius norm at most 1 to a sum, so a sum changes by at most 2 if a row is
+    replaced, 1 if it is added or removed. Gaussian noise in coordinates that preserve the Frobenius norm (symmetric
+    matrices: the Gaussian orthogonal ensemble) at μ/√T per step makes all T steps μ-GDP; noise of the ball's shape at
+    ε/T per step makes them ε-DP. docs/theory/nuclear_ball.md
     """
 
     region: Region
@@ -37,12 +37,12 @@ class FullBatch:
 
     @property
     def exactness(self) -> str:
-        """ "exact" or "idealized", as the noise is."""
+        """Exactness of the noise: "exact" or "idealized"."""
         return self.noise.exactness
 
     @abstractmethod
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return X; sums are divided by `n_rows`, which is public or released before: pay first."""
+        """Return X, dividing sums by `n_rows`, which is public or released. Charge the budget first."""
 
     def _noisy(self, exact: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         return self.region.matrix_of(with_noise(self.region.coordinates(exact), self.noise, noise))
@@ -50,10 +50,10 @@ class FullBatch:
 
 @dataclass(frozen=True, eq=False)
 class MatrixDescent(FullBatch):
-    """X ← Π(X − length·(Σ φ′·A + noise)/n) from 0, and the mean of the later half of the steps.
+    """Projected gradient descent from 0, averaged over its later half.
 
-    Π is the Euclidean projection of the spectrum. The path is as long as 1/(2·path) (the bias of descent) balances
-    what the noise adds, of public numbers alone.
+    A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π the Euclidean projection of the spectrum. The length of the
+    path balances the bias of descent, 1/(2·path), with the noise, from public numbers only.
     """
 
     length: float
@@ -62,9 +62,8 @@ class MatrixDescent(FullBatch):
     def calibrate(cls, guarantee: Guarantee, scale: TraceScale) -> "MatrixDescent":
         """Return the method for GaussianDP or PureDP.
 
-        With free = n/(the largest eigenvalue of the noise of one step with the whole guarantee), noise carries X by
-        path·T^{p − ½}/free, p = ½ for Gaussian and 1 for pure noise: path² = 4·free·T^{½ − p}, and no step is longer
-        than 1/β.
+        With free = n/(the largest eigenvalue of the noise of one step with the whole guarantee), noise moves X by
+        path·T^{p − ½}/free, p = ½ for Gaussian and 1 for pure noise: path² = 4·free·T^{½ − p}, and steps ≤ 1/β.
         """
         power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         n_steps = math.ceil((2 * scale.smoothness * math.sqrt(free)) ** (2 / (1.5 + power)))
@@ -86,14 +85,14 @@ class MatrixDescent(FullBatch):
 
 @dataclass(frozen=True, eq=False)
 class MatrixFrankWolfe(FullBatch):
-    """X ← X + 2/(t + 2)·(V − X), V the extreme point that the noisy gradient points to (Analyze-Gauss' oracle)."""
+    """Frank–Wolfe, X ← X + 2/(t + 2)·(V − X), with Analyze-Gauss as oracle."""
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: TraceScale) -> "MatrixFrankWolfe":
         """Return the method for GaussianDP or PureDP.
 
         The number of steps T minimises β·swing²/(2T + 4) + 2·T^p/free: a quarter of Jaggi's bound (2013, theorem 1),
-        which is reached on few problems, and what the noise adds (p and free as for descent).
+        which is attained on few problems, plus the effect of noise (p and free as for descent).
         """
         power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         counts = np.arange(1, _MOST_STEPS + 1)
@@ -112,21 +111,21 @@ class MatrixFrankWolfe(FullBatch):
 
 
 def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
-    """Return the noise of one of the steps."""
+    """Return the noise of one step."""
     return ball_noise(LpBall(scale.region.n_coordinates, 2, scale.factor * (1 + NORMS)), shared(guarantee, 1 / n_steps))
 
 
 def _power(guarantee: Guarantee) -> float:
-    """Return p: noise of a step grows as T^p with the number T of steps that share the guarantee."""
+    """Return p such that T steps with a shared guarantee have noise ∝ T^p."""
     if isinstance(guarantee, GaussianDP) and guarantee.mu > 0:
         return 0.5
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return 1.0
-    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP above 0.")
+    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Use GaussianDP or PureDP above 0.")
 
 
 def _edge(guarantee: Guarantee, scale: TraceScale) -> float:
-    """Return about the largest eigenvalue of the noise of a single step that has the whole guarantee."""
+    """Return about the largest eigenvalue of one step's noise with the whole guarantee."""
     if isinstance(guarantee, GaussianDP):
         return scale.factor / guarantee.mu * scale.region.edge
     assert isinstance(guarantee, PureDP)

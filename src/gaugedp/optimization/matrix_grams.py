@@ -1,4 +1,4 @@
-"""Two small Gram matrices, one gradient and one length, each released once: for matrices too large for all moments."""
+"""Matrix regression from Gram matrices, for designs too large for all moments."""
 
 import math
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
 
 @dataclass(frozen=True)
 class GramScale:
-    """The scale of the noise: designs A (m, k) with ‖A‖_F ≤ 1 and ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1].
+    """Scale of the noise for designs A (m, k).
 
-    y is within `bounds`, predictions are reach·⟨A, X⟩.
+    ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1], y is within `bounds`, and predictions are reach·⟨A, X⟩.
     """
 
     region: Region
@@ -43,36 +43,37 @@ class GramScale:
 
     @property
     def longest(self) -> float:
-        """Return an upper bound on ‖A‖_op of a design that is cut to multiples of 2^−BITS."""
+        """Upper bound on ‖A‖_op after truncation to multiples of 2^−BITS."""
         rows, columns = self.region.shape
         return min(1.0, self.widest + math.sqrt(rows * columns) * 2.0**-BITS)
 
     @property
     def of_grams(self) -> float:
-        """Return the sensitivity of (Σ AAᵀ, Σ AᵀA): ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
+        """Sensitivity of (Σ AAᵀ, Σ AᵀA): ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
         return (2.0 if self.replaced else math.sqrt(2.0)) * self.longest
 
     @property
     def of_gradient(self) -> float:
-        """Return the sensitivity of Σ t·A."""
+        """Sensitivity of Σ t·A."""
         return 2.0 if self.replaced else 1.0
 
     @property
     def of_length(self) -> float:
-        """Return the sensitivity of (Σ q², Σ t·q), q in [−1, 1]."""
+        """Sensitivity of (Σ q², Σ t·q), q in [−1, 1]."""
         return math.sqrt(5.0) if self.replaced else math.sqrt(2.0)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixGrams:
-    """Estimate X with Σ(reach·⟨A, X⟩ − y)² small from L = Σ AAᵀ, R = Σ AᵀA, b = Σ t·A, and a length on the way to it.
+    """Trace regression from Gram matrices.
 
-    D minimises ½⟨D, L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region, as if rows and columns of designs varied apart.
-    Then X = s·D, s in [0, 1] from Σ q² and Σ t·q for q = ⟨A, D⟩: where the curvature of D is another one, s mends it.
+    X with Σ(reach·⟨A, X⟩ − y)² small is estimated from L = Σ AAᵀ, R = Σ AᵀA, b = Σ t·A and a length. D minimises ½⟨D,
+    L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region, as if rows and columns of designs varied independently. Then X = s·D, with
+    s in [0, 1] from Σ q² and Σ t·q for q = ⟨A, D⟩: s corrects the curvature along D.
 
-    Theorem. A row moves (L, R), b and the two sums of the length by at most `of_grams`, `of_gradient` and `of_length`,
-    whatever D is. With Gaussian noise at shares of μ² that add up to 1 all are μ-GDP together, with noise of balls at
-    shares of ε they are ε-DP. X is a function of them. docs/theory/matrix_grams.md
+    Theorem. A row changes (L, R), b and the two sums of the length by at most `of_grams`, `of_gradient` and
+    `of_length`, for any D. With Gaussian noise at shares of μ² with sum 1 they are jointly μ-GDP; with noise of balls
+    at shares of ε they are ε-DP. X is a function of them. docs/theory/matrix_grams.md
     """
 
     scale: GramScale
@@ -96,16 +97,16 @@ class MatrixGrams:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of all three releases together."""
+        """The guarantee of the three releases together."""
         return compose([(part.guarantee, 1) for part in (self.of_grams, self.of_gradient, self.of_length)])
 
     @property
     def exactness(self) -> str:
-        """ "exact" or "idealized", as the noise is."""
+        """Exactness of the noise: "exact" or "idealized"."""
         return self.of_grams.exactness
 
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return X for targets within their bounds; the slope of the problem is not used: pay first."""
+        """Return X for targets within bounds. Charge the budget first."""
         del n_rows
         designs, target = problem.designs, cut(problem.target / self.scale.largest)
         assert isinstance(designs, Full)
@@ -113,7 +114,7 @@ class MatrixGrams:
         return self._length(designs, target, direction, rng) * direction
 
     def release(self, designs: Full, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return L (m, m), R (k, k) and b (m, k) with noise drawn now."""
+        """Return L (m, m), R (k, k), b (m, k), noisy."""
         left, right, first = grams(designs, target)
         n_left = len(left) * (len(left) + 1) // 2
         noisy = released(np.concatenate([coordinates(left), coordinates(right)]), self.of_grams, rng)
@@ -132,13 +133,13 @@ class MatrixGrams:
         return accelerated(moved, np.zeros_like(first))
 
     def _raised(self, gram: np.ndarray) -> np.ndarray:
-        """Return a Gram matrix whose eigenvalues are at least a share of the edge of its noise."""
+        """Raise a Gram matrix's eigenvalues above part of its noise."""
         edge = math.sqrt(2 * len(gram) * float(self.of_grams.variances.max()))
         values, vectors = np.linalg.eigh(gram)
         return np.asarray((vectors * np.maximum(values, _FLOOR * edge)) @ vectors.T)
 
     def _length(self, designs: Full, target: np.ndarray, direction: np.ndarray, rng: Entropy) -> float:
-        """Return s in [0, 1], about the best multiple of D; both sums are moved by a deviation towards s = 0."""
+        """Return s in [0, 1], about the best multiple of D, with both sums shifted one deviation towards s = 0."""
         sums = lengths(designs, target, direction, self.scale.longest)
         square, product = released(sums, self.of_length, rng)
         ratio = self.scale.largest / (self.scale.reach * self.scale.longest)
@@ -147,7 +148,7 @@ class MatrixGrams:
 
 
 def grams(designs: Full, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Σ AAᵀ, Σ AᵀA and Σ t·A, t whole multiples of 2^−12: exact in any order of the rows, up to 2^28 of them."""
+    """Return Σ AAᵀ, Σ AᵀA and Σ t·A, exact in any order of up to 2^28 rows, for t in steps of 2^−12."""
     rows, columns = designs.shape
     left, right, first = np.zeros((rows, rows)), np.zeros((columns, columns)), np.zeros((rows, columns))
     for part in slices(designs.rows, PRODUCTS):
@@ -161,6 +162,6 @@ def grams(designs: Full, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
 
 
 def lengths(designs: Full, target: np.ndarray, direction: np.ndarray, longest: float) -> np.ndarray:
-    """Return (Σ q², Σ t·q), q = ⟨A, D⟩/longest cut to [−1, 1] and to multiples of 2^−12: exact in any order."""
+    """Return (Σ q², Σ t·q), q = ⟨A, D⟩/longest clipped to [−1, 1] and cut to steps of 2^−12: exact in any order."""
     q = cut(np.clip(designs.predictions(direction) / longest, -1.0, 1.0))
     return np.array([np.sum(q * q), np.sum(target * q)])

@@ -1,4 +1,4 @@
-"""The moments of a regression on matrices, released once; then the squared loss is minimised as often as one likes."""
+"""Squared loss of matrix regressions, minimised from once-released moments."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from gaugedp.optimization.symmetric import coordinates, repulsion, square_of
 from gaugedp.optimization.trace_designs import Designs, TraceProblem, cut
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
-_LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; where p·edge/n is 5, it is one edge
-_PRIOR = 0.2  # times p: the precision of a coordinate of X around the region's middle, before anything is seen
-_RESIDUAL = 1 / 8  # of the target's range: how far targets are from predictions, a guess
+_LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; one edge at p·edge/n = 5
+_PRIOR = 0.2  # times p: the prior precision of a coordinate of X around the region's middle
+_RESIDUAL = 1 / 8  # of the target's range: a guess at the deviation of targets from predictions
 _CENTRES = tuple(c / 64 for c in range(33))
-_LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # of the weight of b beside H
+_LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # limits of the weight of b relative to H
 
 
 @dataclass(frozen=True)
 class MomentScale:
-    """The scale of the noise of H = Σ aaᵀ and b = Σ t·a, a = vec(A) with ‖a‖₂ ≤ 1, t = y_c/`largest`.
+    """Scale of the noise of moments H and b.
 
-    y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y − reach·c·tr A is what c·I leaves of it, c =
-    `centre` ≥ 0. `products_at_least` is a bound below ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0 is for
-    A = zzᵀ.
+    a = vec(A) with ‖a‖₂ ≤ 1, and t = y_c/`largest`. y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y −
+    reach·c·tr A is the remainder after c·I, c = `centre` ≥ 0. `products_at_least` is a lower bound on ⟨A, A′⟩ of two
+    designs: 0 for A = zzᵀ, else −1. c > 0 requires A = zzᵀ.
     """
 
     region: Region
@@ -47,56 +47,57 @@ class MomentScale:
         if self.region.radius != 1:
             raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
         if self.centre and self.products_at_least < 0:
-            raise InvalidRequest("The designs have no centre.", "Leave it at 0 for designs that are not zzᵀ.")
+            raise InvalidRequest("Only designs zzᵀ have a centre.", "Leave centre at 0 for other designs.")
 
     def centred(self) -> "MomentScale":
-        """Return the scale with the c of least noise, by public numbers; that without one where designs are not zzᵀ."""
+        """Return the scale with the c of least noise, from public numbers; itself unless designs are zzᵀ."""
         if self.products_at_least < 0:
             return self
         return min((replace(self, centre=c) for c in _CENTRES), key=lambda scale: scale.noise)
 
     @property
     def shift(self) -> float:
-        """Return the factor of tr A that is subtracted from a target."""
+        """Factor of tr A that is subtracted from a target."""
         return self.reach * self.centre
 
     @property
     def largest(self) -> float:
-        """The largest |y − shift·s|·s over s = tr A in [0, 1], which is at least |y_c|·‖a‖."""
+        """Largest |y − shift·s|·s over s = tr A in [0, 1], at least |y_c|·‖a‖."""
         return max(_furthest(end, self.shift) for end in self.bounds)
 
     @property
     def ratio(self) -> float:
-        """The largest |y_c| over the largest prediction."""
+        """Largest |y_c| over the largest prediction."""
         return self.largest / self.reach
 
     @property
     def from_second(self) -> float:
-        """Half of the largest ‖X − c·I‖² of an extreme point X: the noise of H in the gradient, in variances of it."""
+        """Half of the largest ‖X − c·I‖² of an extreme point X: the weight of H's noise in the gradient."""
         size = self.centre * self.centre * self.region.shape[0]
         return max(1 - 2 * self.centre + size, size) / 2
 
     @property
     def weight(self) -> float:
-        """w, by which b stands beside H: at w² = ratio/√from_second both noises weigh alike in the gradient."""
+        """Weight w of b relative to H: at w² = ratio/√from_second both noises matter equally in the gradient."""
         return min(_HEAVY, max(_LIGHT, math.sqrt(self.ratio / math.sqrt(self.from_second))))
 
     @property
     def residual(self) -> float:
-        """About the deviation of a target from its prediction, over the largest prediction."""
+        """Approximate deviation of targets from predictions, over the largest prediction."""
         return _RESIDUAL * (self.bounds[1] - self.bounds[0]) / self.reach
 
     @property
     def noise(self) -> float:
-        """The variance of a number of the gradient at an extreme point X, for μ = 1."""
+        """Variance of a gradient entry at extreme points, μ = 1."""
         return self.sensitivity**2 * (self.from_second + (self.ratio / self.weight) ** 2)
 
     @property
     def least_product(self) -> float:
-        """A bound below k² + w²·q·k, k = ⟨a, a′⟩ and q = t·t′: the inner product of the moments of two rows.
+        """Lower bound on the inner product of two rows' moments.
 
-        For k ≥ 0 and t < 0 < t′, t ≥ (low − shift)/largest and t′ ≤ (high − shift·k)/largest, as k ≤ ‖a′‖ ≤ tr A′. For
-        k < 0, which designs cut to multiples of 2^−BITS may have down to −2√p·2^−BITS, q is the largest t² at most.
+        It is a bound on k² + w²·q·k, k = ⟨a, a′⟩ and q = t·t′. For k ≥ 0 and t < 0 < t′, t ≥ (low − shift)/largest and
+        t′ ≤ (high − shift·k)/largest, as k ≤ ‖a′‖ ≤ tr A′. For k < 0, which designs cut to multiples of 2^−BITS may
+        have down to −2√p·2^−BITS, q is at most the largest t².
         """
         p, square = self.region.n_coordinates, self.weight**2
         lowest_k = max(-1.0, self.products_at_least - 2 * math.sqrt(p) * 2.0**-BITS)
@@ -106,25 +107,26 @@ class MomentScale:
         return min(_least(opposite, 1.0, bend), _least(square * max(-low, high) ** 2, -lowest_k))
 
     def scaled(self, designs: Designs, target: np.ndarray) -> np.ndarray:
-        """Return t for targets within their bounds, in whole multiples of 2^−12, cut towards 0."""
+        """Return t for targets within bounds, in multiples of 2^−12."""
         return cut((target - self.shift * designs.traces()) / self.largest if self.centre else target / self.largest)
 
     @property
     def sensitivity(self) -> float:
-        """Return the sensitivity of (H, w·b) in the Frobenius norm, for one row."""
+        """Frobenius sensitivity of (H, w·b) to one row."""
         norm = 1 + self.weight**2
         return math.sqrt(2 * norm - 2 * self.least_product) if self.replaced else math.sqrt(norm)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixMoments:
-    """Estimate X with Σ(reach·⟨A, X⟩ − y)² small from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
+    """Trace regression from noisy moments.
 
-    Gaussian noise is of one deviation on the joint vector (H, w·b), in coordinates that keep its Frobenius norm; noise
-    for pure ε has the shapes of two balls, one for H and one for b. X is the likeliest matrix of the region by both
-    sums and their noise, all of public law: ‖ratio·b − Hx‖² in the metric of what noise and sampling add.
+    X with Σ(reach·⟨A, X⟩ − y)² small is estimated from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
+    Gaussian noise has one deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm;
+    noise for pure ε has the shapes of two balls, one for H and one for b. X is the most likely matrix of the region
+    given both sums and their public noise distributions: it minimises ‖ratio·b − Hx‖² in the metric of all errors.
 
-    Theorem. Two rows move (H, w·b) by at most √(2 + 2w² − 2·least_product), a row alone by √(1 + w²): the release is
+    Theorem. Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), a single row by √(1 + w²): the release is
     μ-GDP, or ε-DP. The minimiser is a function of the release. docs/theory/matrix_moments.md
     """
 
@@ -134,12 +136,12 @@ class MatrixMoments:
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: MomentScale) -> "MatrixMoments":
-        """Return the method for GaussianDP or PureDP; refused for matrices of more than MOST_COORDINATES numbers."""
+        """Return the method for GaussianDP or PureDP; refuse more than MOST_COORDINATES coefficients."""
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(
-                f"There are {p:,} coefficients, and moments of at most {MOST_COORDINATES:,} are released.",
-                "Choose fewer, or a fit by descent.",
+                f"There are {p:,} coefficients, but moments can be released for at most {MOST_COORDINATES:,}.",
+                "Use fewer columns, or a fit by descent.",
             )
         n_of_h = p * (p + 1) // 2
         if isinstance(guarantee, GaussianDP):
@@ -157,39 +159,39 @@ class MatrixMoments:
 
     @property
     def exactness(self) -> str:
-        """ "exact" or "idealized", as the noise is."""
+        """Exactness of the noise: "exact" or "idealized"."""
         return self.noise.exactness
 
     @property
     def edge(self) -> float:
-        """About the largest eigenvalue of the noise of H: √(2p) times the deviation of an entry of its diagonal."""
+        """About the largest eigenvalue of H's noise: √(2p) standard deviations of a diagonal entry."""
         return math.sqrt(2 * self.scale.region.n_coordinates * float(self.noise.variances.max()))
 
     @property
     def variance(self) -> float:
-        """τ²: about the variance of a number of the gradient at an extreme point, by the noise of both sums."""
+        """τ²: about the gradient's noise variance per entry at an extreme point."""
         noise_of_b = self.noise if self.noise_of_b is None else self.noise_of_b
         weight = self.scale.weight if self.noise_of_b is None else 1.0
         of_b = float(noise_of_b.variances.max()) * (self.scale.ratio / weight) ** 2
         return float(self.noise.variances.max()) * self.scale.from_second + of_b
 
     def loudness(self, n_rows: float) -> float:
-        """Return the edge over n/p, which the mean eigenvalue of H is at most."""
+        """Return the edge over n/p ≥ H's mean eigenvalue."""
         return self.edge * self.scale.region.n_coordinates / n_rows
 
     def hides(self, n_rows: float) -> bool:
-        """Return whether noise hides H whatever it is: its largest eigenvalue, at most n, is below the edge."""
+        """Return True if the edge exceeds n ≥ H's eigenvalues."""
         return self.edge > n_rows
 
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return X for targets within their bounds; the slope of the problem is not used: pay first."""
+        """Return X for targets within bounds. Charge the budget first."""
         del n_rows
         second, first = self.release(problem.designs, self.scale.scaled(problem.designs, problem.target), rng)
         centre = self.scale.centre * self.scale.region.coordinates(np.eye(*self.scale.region.shape))
         return self._minimum(second, self.scale.ratio * first + second @ centre)
 
     def release(self, designs: Designs, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return H (p, p) and b (p,) with noise drawn now."""
+        """Return H (p, p) and b (p,) with fresh noise."""
         second, first = moments(designs, target)
         if self.noise_of_b is not None:
             noisy = released(coordinates(second), self.noise, rng)
@@ -199,26 +201,27 @@ class MatrixMoments:
         return square_of(noisy[:-p]), noisy[-p:] / weight
 
     def raised(self, second: np.ndarray, n_rows: float) -> np.ndarray:
-        """Return H with eigenvalues of at least the floor, for penalties on the whole space."""
+        """Raise the eigenvalues of H to a floor, for penalties on the whole space."""
         values, vectors = np.linalg.eigh(second)
         return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
 
     def _floor(self, n_rows: float) -> float:
-        """Return what eigenvalues of H are raised to: the more, the louder noise is."""
+        """Return the floor of H's eigenvalues."""
         loudness = self.loudness(n_rows) / _FAINT
         return self.edge * min(_MOST_FLOOR, max(_LEAST_FLOOR, min(loudness, math.sqrt(loudness))))
 
     def denoised(self, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues λ − σ²·Σ_j 1/(λ − λ_j), at least 0, and the eigenvectors of H with noise.
+        """Return denoised eigenvalues of H, and the eigenvectors.
 
-        Among all with these vectors it is the nearest matrix to H, as p grows (Bun, Allez, Bouchaud and Potters 2016).
+        The values are λ − σ²·Σ_j 1/(λ − λ_j), at least 0: as p grows, the nearest to H among all matrices with these
+        vectors (Bun, Allez, Bouchaud and Potters 2016).
         """
         values, vectors = np.linalg.eigh(second)
         pushed = repulsion(values, float(self.noise.variances.max()), self.edge**2 / len(values))
         return np.maximum(values - pushed, 0.0), vectors
 
     def _minimum(self, second: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """Return the likeliest x in the region, b = Hx + noise, by accelerated projected steps (Nesterov 1983)."""
+        """Return the most likely x in the region for b = Hx + noise, by accelerated steps (Nesterov 1983)."""
         region, (values, vectors) = self.scale.region, self.denoised(second)
         rows = self.scale.residual**2 / self.variance * values
         prior = _PRIOR * len(values) * self.variance
@@ -235,7 +238,7 @@ class MatrixMoments:
 
 
 def moments(designs: Designs, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Σ aaᵀ and Σ t·a, t whole multiples of 2^−12: exact in any order of the rows, up to 2^28 of them."""
+    """Return Σ aaᵀ and Σ t·a, exact in any order of up to 2^28 rows, for t in steps of 2^−12."""
     p = designs.region.n_coordinates
     second, first = np.zeros((p, p)), np.zeros(p)
     for part in slices(designs.rows, 2**22 * designs.rows.shape[1] // p):
@@ -246,26 +249,27 @@ def moments(designs: Designs, target: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _least(slope: float, furthest: float, bend: float = 1.0) -> float:
-    """Return a bound below bend·k² + slope·k, k 0 or of the sign that makes slope·k negative, |k| ≤ furthest."""
+    """Return a lower bound on bend·k² + slope·k for slope·k ≤ 0, |k| ≤ furthest."""
     k = min(abs(slope) / (2 * bend), furthest)
     return bend * k * k - abs(slope) * k
 
 
 def _furthest(target: float, shift: float) -> float:
-    """Return the largest |y − shift·s|·s over s in [0, 1]: at 1, or where the slope of a parabola is 0."""
+    """Return the maximum of |y − shift·s|·s over [0, 1]."""
     peak = min(1.0, max(0.0, target / (2 * shift))) if shift else 1.0
     return max(abs(target - shift), abs(target - shift * peak) * peak)
 
 
 def _separate(scale: MomentScale) -> tuple[float, float]:
-    """Return by how much H and b move, each by itself."""
+    """Return the sensitivities of H and b."""
     return (math.sqrt(2.0), 2.0) if scale.replaced else (1.0, 1.0)
 
 
 def _share_of_h(scale: MomentScale) -> float:
-    """Return the share s of ε for H: u/s² + v/(1 − s)² is least at u^⅓/(u^⅓ + v^⅓), u and v the variances at s = 1.
+    """Return the share of ε for H of least variance.
 
-    A ball's noise has a deviation of about √(its dimension) an entry; half of the variance of H is in Hx.
+    u/s² + v/(1 − s)² has its minimum at s = u^⅓/(u^⅓ + v^⅓), u and v the variances at s = 1. A ball's noise has a
+    deviation of about √(its dimension) per entry; half of the variance of H is in Hx.
     """
     p = scale.region.n_coordinates
     of_h, of_b = _separate(scale)

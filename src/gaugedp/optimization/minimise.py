@@ -1,4 +1,4 @@
-"""Minima of regularised sums of losses, to a distance that is fixed in advance."""
+"""Minima of regularised sums of losses, to a given distance."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -16,11 +16,11 @@ from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, slices
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
 
-NEWTON_STEPS, USUAL_STEPS = 400, 8  # no more than these, and no fewer: all that most data need
-_ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # a coordinate, and in all: their matrix is near that of all rows
+NEWTON_STEPS, USUAL_STEPS = 400, 8  # the most and the fewest steps; the fewest suffice for most data
+_ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # per coordinate, and in total: their matrix is near that of all rows
 _CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
-_SLOW, _STUCK = 0.25, 0.5  # what a step leaves of the gradient where its matrix is made anew, and from all rows
-_BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
+_SLOW, _STUCK = 0.25, 0.5  # shares of the gradient left by a step above which its matrix is recomputed, from all rows
+_BLOCK = 2**12  # rows whose products are summed together, which bounds the rounding
 _PAIRS = 20  # of steps and changes of the gradient that correct a matrix
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
@@ -28,13 +28,13 @@ _HALVINGS = 40
 
 
 class Regularised(ABC, Generic[L]):
-    """F(w) = Σ_i u_i·φ(⟨w, x_i⟩, y_i) + λ‖w‖²/2 + ⟨b, w⟩, for rows (n, d) of norm at most 1.
+    """A regularised sum of losses with a linear term.
 
-    `data` is rows, targets and weights u in [0, 1], (n,), or without weights, which are 1 then. w and b are
-    flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
+    F(w) = Σ_i u_i·φ(⟨w, x_i⟩, y_i) + λ‖w‖²/2 + ⟨b, w⟩. `data` holds rows (n, d) of norm at most 1, targets and weights
+    u in [0, 1] (n,), which default to 1. w and b are flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
     """
 
-    repeats = 1  # how many rows each one stands for in the matrix of a step
+    repeats = 1  # the number of rows that each row represents in a step's matrix
 
     def __init__(self, loss: L, data: tuple[np.ndarray, ...], strength: float, linear: np.ndarray) -> None:
         self.loss, self.strength, self.linear = loss, strength, linear
@@ -42,7 +42,7 @@ class Regularised(ABC, Generic[L]):
         self.weights = others[0] if others else np.broadcast_to(1.0, (len(self.rows),))
 
     def thinned(self) -> "Regularised[L]":
-        """Return the problem of every k-th row, which counts k times in a step's matrix: itself for few rows."""
+        """Return the problem of every k-th row, with k-fold weight in a step's matrix; itself for few rows."""
         n_rows, size = len(self.rows), len(self.linear)
         repeats = n_rows // max(_ENOUGH_ROWS * size, _FEWEST_ROWS, _CHEAP * n_rows // size)
         if repeats < 2:
@@ -53,16 +53,16 @@ class Regularised(ABC, Generic[L]):
         return sample
 
     def shaped(self, weights: np.ndarray) -> np.ndarray:
-        """Return w as predictions ⟨w, x⟩ take it: (d,), or (K, d) for K predictions a row."""
+        """Return w as (d,) or (K, d), for predictions."""
         return weights
 
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum of the losses and its gradient, Σuφ and Σuφ′xᵀ."""
+        """Return Σuφ and its gradient Σuφ′xᵀ."""
         sums = in_threads(partial(self._sums, self.shaped(weights)), self.rows, _BLOCK * self.rows.shape[1])
         return sum(total for total, _ in sums), np.sum([gradient for _, gradient in sums], axis=0).ravel()
 
     def _sums(self, matrix: np.ndarray, blocks: list[slice]) -> tuple[float, np.ndarray]:
-        """Return the same over some blocks, for weights as predictions take them; the gradient in their shape."""
+        """Return the sum and its gradient over some blocks, in the shape of `matrix`."""
         total, gradient = 0.0, np.zeros_like(matrix)
         for block in blocks:
             rows, target, shares = self.rows[block], self.target[block], self.weights[block]
@@ -76,7 +76,7 @@ class Regularised(ABC, Generic[L]):
 
     @abstractmethod
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
-        """Return what `product` and `matrix` need of `weights`."""
+        """Return the curvatures that `product` and `matrix` use."""
 
     @abstractmethod
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ class Regularised(ABC, Generic[L]):
         return value, gradient + self.strength * weights + self.linear
 
     def newton(self, weights: np.ndarray) -> Newton:
-        """Return the map of a gradient to the step that minimises F's quadratic model at `weights`."""
+        """Return the function that maps a gradient to its Newton step at `weights`."""
         curvatures = self.curvatures(weights)
         if len(weights) > _LARGEST_MATRIX:
             return partial(_conjugate, lambda v: self.repeats * self.product(curvatures, v) + self.strength * v)
@@ -108,18 +108,18 @@ class Regularised(ABC, Generic[L]):
 
 
 class Binary(Regularised[Loss]):
-    """A problem with one prediction per row: w has shape (d,)."""
+    """A problem with one prediction per row: w is (d,)."""
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
-        """uφ″, shape (n,)."""
+        """Return uφ″, shape (n,)."""
         return self.loss.curvature(self.rows @ weights, self.target) * self.weights
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Σuφ″·⟨x, v⟩x."""
+        """Return Σuφ″·⟨x, v⟩x."""
         return (curvatures * (self.rows @ vector)) @ self.rows
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
-        """Σuφ″·xxᵀ."""
+        """Return Σuφ″·xxᵀ."""
         hessian = np.zeros((self.rows.shape[1],) * 2)
         held, roots = np.empty(self.rows[:_BLOCK].shape), np.sqrt(curvatures)[:, None]  # fresh memory is slow
         for part in self.blocks():
@@ -129,18 +129,18 @@ class Binary(Regularised[Loss]):
 
 
 class Multiclass(Regularised[Softmax]):
-    """A problem with the softmax loss: w is a (K, d) matrix, row by row."""
+    """A problem with softmax loss: w is (K, d), flattened."""
 
     def shaped(self, weights: np.ndarray) -> np.ndarray:
-        """(K, d)."""
+        """Return w as (K, d)."""
         return weights.reshape(self.loss.n_classes, -1)
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
-        """The probabilities p, shape (n, K)."""
+        """Return the probabilities p, shape (n, K)."""
         return self.loss.probabilities(self.rows @ self.shaped(weights).T)
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Σu(diag p − ppᵀ)Vx·xᵀ."""
+        """Return Σu(diag p − ppᵀ)Vx·xᵀ."""
         total = np.zeros((self.loss.n_classes, self.rows.shape[1]))
         for part in self.blocks():
             weighed = curvatures[part] * (self.rows[part] @ vector.reshape(total.shape).T)
@@ -149,7 +149,7 @@ class Multiclass(Regularised[Softmax]):
         return total.ravel()
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
-        """Σu(diag p − ppᵀ) ⊗ xxᵀ."""
+        """Return Σu(diag p − ppᵀ) ⊗ xxᵀ."""
         n_classes, n_columns = self.loss.n_classes, self.rows.shape[1]
         hessian = np.zeros((n_classes, n_columns, n_classes, n_columns))
         for part in self.blocks():
@@ -164,14 +164,15 @@ class Multiclass(Regularised[Softmax]):
 
 
 def minimise(problem: Regularised[Any], distance: float) -> np.ndarray:
-    """Return a point at most `distance` from the minimum of F.
+    """Return a point at most `distance` from F's minimum.
 
-    Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the point returned is a certificate. Newton steps,
-    each halved until F falls as Armijo asks, are taken until it is met, and `USUAL_STEPS` whatever the data. Of many
-    rows some make a step's matrix, which serves for many steps, each of which corrects it (`Secants`). It is made anew
-    where a step leaves more than a quarter of the gradient, from all rows where it was new and left half, and at every
-    step where that is cheap. Should `NEWTON_STEPS` not do, steps of 1/(nβ + λ) along the gradient come nearer by a
-    fixed factor each. Half of the bound is left to the rounding of the gradient. docs/theory/objective_perturbation.md
+    Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the returned point is a certificate. Newton steps,
+    each halved until F satisfies Armijo's condition, are taken until the certificate holds, and at least `USUAL_STEPS`
+    for any data. If there are many rows, a subset makes a step's matrix, which serves for many steps, each of which
+    corrects it (`Secants`). It is recomputed when a step leaves more than a quarter of the gradient, from all rows when
+    it was new and left half, and at every step if that is cheap. If `NEWTON_STEPS` do not suffice, steps of 1/(nβ + λ)
+    along the gradient each approach by a fixed factor. Half of the bound is reserved for the rounding of the gradient.
+    docs/theory/objective_perturbation.md
     """
     weights, enough = np.zeros_like(problem.linear), problem.strength * distance / 2
     value, gradient = problem.at(weights)
@@ -191,10 +192,10 @@ def minimise(problem: Regularised[Any], distance: float) -> np.ndarray:
 
 
 class Secants:
-    """The inverse of a matrix, corrected by steps and the changes of the gradient along them (limited-memory BFGS).
+    """The inverse of a matrix, corrected by limited-memory BFGS.
 
-    Every change y of a step s has ⟨s, y⟩ ≥ λ‖s‖²; what rounding leaves of it where it is less is not learned, so the
-    map stays positive definite and directions are those of descent (Nocedal 1980).
+    Every change y of the gradient along a step s has ⟨s, y⟩ ≥ λ‖s‖²; pairs that rounding moves below half of this are
+    not learned, so the map stays positive definite and yields descent directions (Nocedal 1980).
     """
 
     def __init__(self, solve: Newton, strength: float) -> None:
@@ -203,11 +204,11 @@ class Secants:
 
     @property
     def is_new(self) -> bool:
-        """Return whether at most one step was taken since it was made."""
+        """True if at most one step has been learned."""
         return len(self._pairs) <= 1
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Take in a step and the change of the gradient along it."""
+        """Learn a step and the gradient's change along it."""
         bent = float(step @ change)
         if bent > self._strength / 2 * float(step @ step):
             self._pairs.append((step, change, bent))
@@ -225,7 +226,7 @@ class Secants:
 
 
 def _descended(problem: Regularised[Any], weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:
-    """Gradient descent to ‖gradient‖ ≤ the tolerance; returns the start if it already satisfies this."""
+    """Run gradient descent until ‖gradient‖ ≤ the tolerance, which the start may already satisfy."""
     gradient, enough = here
     length = 1 / (len(problem.rows) * problem.loss.smoothness + problem.strength)
     while np.linalg.norm(gradient) > enough:
@@ -251,7 +252,7 @@ def _step(
 
 
 def _conjugate(product: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
-    """Return an approximate solution of a positive definite system: it is a direction of descent at every step."""
+    """Return an approximate solution of a positive definite system: always a descent direction."""
     from scipy.sparse.linalg import LinearOperator, cg
 
     operator = LinearOperator((len(right), len(right)), matvec=product, dtype=float)

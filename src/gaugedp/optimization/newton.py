@@ -1,4 +1,4 @@
-"""Logistic regression of two classes by noisy Newton steps: curvature is released twice, gradients at every step."""
+"""Binary logistic regression by noisy Newton steps."""
 
 import math
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from gaugedp.optimization.least_squares import Metric, Sums, deviation_of, momen
 from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import released_square
 
-_WAY = (4, 2, 0.01, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
+_WAY = (4, 2, 0.01, 0.03)  # first stages: their number, steps of each, and shares of μ² (ε) of curvature and each step
 _END = (5, 0.15)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
-_FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
-_SCORE = 3.5  # the root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals suppose at most
+_FAR = 20.0  # times √d: the radius of a ball that rarely binds
+_SCORE = 3.5  # the largest root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals assume
 
 
 @dataclass(frozen=True)
 class NewtonStage:
-    """Some steps by one curvature, which is released where they begin."""
+    """Steps that share one curvature, released when they begin."""
 
     n_steps: int
     curvature: AdditiveNoise
@@ -32,19 +32,20 @@ class NewtonStage:
 
     @property
     def parts(self) -> list[tuple[Guarantee, int]]:
-        """Return the released parts, and how often each is released."""
+        """Guarantees of the released parts, with their numbers of releases."""
         return [(self.curvature.guarantee, 1), (self.gradient.guarantee, self.n_steps)]
 
 
 @dataclass(frozen=True)
 class NoisyNewton:
-    """Estimate w with Σ u·log(1 + exp(−s·⟨w, x⟩)) small, ‖x‖₂ ≤ 1, u in [0, 1], labels s = ±1, ‖w‖₂ ≤ `radius`.
+    """Logistic regression with ‖x‖₂ ≤ 1 and ‖w‖₂ ≤ `radius`.
 
-    The curvature Σ u·p(1 − p)·xxᵀ is released where a stage begins, each step's gradient Σ u·x·(p − [s = 1]) where
-    the step does, all with noise. A step goes to the point of the ball that is nearest, in the norm of the curvature
-    with its eigenvalues raised above noise, to the minimum of the quadratic. Those of the last stage are averaged.
+    It makes Σ u·log(1 + exp(−s·⟨w, x⟩)) small, with weights u in [0, 1] and labels s = ±1. The curvature Σ u·p(1 −
+    p)·xxᵀ is released when a stage begins, and the gradient Σ u·x·(p − [s = 1]) at each step, all with noise. A step
+    goes to the minimum of the quadratic model, projected onto the ball in the norm of the curvature with its
+    eigenvalues raised above noise. The points of the last stage are averaged.
 
-    Theorem. One row moves a curvature by at most √2/4 in the Frobenius norm (1/4 where rows are added or removed) and a
+    Theorem. One row changes a curvature by at most √2/4 in the Frobenius norm (1/4 if rows are added or removed) and a
     gradient by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/newton.md
     """
 
@@ -54,8 +55,8 @@ class NoisyNewton:
 
     @classmethod
     def calibrate(cls, n_columns: int, guarantee: Guarantee, radius: float | None, neighbours: str) -> "NoisyNewton":
-        """Return the method for rows of `n_columns` numbers; `radius` None: 20√d."""
-        root = math.sqrt(n_columns) * 2.0**-BITS  # how much longer rounding makes a row
+        """Return the method for `n_columns`; `radius` defaults to 20√d."""
+        root = math.sqrt(n_columns) * 2.0**-BITS  # the most that rounding adds to a row's norm
         curvature, gradient = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
         of_curvature = LpBall(n_columns * (n_columns + 1) // 2, 2, curvature * (0.5 + root) ** 2)
         of_gradient, gaussian = LpBall(n_columns, 2, gradient * (1 + root)), for_gaussian_releases(guarantee)
@@ -79,19 +80,20 @@ class NoisyNewton:
 
     @property
     def exactness(self) -> str:
-        """ "exact" or "idealized", as the noise is."""
+        """Exactness of the noise: "exact" or "idealized"."""
         return self.stages[0].gradient.exactness
 
     def describe(self) -> str:
-        """Return the steps and the deviation of the noise of the last ones."""
+        """Describe the steps and the noise of the last ones."""
         std, n_steps = deviation_of(self.stages[-1].gradient), sum(stage.n_steps for stage in self.stages)
         return f"{n_steps} Newton steps, noise of deviation {std:.6g} on the last sums of gradients"
 
     def solve(self, sums: Sums, rng: Entropy, constant: float = 0.0) -> tuple[np.ndarray, NormalMixture]:
-        """Return w (d,) and where the best weights are; `sums` are over features in whole steps and (y, u), y 0 or 1.
+        """Return w (d,) and the distribution of the best weights.
 
-        The law is that of β in P(s = 1) = 1/(1 + exp(−⟨β, x⟩)), where the last steps come near it: pay first. Where
-        the last feature is a constant, its curvature over `constant`² is Σ u·p(1 − p).
+        `sums` are over features in integer steps and (y, u), y 0 or 1. The distribution is that of β in P(s = 1) = 1/(1
+        + exp(−⟨β, x⟩)), provided that the last steps approach it. If the last feature is a constant, its curvature over
+        `constant`² is Σ u·p(1 − p). Charge the budget first.
         """
         points = [np.zeros(self.n_columns)]
         for stage in self.stages:
@@ -106,7 +108,7 @@ class NoisyNewton:
     def _steps(
         self, sums: Sums, metric: Metric, start: np.ndarray, stage: NewtonStage, rng: Entropy
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the points, the first of them `start`, and the noisy gradients at all but the last."""
+        """Return the points from `start` on and the noisy gradients at all but the last."""
         points, gradients = [start], []
         for _ in range(stage.n_steps):
             exact = sums(Slopes(np.rint(points[-1] / self._fine), self._fine)) * 4.0**-BITS
@@ -125,11 +127,10 @@ class NoisyNewton:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Σ u·x·(p − y), slopes rounded, in steps of 4^−BITS, where w is `weights` whole steps of size `fine`.
+    """Σ u·x·(p − y) in steps of 4^−BITS, with rounded slopes.
 
-    The target is (y, u), shape (n, 2).
-
-    A probability is a function of the row alone: scores are exact, and it is computed number by number.
+    w is `weights` integer steps of size `fine`, and the target is (y, u), shape (n, 2). A probability depends on its
+    row only: scores are exact, and it is computed elementwise.
     """
 
     weights: np.ndarray
@@ -146,17 +147,17 @@ class Slopes:
         return summed(of, features)
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Return p of each row."""
+        """Return the probability p of each row."""
         chances: np.ndarray = expit(features @ self.weights * (self.fine * 2.0**-BITS))
         return chances
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature(Slopes):
-    """Σ u·p(1 − p)·xxᵀ in steps of 4^−BITS: of rows x·√(u·p(1 − p)), rounded."""
+    """Σ u·p(1 − p)·xxᵀ in steps of 4^−BITS, from rounded rows x·√(u·p(1 − p))."""
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the sum over a block of rows, shape (d, d)."""
+        """Return the sum (d, d) over a block of rows."""
         p = self.probabilities(features)
         shrunk = np.rint(features * np.sqrt(target[:, 1] * p * (1 - p))[:, None])
         return shrunk.T @ shrunk

@@ -1,4 +1,4 @@
-"""Objective perturbation: the exact minimum of a loss to which a random linear term was added."""
+"""Objective perturbation: the exact minimum of a randomly perturbed loss."""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,21 +24,22 @@ from gaugedp.optimization.minimise import Binary, Multiclass, minimise
 from gaugedp.optimization.smoothing import SmoothHinge
 from gaugedp.samplers.continuous import gammas, normals
 
-OUTPUT_SHARE = 0.1  # of μ, or a tenth of it of ε, for the distance to the true minimum
-_LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times what one row can bend, four times
+OUTPUT_SHARE = 0.1  # of μ (its square of ε), for the distance to the true minimum
+_LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times four times one row's curvature
 _TANGENTS = np.linspace(0.5, 1.0, 11)
 _FARTHEST = 64.0  # coefficients are clipped to this many radii
-_LONGEST = 40.0  # usual lengths that b never passes
-_UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with less, rows that are all alike have no minimum in floats
-_FINEST = 2.0**-30  # of the radius: no minimum is looked for more finely
-_FINE, _FAR = 2.0**-20, 32.0  # of the radius: how finely a minimum can always be found, and within which it lies
+_LONGEST = 40.0  # in usual lengths of b: a bound that b never exceeds
+_UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with a smaller ridge, identical rows have no minimum in floats
+_FINEST = 2.0**-30  # of the radius: the smallest distance to which a minimum is computed
+_FINE, _FAR = 2.0**-20, 32.0  # of the radius: the precision that is always attained, and the bound on a minimum
 
 
 @dataclass(frozen=True)
 class CappedLogistic(Loss):
-    """log(1 + e^{−yz}), y = ±1, and its tangent where its slope is above `cap` in [1/2, 1].
+    """The logistic loss with slopes of at most `cap`.
 
-    Rows that are on the wrong side by far pull no more than `cap`. Not twice differentiable at one point.
+    It is log(1 + e^{−yz}), y = ±1, and its tangent where the slope exceeds `cap` in [1/2, 1], which limits the
+    influence of rows far on the wrong side. It is not twice differentiable at one point.
     """
 
     cap: float = 1.0
@@ -49,7 +50,7 @@ class CappedLogistic(Loss):
 
     @property
     def lipschitz(self) -> float:
-        """`cap`."""
+        """The Lipschitz constant `cap`."""
         return self.cap
 
     smoothness = 0.25
@@ -59,24 +60,24 @@ class CappedLogistic(Loss):
         return math.log(self.cap / (1 - self.cap)) if self.cap < 1 else math.inf
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The loss, without overflow."""
+        """Return the loss, without overflow."""
         wrong = -y * z
         inside = np.minimum(wrong, self._bend)
         return np.maximum(inside, 0) + np.log1p(np.exp(-np.abs(inside))) + self.cap * (wrong - inside)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """−y·min(1/(1 + e^{yz}), cap)."""
+        """Return −y·min(1/(1 + e^{yz}), cap)."""
         return -y * np.minimum(scipy.special.expit(-y * z), self.cap)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """s(1 − s) for slopes s below the cap, else 0."""
+        """Return s(1 − s) for slopes below cap, else 0."""
         share = scipy.special.expit(-y * z)
         return np.where(share < self.cap, share * (1 - share), 0.0)
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """`count` Gaussian losses N(m²/2, m²), m = `reach`/σ, shifted by `jacobian`."""
+    """`count` privacy losses N(m²/2, m²), m = `reach`/σ, shifted by `jacobian`."""
 
     count: int
     reach: float
@@ -85,10 +86,10 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem that objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
+    """The problem that objective perturbation is calibrated for.
 
-    `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `mu_side` is the μ
-    of Gaussian releases of the same rows before it and after it.
+    Rows have norm at most 1. `radius` is the expected length of w; λ is at least the length of the noise divided by it.
+    `mu_side` is the μ of Gaussian releases of the same rows, before and after.
     """
 
     loss: Loss | Softmax
@@ -98,7 +99,7 @@ class Problem:
     mu_side: float = 0.0
 
     def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
-        """Return lists, each of which bounds the privacy loss by itself: docs/theory/objective_perturbation.md."""
+        """Return lists that each bound the privacy loss: docs/theory/objective_perturbation.md."""
         curvature = (1 + NORMS) ** 2 / strength
         match self.loss:
             case CappedLogistic():
@@ -112,9 +113,10 @@ class Problem:
         return [[*few, Extreme(1, 0.0, max(extreme.jacobian for extreme in few))] for few in lists]
 
     def least_strength(self, n_rows: int) -> float:
-        """Return the λ that makes sums over rows fine enough in floats, and keeps a minimum without noise near.
+        """Return the least λ for precision in floats.
 
-        Where noise asks for less: λ‖w‖²/2 is at most the losses at 0. More λ never makes a profile larger.
+        It applies if the noise requires less: float sums over rows are accurate enough, and λ‖w‖²/2 is at most the
+        losses at 0, so that a minimum without noise is near. A larger λ never makes a profile larger.
         """
         match self.loss:
             case CappedLogistic() | SmoothHinge():
@@ -127,10 +129,10 @@ class Problem:
         return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FAR * self.radius) ** 2)
 
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
-        """Return by how much the gradient may be off in floats near the minimum, ‖b‖ at most `linear`.
+        """Return a bound on the gradient's error in floats.
 
-        Sums over rows: n·L·(2^12 + n/2^12) roundings of 2^−53. Predictions: nβ·d·‖w‖ more of them, where
-        λ‖w‖² ≤ n·max(−φ′(z)z) + ‖b‖·‖w‖.
+        ‖b‖ is at most `linear`. Sums over rows: n·L·(2^12 + n/2^12) roundings of 2^−53. Predictions: nβ·d·‖w‖ more of
+        them, where λ‖w‖² ≤ n·max(−φ′(z)z) + ‖b‖·‖w‖.
         """
         match self.loss:
             case CappedLogistic():
@@ -147,7 +149,7 @@ class Problem:
 
 
 def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> list[Extreme]:
-    """Return, for slopes of one sign, the tangent of log(1 + s(1 − s)q) at s = `tangent`·cap, at 0 and cap."""
+    """Return the extremes for slopes of one sign, by a tangent of log(1 + s(1 − s)q) at s = `tangent`·cap."""
     s = tangent * cap
     height, slope = math.log1p(curvature * s * (1 - s)), curvature * (1 - 2 * s) / (1 + curvature * s * (1 - s))
     bent, flat = height + slope * (cap - s), height - slope * s
@@ -186,13 +188,14 @@ def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> li
 
 @dataclass(frozen=True, eq=False)
 class ObjectivePerturbation:
-    """The minimum of Σφ + λ‖w‖²/2 + ⟨b, w⟩, w within `distance` of it plus output noise, on a lattice.
+    """A private minimum of Σφ + λ‖w‖²/2 + ⟨b, w⟩.
 
-    b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure guarantee (σ is `noise`, λ `strength`).
+    The computed w is within `distance` of the minimum and has output noise, on a lattice. b is N(0, σ²I), or of density
+    ∝ e^{−‖b‖/σ} for a pure guarantee (σ is `noise`, λ `strength`).
 
     Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
-    releases of `problem.mu_side`-GDP beside it; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011,
-    theorem 9, corrected). docs/theory/objective_perturbation.md
+    releases of `problem.mu_side`-GDP; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011, theorem 9,
+    corrected). docs/theory/objective_perturbation.md
     """
 
     problem: Problem
@@ -205,10 +208,10 @@ class ObjectivePerturbation:
 
     @classmethod
     def calibrate(cls, problem: Problem, guarantee: Guarantee, n_rows: int) -> "ObjectivePerturbation":
-        """Return the mechanism with the least σ for ApproxDP or PureDP; `n_rows` only sets how finely w is found."""
+        """Return the mechanism with the least σ; `n_rows` only sets the precision of w."""
         positive(radius=problem.radius)
         if not isinstance(guarantee, ApproxDP | PureDP):
-            raise InvalidRequest(f"{guarantee!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
+            raise InvalidRequest(f"{guarantee!r} is not given by ε and δ.", "Use ApproxDP or PureDP.")
         noise = least_noise(problem, guarantee)
         strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
         length = _LONGEST * length_of(problem, guarantee, noise)
@@ -222,7 +225,7 @@ class ObjectivePerturbation:
         return cls(problem, guarantee, strength, noise, output, distance)
 
     def draw(self, rng: Entropy) -> np.ndarray:
-        """Return b."""
+        """Return a draw of b."""
         d = self.problem.ambient_dim
         direction = normals(d, rng)
         if isinstance(self.guarantee, ApproxDP):
@@ -233,7 +236,7 @@ class ObjectivePerturbation:
     def solve(
         self, rows: np.ndarray, target: np.ndarray, rng: Entropy, weights: np.ndarray | float = 1.0
     ) -> np.ndarray:
-        """Return w for rows (n, d) of norm at most 1, weights in [0, 1]; of length d, or K·d for K classes."""
+        """Return w (d,) or (K·d,) for rows (n, d) of norm at most 1 and weights in [0, 1]."""
         linear, output = self.draw(rng), self.output.prepare(rng)
         data = rows, target, np.broadcast_to(weights, (len(rows),))
         exact = minimise(self._objective(data, linear), self.distance / 2)
@@ -253,7 +256,7 @@ def length_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> f
 
 
 def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> float:
-    """Return λ: the norm of the noise over the radius, and at least what keeps the Jacobian from using up ε."""
+    """Return λ: the noise's norm over the radius, and enough that the Jacobian does not use up ε."""
     length = length_of(problem, guarantee, noise)
     epsilon = guarantee.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
@@ -262,9 +265,9 @@ def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) ->
 
 
 def profile(problem: Problem, strength: float, noise: float, epsilon: float, enough: float = 0.0) -> float:
-    """Return δ(ε) of the minimum and the releases of μ = `mu_side`, rounded up; 1 where nothing is proved.
+    """Return δ(ε) of minimum and side releases, rounded up.
 
-    The least of several bounds, or the first that is at most `enough`.
+    It is the least of several bounds, or the first that is at most `enough`; 1 if nothing is proved.
     """
     least = 1.0
     for few in problem.extremes(strength, noise):
@@ -286,14 +289,14 @@ def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -
 
 
 def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
-    """Return ε of the minimum where b has the density ∝ e^{−‖b‖/noise}."""
+    """Return ε of the minimum for b ∝ e^{−‖b‖/noise}."""
     lists = problem.extremes(strength, math.inf)
     return up(min(max(extreme.jacobian + (1 + NORMS) * extreme.reach / noise for extreme in few) for few in lists))
 
 
 @lru_cache(maxsize=256)
 def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
-    """Return the least σ, to one part in a million from above, that keeps the guarantee with the output noise."""
+    """Return the least σ for the guarantee with output noise, rounded up by at most one millionth."""
     beside = problem
     if isinstance(guarantee, ApproxDP):
         mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
@@ -309,5 +312,5 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):
-        raise InvalidRequest("No noise keeps this guarantee.", "Give a larger epsilon or delta.")
+        raise InvalidRequest("No noise satisfies this guarantee.", "Choose a larger epsilon or delta.")
     return math.exp(bisected(low, high, lambda log: not keeps(math.exp(log)), apart=1e-6)[1])

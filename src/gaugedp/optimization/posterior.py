@@ -1,4 +1,4 @@
-"""The exponent of the Gibbs sampler: losses of rows, and a regulariser."""
+"""The exponent of the Gibbs sampler: losses plus a regulariser."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MOST = 1000  # rows or columns for which a largest eigenvalue is computed
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """κ·Σ_i φ(⟨w, x_i⟩, y_i) + λ·r(w), for rows (n, d) and targets (n,)."""
+    """The exponent κ·Σ_i φ(⟨w, x_i⟩, y_i) + λ·r(w)."""
 
     rows: np.ndarray
     targets: np.ndarray
@@ -24,7 +24,7 @@ class Posterior:
     strength: float
 
     def value(self, points: np.ndarray) -> np.ndarray:
-        """Return it at the points (k, d), shape (k,)."""
+        """Return its values (k,) at the points (k, d)."""
         predictions = points @ self.rows.T
         losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
         total = self.rate * losses.sum(axis=1)
@@ -32,14 +32,14 @@ class Posterior:
 
     @cached_property
     def curvature(self) -> float:
-        """Return a bound on the largest eigenvalue of the Hessian, κβ·λ_max(Σ x xᵀ); ∞ where it is not computed."""
+        """Upper bound κβ·λ_max(Σ x xᵀ) on the Hessian's eigenvalues; ∞ if not computed."""
         if self.strength or not 0 < min(self.rows.shape) <= _MOST:
             return math.inf
         wide = self.rows if self.rows.shape[0] < self.rows.shape[1] else self.rows.T
         return self.rate * self.loss.smoothness * float(np.linalg.eigvalsh(wide @ wide.T)[-1]) * (1 + 1e-9)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
-        """Return its gradient at the points (k, d), shape (k, d)."""
+        """Return its gradients (k, d) at the points (k, d)."""
         predictions = points @ self.rows.T
         slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
         total = self.rate * slopes @ self.rows
@@ -47,7 +47,7 @@ class Posterior:
 
 
 def clean(rows: np.ndarray, targets: np.ndarray, geometry: NormedSet, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows within `row_norm` of 0 in the dual norm, and their targets; 0 where something is not finite."""
+    """Return rows clipped to `row_norm` in the dual norm, and targets; 0 if not finite."""
     is_finite = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
     finite = np.where(is_finite[:, None], rows, 0.0)
     largest = np.maximum(np.abs(finite).max(axis=1, initial=0.0, keepdims=True), row_norm)  # no power overflows

@@ -1,4 +1,4 @@
-"""Rows in blocks, so that what is computed of them stays small."""
+"""Blocks of rows, which limit the memory of intermediate results."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,28 +12,28 @@ T = TypeVar("T")
 PRODUCTS = 2**18  # numbers: with fewer, products with matrices lose time; with more, memory
 READ_ONCE = 2**17  # numbers that serve for predictions and gradients, read once
 _CACHED = 2**15  # numbers: a few temporary arrays of that size stay in the cache of a processor
-_MOST_THREADS, _A_THREAD = 4, 2**20  # and numbers that are worth one
+_MOST_THREADS, _A_THREAD = 4, 2**20  # the second: numbers per thread
 
 
 class RowBlocks(Protocol):
-    """Rows (n, d), a slice of them at a time: an array, or what makes them when they are read."""
+    """Rows (n, d), read by slices from an array or a generator of them."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n, d)."""
+        """The shape (n, d)."""
 
     def __getitem__(self, part: slice, /) -> np.ndarray:
         """Return the rows of a slice."""
 
 
 def slices(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[slice]:
-    """Yield slices of so many numbers; one at least, so that sums over no rows are 0 in each column."""
+    """Yield slices of `most_numbers` numbers; at least one, so that empty sums are 0 in each column."""
     height = max(1, most_numbers // rows.shape[1])
     return (slice(start, start + height) for start in range(0, max(1, len(rows)), height))
 
 
 def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers: int = READ_ONCE) -> list[T]:
-    """Return what `work` makes of lists of slices that cover the rows, each in a thread of its own."""
+    """Return `work` on lists of slices, one thread each."""
     parts = list(slices(rows, most_numbers))
     count = max(1, min(_MOST_THREADS, os.cpu_count() or 1, rows.size // _A_THREAD, len(parts)))
     if count == 1:
@@ -43,7 +43,7 @@ def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers:
 
 
 def summed(of: Callable[[slice], np.ndarray], rows: np.ndarray) -> np.ndarray:
-    """Return Σ of(slice), in any order: of whole numbers, say, which is exact."""
+    """Return Σ of(slice), in any order; exact for integers."""
     return np.asarray(sum(in_threads(lambda parts: sum(map(of, parts)), rows, READ_ONCE)))
 
 

@@ -1,4 +1,4 @@
-"""Smooth losses in the place of losses with a kink: as steep, and never far."""
+"""Smooth approximations of losses with a kink, equally steep."""
 
 import math
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from gaugedp.optimization.losses import Absolute, Hinge, Huber, Loss
 
 @dataclass(frozen=True)
 class SmoothHinge(Loss):
-    """(m + width/2)²/(2·width) where |m| ≤ width/2, else max(0, m), m = 1 − yz, y = ±1: at most width/8 above Hinge.
+    """The hinge loss with a rounded corner, at most width/8 above `Hinge`.
 
-    The corner of the hinge is rounded off on both sides of it, so that minima hardly move.
+    It is (m + width/2)²/(2·width) for |m| ≤ width/2, else max(0, m), m = 1 − yz, y = ±1; minima hardly move.
     """
 
     width: float
@@ -26,30 +26,30 @@ class SmoothHinge(Loss):
 
     @property
     def smoothness(self) -> float:
-        """1/width."""
+        """The smoothness constant 1/width."""
         return 1.0 / self.width
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The loss."""
+        """Return the loss."""
         short = np.maximum(0, 1 - y * z + self.width / 2)
         near = np.minimum(short, self.width)
         return near * near / (2 * self.width) + (short - near)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """−y·((m + width/2)/width, clipped to [0, 1])."""
+        """Return −y·((m + width/2)/width, clipped to [0, 1])."""
         return -y * np.clip((1 - y * z) / self.width + 0.5, 0, 1)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """1/width where |m| ≤ width/2."""
+        """Return 1/width where |m| ≤ width/2, else 0."""
         return np.where(np.abs(1 - y * z) <= self.width / 2, 1 / self.width, 0.0)
 
 
 def smoothed(loss: Loss, width: float) -> tuple[Loss, float]:
-    """Return a smooth loss, convex and as steep, and how far it may be from `loss`: itself and 0 if it is smooth."""
+    """Return a smooth loss, convex and as steep, and its largest distance from `loss`."""
     if math.isfinite(loss.smoothness):
         return loss, 0.0
     if isinstance(loss, Absolute):
         return Huber(width), width / 2
     if isinstance(loss, Hinge):
         return SmoothHinge(width), width / 8
-    raise InvalidRequest(f"{loss!r} has a kink, and no smooth loss is known for it.", "Give one of finite smoothness.")
+    raise InvalidRequest(f"{loss!r} has a kink, and no smooth loss is known for it.", "Use one of finite smoothness.")

@@ -1,20 +1,20 @@
-"""Numbers of which many may be noise alone, shrunk: a function of released numbers."""
+"""Shrinkage of noisy numbers, many of which may be 0."""
 
 import numpy as np
 
-_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])  # of numbers that are not noise alone
+_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])  # of numbers that are not 0
 _LEAST_VARIANCE, _N_VARIANCES = 0.25, 16  # of those, over that of the noise; the largest is that of the largest number
 _LEAST_CENTRE, _N_CENTRES = 1.5, 10  # of their sizes, over the noise's deviation; the largest is that of the largest
 _FARTHEST = 1e12  # beyond it, shrinkage is less than the rounding of floats, and numbers stay as they are
 
 
 def posterior_means(scores: np.ndarray) -> np.ndarray:
-    """Return estimates (k,) of the true numbers, for numbers (k,) given in standard deviations of their noise.
+    """Return estimates (k,) of the true numbers. Post-processing.
 
-    Empirical Bayes: a share w of the true numbers is N(c, t) or N(−c, t), each sign as often, and the others are 0.
-    (w, c, t) is that of a grid with the largest likelihood under unit normal noise, over e where c is not 0 (Akaike
-    1974), and the posterior mean is returned (Johnstone and Silverman 2004, with a normal slab). One number alone says
-    nothing about w, and is returned as it is.
+    The numbers (k,) are given in standard deviations of their noise. Empirical Bayes: a share w of the true numbers is
+    N(c, t) or N(−c, t), each sign as often, and the others are 0. (w, c, t) maximises over a grid the likelihood under
+    unit normal noise, over e if c is not 0 (Akaike 1974), and the posterior mean is returned (Johnstone and Silverman
+    2004, with a normal slab). A single number carries no information on w and is returned unchanged.
     """
     if len(scores) < 2:
         return scores
@@ -27,7 +27,7 @@ def _shrunk(scores: np.ndarray) -> np.ndarray:
     log_sides = -(off**2) / (2 * total) - np.log(4 * total) / 2  # (k, number of slabs, 2)
     log_slab = np.logaddexp(log_sides[..., 0], log_sides[..., 1])
     log_spike = -(scores[:, None, None] ** 2) / 2
-    with np.errstate(divide="ignore"):  # where w is 1, no number is noise alone
+    with np.errstate(divide="ignore"):  # at w = 1 no true number is 0
         logs = np.logaddexp(np.log(_SHARES) + log_slab[:, :, None], np.log1p(-_SHARES) + log_spike)
     place, share = np.unravel_index((logs.sum(axis=0) - (centres[:, None] > 0)).argmax(), logs.shape[1:])
     chances = np.exp(np.log(_SHARES[share]) + log_sides[:, place] - logs[:, place, share, None])  # (k, 2)
@@ -35,7 +35,7 @@ def _shrunk(scores: np.ndarray) -> np.ndarray:
 
 
 def _slabs(largest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the c and the t of the grid: any t at c = 0, else such that few numbers of one side are on the other."""
+    """Return the c and t of the grid; for c > 0, t is small enough to separate the two signs."""
     variances = np.geomspace(_LEAST_VARIANCE, max(4.0, largest**2), _N_VARIANCES)
     centres = np.append(0.0, np.geomspace(_LEAST_CENTRE, max(2.0, largest), _N_CENTRES))
     c, t = (grid.ravel() for grid in np.meshgrid(centres, variances))

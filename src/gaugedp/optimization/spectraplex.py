@@ -1,4 +1,4 @@
-"""The region of matrices of small nuclear norm: linear minimisation, nearest points, and coordinates for noise."""
+"""Sets of matrices of small nuclear norm."""
 
 import math
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.symmetric import coordinates, square_of
 
-_SMALL = 48  # up to this size an implicit matrix is written out
+_SMALL = 48  # up to this size an implicit matrix is made dense
 
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """The matrix weight·left·rightᵀ, an extreme point of a region; the zero matrix where `weight` is 0.
+    """An extreme point weight·left·rightᵀ, 0 if `weight` is 0.
 
     `value` is the inner product with the matrix that it minimises.
     """
@@ -28,16 +28,16 @@ class Vertex:
 
     @property
     def matrix(self) -> np.ndarray:
-        """The matrix written out."""
+        """The dense matrix."""
         return np.multiply.outer(self.weight * self.left, self.right)
 
 
 @dataclass(frozen=True)
 class Spectraplex:
-    """{X symmetric (d, d), X ⪰ 0, tr X ≤ radius}.
+    """Positive semidefinite (d, d) matrices with trace at most radius.
 
-    Theorem. Its extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
-    point has the eigenvectors of the symmetric part, and the nearest eigenvalues of {w ≥ 0, Σw ≤ radius}.
+    Theorem. The extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
+    point has the eigenvectors of the symmetric part, and its eigenvalues are projected onto {w ≥ 0, Σw ≤ radius}.
     docs/theory/nuclear_ball.md
     """
 
@@ -50,26 +50,26 @@ class Spectraplex:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(d, d)."""
+        """The shape (d, d)."""
         return self.n_columns, self.n_columns
 
     @property
     def n_coordinates(self) -> int:
-        """d(d + 1)/2."""
+        """The number d(d + 1)/2 of coordinates."""
         return self.n_columns * (self.n_columns + 1) // 2
 
     @property
     def edge(self) -> float:
-        """√(2d): at least the mean of the largest eigenvalue of noise with deviations 1 on the diagonal, else 1/√2."""
+        """√(2d), above the mean largest eigenvalue of noise with deviations 1 on the diagonal, else 1/√2."""
         return math.sqrt(2 * self.n_columns)
 
     @property
     def middle(self) -> np.ndarray:
-        """radius·I/d: the mean of extreme points in uniform directions, but for 0."""
+        """radius·I/d: the mean of extreme points in uniform directions."""
         return self.radius / self.n_columns * np.eye(self.n_columns)
 
     def vertex(self, slope: Any) -> Vertex:
-        """Return radius·vvᵀ for the lowest eigenvector where its eigenvalue is below 0, else 0."""
+        """Return radius·vvᵀ for the lowest eigenvector, or 0."""
         value, vector = lowest(slope)
         weight = self.radius if value < 0 else 0.0
         return Vertex(weight * value, weight, vector, vector)
@@ -82,19 +82,19 @@ class Spectraplex:
 
     @property
     def n_directions(self) -> int:
-        """d + 1: the last coordinate stands for the extreme point 0."""
+        """d + 1, with one coordinate for the point 0."""
         return self.n_columns + 1
 
     def square(self, slope: np.ndarray) -> np.ndarray:
-        """Return the matrix with a row and a column of 0 more."""
+        """Return the matrix padded with zeros."""
         return np.pad(slope, (0, 1))
 
     def at(self, place: np.ndarray) -> np.ndarray:
-        """Return radius·yyᵀ for x = (y, y_0): its trace is at most the radius, and 0 where y_0 = 1."""
+        """Return radius·yyᵀ for x = (y, y_0), of trace at most radius; 0 if |y_0| = 1."""
         return self.radius * np.multiply.outer(place[:-1], place[:-1])
 
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
-        """Return the upper triangle, entries beside the diagonal times √2."""
+        """Return the upper triangle, off-diagonal entries times √2."""
         return coordinates(matrix)
 
     def matrix_of(self, coords: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ class Spectraplex:
 
 @dataclass(frozen=True)
 class NuclearBall:
-    """{X (m, k) : the singular values add up to at most radius}.
+    """Matrices (m, k) with nuclear norm at most radius.
 
     Theorem. Its extreme points are radius·uvᵀ with unit u and v, so min ⟨A, X⟩ = −radius·σ_max(A), and the dilation
     [[0, A], [Aᵀ, 0]], whose eigenvalues are ±σ_i(A) and zeros, has the lowest eigenvector (u, −v)/√2.
@@ -119,22 +119,22 @@ class NuclearBall:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, k)."""
+        """The shape (m, k)."""
         return self.shape_of
 
     @property
     def n_coordinates(self) -> int:
-        """m·k."""
+        """The number m·k of coordinates."""
         return math.prod(self.shape_of)
 
     @property
     def edge(self) -> float:
-        """√m + √k: at least the mean of the largest singular value of standard normal noise."""
+        """√m + √k ≥ the mean σ_max of standard noise."""
         return math.sqrt(self.shape_of[0]) + math.sqrt(self.shape_of[1])
 
     @property
     def middle(self) -> np.ndarray:
-        """0: uvᵀ and −uvᵀ are extreme."""
+        """The zero matrix: uvᵀ and −uvᵀ are extreme."""
         return np.zeros(self.shape_of)
 
     def vertex(self, slope: Any) -> Vertex:
@@ -148,24 +148,24 @@ class NuclearBall:
         return Vertex(self.radius * value, self.radius, left, right)
 
     def projection(self, matrix: np.ndarray) -> np.ndarray:
-        """Return the nearest point: its singular values are the nearest of {w ≥ 0, Σw ≤ radius}."""
+        """Return the nearest point."""
         ball = Geometry(self.shape_of, 1, self.radius)
         return ball.projection(matrix.reshape(1, -1)).reshape(self.shape_of)
 
     @property
     def n_directions(self) -> int:
-        """m + k."""
+        """The number m + k."""
         return sum(self.shape_of)
 
     def square(self, slope: np.ndarray) -> np.ndarray:
-        """Return the dilation, written out."""
+        """Return the dense dilation."""
         n_rows = self.shape_of[0]
         dilated = np.zeros((self.n_directions, self.n_directions))
         dilated[:n_rows, n_rows:], dilated[n_rows:, :n_rows] = slope, slope.T
         return dilated
 
     def at(self, place: np.ndarray) -> np.ndarray:
-        """Return 2·radius·uwᵀ for x = (u, w): its nuclear norm is 2·radius·‖u‖‖w‖, at most the radius."""
+        """Return 2·radius·uwᵀ for x = (u, w)."""
         n_rows = self.shape_of[0]
         return 2 * self.radius * np.multiply.outer(place[:n_rows], place[n_rows:])
 
@@ -185,10 +185,10 @@ Region = Spectraplex | NuclearBall
 
 
 def lowest(symmetric: Any) -> tuple[float, np.ndarray]:
-    """Return the least eigenvalue and a unit eigenvector of a symmetric (d, d).
+    """Return the least eigenvalue and a unit eigenvector.
 
-    An array is decomposed; what only multiplies vectors (a sparse matrix, a `LinearOperator`, low rank plus sparse)
-    goes through Lanczos' iteration from a fixed start, to the precision of floats.
+    An array (d, d) is decomposed; an implicit symmetric operator (a sparse matrix, a `LinearOperator`, low rank plus
+    sparse) goes through Lanczos' iteration from a fixed start, to the precision of floats.
     """
     import scipy.linalg
 
@@ -208,12 +208,12 @@ def _lanczos(operator: Any) -> tuple[float, np.ndarray]:
     try:
         values, vectors = eigsh(operator, k=1, which="SA", v0=start, maxiter=100 * d)
     except ArpackNoConvergence:
-        raise InvalidRequest("Lanczos' iteration did not converge.", "Write the matrix out.", "") from None
+        raise InvalidRequest("Lanczos' iteration did not converge.", "Pass a dense array.", "") from None
     return float(values[0]), unit(vectors[:, 0])
 
 
 def dilation(rectangular: Any) -> Any:
-    """Return [[0, A], [Aᵀ, 0]] as a `LinearOperator`, for A (m, k), an array or implicit."""
+    """Return [[0, A], [Aᵀ, 0]] as a `LinearOperator` for A (m, k), an array or implicit."""
     from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
     operator = aslinearoperator(rectangular)
@@ -228,6 +228,6 @@ def dilation(rectangular: Any) -> Any:
 
 
 def unit(vector: np.ndarray) -> np.ndarray:
-    """Return the vector over its length; the first axis for 0."""
+    """Return the normalised vector; the first axis for 0."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else np.eye(1, len(vector))[0]

@@ -1,4 +1,4 @@
-"""Stochastic Frank–Wolfe in one pass over the rows, its extreme points found by a private oracle."""
+"""One-pass stochastic Frank–Wolfe with a private linear-minimisation oracle."""
 
 import math
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ _MOST_SLOTS = 2**16  # twice the steps of a pass: more rows share slots
 
 @dataclass(frozen=True)
 class Schedule:
-    """Slots of `group` rows each: `first` of the N slots are for D_0, `n_later` = N/2 for a step each, η = log(N)/N.
+    """Slots of `group` rows each for D_0 and for later steps.
 
-    A slot holds one row unless there are more than `most` rows.
+    Of the N slots, `first` are for D_0 and `n_later` = N/2 for one step each; η = log(N)/N. A slot holds one row unless
+    there are more than `most_slots` rows.
     """
 
     n_rows: int
@@ -32,34 +33,34 @@ class Schedule:
 
     @property
     def group(self) -> int:
-        """Return the number of rows per slot."""
+        """Number of rows per slot."""
         return -(-self.n_rows // self.most_slots)
 
     @property
     def n_slots(self) -> int:
-        """N."""
+        """Number N of slots."""
         return -(-self.n_rows // self.group)
 
     @property
     def rate(self) -> float:
-        """η."""
+        """Step size η."""
         slots = max(3, self.n_slots)
         return math.log(slots) / slots
 
     @property
     def n_later(self) -> int:
-        """N/2, rounded down."""
+        """Number of later slots: N/2, rounded down."""
         return self.n_slots // 2
 
     @property
     def first(self) -> int:
-        """The rest."""
+        """Number of slots for D_0."""
         return self.n_slots - self.n_later
 
     def slots(self, n_rows: int, replaced: bool, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return an order of the `n_rows` rows at hand, and where in it D_0's and each later slot begin and end.
+        """Return an order of the `n_rows` rows, and slots' bounds.
 
-        Where rows are replaced, a shuffle; else every row draws its slot by itself, so one row moves no other.
+        It is a shuffle if rows are replaced; else every row draws its slot independently, so one row moves no other.
         """
         words = rng.words(n_rows)
         if replaced:
@@ -74,16 +75,17 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class StochasticFrankWolfe:
-    """X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, V_t the point that an oracle finds for D_t.
+    """One-pass Frank–Wolfe with private oracles.
 
-    D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2 rows, and D_t = (1 − η)·D_{t−1} + g_t with
-    g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once (algorithm 2 of the thesis of the theory page);
-    beyond 65,536 rows, or where noise would take more than 1 GiB, g_t is the mean of several rows.
+    X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, with V_t the oracle's point for D_t. D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2
+    rows, and D_t = (1 − η)·D_{t−1} + g_t with g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once
+    (algorithm 2 of the thesis of the theory page); beyond 65,536 rows, or if noise would take more than 1 GiB, g_t is
+    the mean of several rows.
 
     Theorem. A row adds to D_0 a matrix of norm at most 1/n_0, or to one g_t one of at most η·`growth` over its number
     of rows: 1 + swing·β for any loss with |φ′| ≤ 1 and β-Lipschitz φ′, 1 for the squared loss, whose φ′ is affine in X.
-    With Δ_0 and Δ these numbers, doubled where rows are replaced, all V_t together, and so X, keep what the oracle
-    guarantees for them. The weights of A are cut to these bounds, so that the guarantee holds for any slope.
+    With Δ_0 and Δ these numbers, doubled if rows are replaced, all V_t together, and so X, satisfy the oracle's
+    guarantee. The weights of A are clipped to these bounds, so that the guarantee holds for any slope.
     docs/theory/stochastic_frank_wolfe.md
     """
 
@@ -98,7 +100,7 @@ class StochasticFrankWolfe:
     def calibrate(
         cls, guarantee: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
-        """Return the method with the oracle of the name `noise`; `growth` by the scale's smoothness where None."""
+        """Return the method with the oracle `noise`; `growth` defaults to the smoothness bound."""
         most_slots = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
         schedule = Schedule(max(1, round(scale.n_rows)), most_slots)
         steepness = 1 + scale.prediction_range * scale.smoothness if growth is None else growth
@@ -109,21 +111,21 @@ class StochasticFrankWolfe:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of all steps together."""
+        """The guarantee of all steps together."""
         return self.oracle.guarantee
 
     @property
     def region(self) -> Region:
-        """Return the region of X."""
+        """The region of X."""
         return self.oracle.running.region
 
     @property
     def moved(self) -> tuple[float, float]:
-        """(Δ_0, Δ), with what floats may add."""
+        """Sensitivities (Δ_0, Δ), including float errors."""
         return self.oracle.running.sensitivities
 
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return X after the last step: pay first. The schedule holds the number of rows already."""
+        """Return X after the last step. Charge the budget first."""
         del n_rows
         rate = self.schedule.rate
         point = before = estimate = np.zeros(self.region.shape)
@@ -136,7 +138,7 @@ class StochasticFrankWolfe:
         return point
 
     def _added(self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return what the rows of a slot add, block by block."""
+        """Return the contribution of a slot's rows, summed by blocks."""
         parts = slices(problem.designs.rows[: len(places)], PRODUCTS)
         return sum(
             (problem.designs.combine(*self._weights(problem, places[part], points)) for part in parts),
@@ -146,7 +148,7 @@ class StochasticFrankWolfe:
     def _weights(
         self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of a slot and what their designs are multiplied by."""
+        """Return a slot's rows and the weights of their designs."""
         now = problem.slopes(places, points[0])
         if len(points) == 1:
             return places, now / (self.schedule.first * self.schedule.group)
@@ -156,7 +158,7 @@ class StochasticFrankWolfe:
 
 
 def _moved(schedule: Schedule, growth: float, factor: float) -> tuple[float, float]:
-    """Return (Δ_0, Δ), with what floats may add."""
+    """Return (Δ_0, Δ), including float errors."""
     grown, group = factor * (1 + TABLES), schedule.group
     drift = schedule.n_later * _DRIFT + schedule.first * group * _DRIFT_OF_ROWS
     return grown / (schedule.first * group) + drift, grown * schedule.rate * growth / group + drift

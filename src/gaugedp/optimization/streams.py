@@ -1,4 +1,4 @@
-"""Noise for running decayed sums D_t = Σ_{s ≤ t} a^{t−s}·g_s, released at every t, correlated by the Toeplitz root."""
+"""Correlated noise for running decayed sums."""
 
 import math
 from collections.abc import Iterator
@@ -13,21 +13,22 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.toeplitz import square_root
 from gaugedp.samplers.continuous import normals
 
-MOST_NUMBERS = 2**27  # of noise kept in memory: 1 GiB
+MOST_NUMBERS = 2**27  # of noise in memory: 1 GiB
 _DRAWN = 2**20  # numbers at a time
 
 
 @dataclass(frozen=True)
 class ToeplitzRoot:
-    """D = A·g with A_{ts} = a^{t−s}, A = C·C: noise C·w on D_0 … D_{n−1}, w one standard normal vector a step.
+    """Toeplitz noise C·w for running decayed sums.
 
-    C is the lower triangular Toeplitz matrix of c_k = a^k·C(2k, k)/4^k, with the generating function (1 − ax)^{−½}.
-    Column and row are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is convolved by the fast Fourier transform and
-    kept, 8·n bytes a coordinate; beyond 1 GiB it is refused.
+    It is added to D_0 … D_{n−1}, where D = A·g, A_{ts} = a^{t−s}, A = C·C, and w is one standard normal vector per
+    step. C is the lower triangular Toeplitz matrix of c_k = a^k·C(2k, k)/4^k, with the generating function (1 −
+    ax)^{−½}. Column and row norms are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is convolved by the fast
+    Fourier transform and stored, 8·n bytes a coordinate; beyond 1 GiB it is refused.
 
-    Theorem. Where one row moves g_0 by at most Δ_0, or one later g_s by at most Δ, and each depends on its rows and on
-    what was released before, D + σ·C·w is (max(Δ_0·c_0, Δ·c_1)/σ)-GDP, (c_0, c_1) = `columns`. The g may be chosen
-    adaptively. docs/theory/stochastic_frank_wolfe.md
+    Theorem. If one row changes g_0 by at most Δ_0, or one later g_s by at most Δ, and each depends on its rows and on
+    earlier releases, D + σ·C·w is (max(Δ_0·c_0, Δ·c_1)/σ)-GDP, (c_0, c_1) = `columns`. The g may be chosen adaptively.
+    docs/theory/stochastic_frank_wolfe.md
     """
 
     n_steps: int
@@ -35,24 +36,24 @@ class ToeplitzRoot:
 
     @cached_property
     def roots(self) -> np.ndarray:
-        """c_0 … c_{n−1}."""
+        """The coefficients c_0 … c_{n−1}."""
         return square_root(self.n_steps) * self.decay ** np.arange(self.n_steps)
 
     @cached_property
     def columns(self) -> tuple[float, float]:
-        """‖C·e_0‖₂ = (Σ c_k²)^½, and max_{s > 0} ‖C·e_s‖₂, that without the last, rounded up."""
+        """The norms ‖C·e_0‖₂ and max_{s > 0} ‖C·e_s‖₂, rounded up."""
         lengths = float(np.linalg.norm(self.roots)), float(np.linalg.norm(self.roots[:-1]))
         return lengths[0] * (1 + TRANSFORMS), lengths[1] * (1 + TRANSFORMS)
 
     @cached_property
     def row(self) -> float:
-        """max_t ‖C_t‖₂: σ·row is the largest deviation of the noise."""
+        """max_t ‖C_t‖₂: σ·row is the noise's largest standard deviation."""
         return float(np.linalg.norm(self.roots))
 
     def check(self, width: int) -> None:
-        """Refuse more than 1 GiB."""
+        """Refuse noise of more than 1 GiB."""
         if width * self.n_steps > MOST_NUMBERS:
-            raise InvalidRequest("The noise would not fit in memory.", 'Take noise="oja".')
+            raise InvalidRequest("The noise would not fit in memory.", 'Use noise="oja".')
 
     def noise(self, width: int, rng: Entropy) -> Iterator[np.ndarray]:
         """Yield (C·w)_t, shape (width,), drawn in floats."""
@@ -63,7 +64,7 @@ class ToeplitzRoot:
         yield from self.spread(table).T
 
     def spread(self, table: np.ndarray) -> np.ndarray:
-        """Return C·w for the vectors w_t in the columns of the `table`, which is overwritten."""
+        """Return C·w for columns w_t of `table`, which is overwritten."""
         length = 2 ** math.ceil(math.log2(2 * self.n_steps))
         kernel = np.fft.rfft(self.roots, length)
         height = max(1, _DRAWN // length)

@@ -1,4 +1,4 @@
-"""Designs A and targets y for losses of ⟨A, X⟩: predictions and sums of gradients that are exact."""
+"""Designs A and targets y for losses of ⟨A, X⟩."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and tar
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """Rows that become whole multiples of 2^−12, cut towards 0, so that no norm grows."""
+    """Rows truncated towards 0 to multiples of 2^−12, so that no norm grows."""
 
     rows: np.ndarray
 
@@ -29,7 +29,7 @@ class _Cut:
 
 @dataclass(frozen=True, eq=False)
 class RankOne(_Cut):
-    """A = zzᵀ for rows z (n, d), ‖z‖₂ ≤ 1, on the spectraplex: ⟨A, X⟩ = zᵀXz is in [0, 1], and ‖A‖_F = ‖z‖₂²."""
+    """Designs A = zzᵀ for rows z (n, d), ‖z‖₂ ≤ 1: ⟨A, X⟩ = zᵀXz is in [0, 1] on the spectraplex."""
 
     rows: np.ndarray
 
@@ -39,16 +39,16 @@ class RankOne(_Cut):
         return Spectraplex(self.rows.shape[1])
 
     span = 0.0, 1.0
-    prediction_range = 1.0  # by how much ⟨A, X⟩ can differ between two points of the region
+    prediction_range = 1.0  # the largest difference of ⟨A, X⟩ between two points of the region
     products_at_least = 0.0  # a bound below ⟨A, A′⟩ of two designs
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
-        """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
+        """Return zᵀXz exactly: partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
         grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
         return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows, PRODUCTS)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
-        """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
+        """Return the symmetric part of Σ w·zᵀ, w = slope·z truncated: ‖w‖·‖z‖ ≤ 1."""
         total = sum(
             cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows, PRODUCTS)
         )
@@ -59,7 +59,7 @@ class RankOne(_Cut):
         return np.asarray((self.rows * self.rows).sum(axis=1))
 
     def vectors(self, part: slice) -> np.ndarray:
-        """Return the upper triangles of zzᵀ, entries beside the diagonal times √2, cut towards 0."""
+        """Return upper triangles of zzᵀ, truncated, off-diagonal times √2."""
         rows, upper = self.rows[part], np.triu_indices(self.rows.shape[1])
         return cut(rows[:, upper[0]] * rows[:, upper[1]] * stretch(upper))
 
@@ -76,9 +76,10 @@ class RankOne(_Cut):
 
 @dataclass(frozen=True, eq=False)
 class Full(_Cut):
-    """Matrices A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1, on the nuclear ball: |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`.
+    """Designs A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1.
 
-    `widest` is a public bound on ‖A‖_op before entries are cut, 1 where none is known but ‖A‖_op ≤ ‖A‖_F.
+    On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on ‖A‖_op before entries are truncated
+    (default 1).
     """
 
     rows: np.ndarray
@@ -93,28 +94,28 @@ class Full(_Cut):
 
     @property
     def span(self) -> tuple[float, float]:
-        """−widest and widest: it holds ⟨A, X⟩."""
+        """Range of ⟨A, X⟩: −widest and widest."""
         return -self.widest, self.widest
 
     @property
     def prediction_range(self) -> float:
-        """Return the largest difference of ⟨A, X⟩ between two points of the region."""
+        """Largest difference of ⟨A, X⟩ over the region."""
         return 2 * self.widest
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
-        """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""
+        """Return ⟨A, X⟩, exact as multiples of 2^−52 below 2."""
         bits = _POINT_BITS + BITS
         grid = np.rint(point.ravel() * 2.0**bits) * 2.0**-bits
         return np.concatenate([part @ grid for part in blocks(self.rows, PRODUCTS)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
-        """Return Σ slope·A, slopes cut towards 0."""
+        """Return Σ slope·A with truncated slopes."""
         total = sum(cut(slopes[part]) @ self.rows[part] for part in slices(self.rows, PRODUCTS))
         return np.reshape(total, self.shape)
 
     def traces(self) -> np.ndarray:
-        """Refuse: ‖A‖_F may be more than tr A."""
-        raise InvalidRequest("The designs have no trace to compare with.", "Take rows z, for A = zzᵀ.")
+        """Refuse, as ‖A‖_F may be more than tr A."""
+        raise InvalidRequest("Only designs zzᵀ have this trace.", "Use rows z, for A = zzᵀ.")
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""
@@ -129,16 +130,16 @@ class Full(_Cut):
         return (weights @ self.rows[places]).reshape(self.shape)
 
 
-# n matrices A of Frobenius norm at most 1, and the region of X, of radius 1. `predictions` are exact, whatever the
+# n matrices A of Frobenius norm at most 1, and the region of X, of radius 1. `predictions` are exact for any
 # other rows are, and so is `total`, in any order of the rows, to which a row adds at most 1 in the Frobenius norm.
 # `vectors` are coordinates (m, p) of ℓ₂ norm at most 1. `predict` and `combine` take a few rows, in floats.
 Designs = RankOne | Full
 
 
 class CountedSlope:
-    """A slope that counts for how many rows it was asked: the gradients of single rows that a method took.
+    """A slope that counts the single-row gradients a method takes.
 
-    `n_gradients` depends on the number of rows, which is no release where rows are added or removed.
+    `n_gradients` depends on the number of rows, which is not released if rows are added or removed.
     """
 
     def __init__(self, slope: Slope) -> None:
@@ -152,11 +153,11 @@ class CountedSlope:
 
 @dataclass(frozen=True, eq=False)
 class TraceProblem:
-    """Designs, targets (n,), and the slope φ′(⟨A, X⟩, y) of a convex loss, in [−1, 1] (cut to it where it is not).
+    """Designs, targets (n,) and the slope of a convex loss.
 
-    Hypothesis, which the caller proves: the slope of a row depends on its prediction and target alone. Guarantees rest
-    on that, and on nothing else about the slope. Where it is not the increasing slope of a convex loss, no method need
-    find a minimum.
+    Slopes are clipped to [−1, 1]. Hypothesis, which the caller proves: the slope of a row depends on its prediction and
+    target alone. Guarantees rest on that, and on nothing else about the slope. If it is not the increasing slope of a
+    convex loss, the methods may not find a minimum.
     """
 
     designs: Designs
@@ -164,7 +165,7 @@ class TraceProblem:
     slope: Slope
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
-        """Return Σ φ′·A at X, exact: one row adds a matrix of Frobenius norm at most 1."""
+        """Return Σ φ′·A at X, exact: one row adds a Frobenius norm of at most 1."""
         slopes = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
         return self.designs.total(slopes)
 
@@ -175,10 +176,10 @@ class TraceProblem:
 
 @dataclass(frozen=True)
 class TraceScale:
-    """Public numbers to plan by: the region (radius 1), the number of rows, how steep slopes are, who is replaced.
+    """Public numbers for planning: region, rows and slopes.
 
-    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the most that predictions
-    differ.
+    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the largest difference of
+    predictions; `replaced` is False if rows are added or removed.
     """
 
     region: Region
@@ -194,10 +195,10 @@ class TraceScale:
 
     @property
     def factor(self) -> float:
-        """2 where a row is replaced, 1 where it is added or removed."""
+        """2 for replaced rows, else 1."""
         return 2.0 if self.replaced else 1.0
 
 
 def cut(values: np.ndarray) -> np.ndarray:
-    """Return values rounded towards 0 to whole multiples of 2^−BITS."""
+    """Return values truncated towards 0 to multiples of 2^−BITS."""
     return np.trunc(values * 2.0**BITS) * 2.0**-BITS

@@ -1,4 +1,4 @@
-"""A convex loss of one's own, known by its values, for the Gibbs sampler."""
+"""User-defined convex losses, evaluated by value, for the Gibbs sampler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ Function = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class ValueLoss:
-    """f(W, rows, targets), shape (k,): the j-th loss is that of the j-th weights (k, …) on the j-th row and target.
+    """A user-defined loss f(W, rows, targets).
 
-    Hypotheses, which the caller proves: for every row and target there may be, f is convex in the weights and
-    `lipschitz`-Lipschitz in the geometry's norm on its ball. The guarantee rests on both. A value that is not finite
-    counts as 0, in that loss alone.
+    The j-th value is that of the j-th weights (k, …) on the j-th row and target. Hypotheses, which the caller proves:
+    for every possible row and target, f is convex in the weights and `lipschitz`-Lipschitz in the geometry's norm on
+    its ball. The guarantee rests on both. A value that is not finite counts as 0, in that loss alone.
     """
 
     function: Function
@@ -28,18 +28,18 @@ class ValueLoss:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidRequest(
-                "lipschitz goes with a loss of your own.",
-                "Give a function f(W, rows, targets), or leave lipschitz out.",
+                "lipschitz is only for a loss of your own.",
+                "Pass a function f(W, rows, targets), or omit lipschitz.",
             )
         positive(lipschitz=self.lipschitz)
 
     def __repr__(self) -> str:
-        return f"a loss of one's own, {self.lipschitz:g}-Lipschitz"
+        return f"a user-defined loss, {self.lipschitz:g}-Lipschitz"
 
 
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """The values of a loss for pairs of points and rows, shape (k,); `shape` is that of weights."""
+    """Values (k,) of a loss for pairs of points and rows; `shape` is that of weights."""
 
     loss: ValueLoss
     rows: np.ndarray
@@ -48,7 +48,7 @@ class PairedValues:
     map: WeightMap = field(default_factory=WeightMap)
 
     def __call__(self, points: np.ndarray, picked: np.ndarray) -> np.ndarray:
-        """Return the values of the points (k, d) for the picked rows (k,)."""
+        """Return values of points (k, d) for picked rows."""
         weights = self.map.weights(points).reshape(len(points), *self.shape)
         values = np.asarray(self.loss.function(weights, self.rows[picked], self.targets[picked]), dtype=float)
         if values.shape != (len(points),):
@@ -61,20 +61,20 @@ class PairedValues:
 
 
 def loss_of(given: object, lipschitz: float | None, is_allowed: bool) -> Loss | ValueLoss:
-    """Return a loss of the library, or one of one's own with its constant; refuse what is neither."""
+    """Return a loss of the library, or a function with its Lipschitz constant; refuse anything else."""
     if lipschitz is None and not callable(given):
         check_loss(given)
     if isinstance(given, Loss) and lipschitz is None:
         return given
     if not callable(given):
         raise InvalidRequest(
-            "lipschitz goes with a loss of your own.", "Give a function f(W, rows, targets), or leave lipschitz out."
+            "lipschitz is only for a loss of your own.", "Pass a function f(W, rows, targets), or omit lipschitz."
         )
     if lipschitz is None:
-        raise InvalidRequest("The loss has no Lipschitz constant.", "Give lipschitz, in the geometry's norm.")
+        raise InvalidRequest("The loss has no Lipschitz constant.", "Specify lipschitz, in the geometry's norm.")
     if not is_allowed:
         raise InvalidRequest(
-            "A loss of your own is for rows that are replaced, and weights in the ball itself.",
-            'Give neighbours="replace" and in_ball=True, and no row_norm: lipschitz is for a whole row.',
+            "A loss of your own requires replaced rows and weights in the ball itself.",
+            'Use neighbours="replace" and in_ball=True, and no row_norm: lipschitz is for a whole row.',
         )
     return ValueLoss(given, lipschitz)

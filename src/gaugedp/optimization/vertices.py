@@ -1,4 +1,4 @@
-"""Private linear-minimisation oracles for running gradients D_0, D_1, … in one pass over the rows."""
+"""Private linear-minimisation oracles for running gradients, in one pass."""
 
 import math
 from collections.abc import Callable
@@ -18,18 +18,19 @@ from gaugedp.samplers.continuous import normals
 
 ORACLES = ("toeplitz", "oja")
 _FINE = 20  # released numbers lie on a lattice with steps of 2^−20 to 2^−21 deviations
-_PACE = 10.0  # of the rate of Frank–Wolfe: how fast Oja's direction follows at least
-_WAVER = 0.03  # what noise may turn of it where it follows faster: half of the square of the angle, about
+_PACE = 10.0  # of the rate of Frank–Wolfe: the least pace of Oja's direction
+_WAVER = 0.03  # about half of the squared angle that noise may turn it at a faster pace
 
 Choose = Callable[[np.ndarray], np.ndarray]  # from D_t to the matrix V_t, for t = 0, 1, … in order
 
 
 @dataclass(frozen=True)
 class Running:
-    """Matrices D_t = Σ_{s ≤ t} decay^{t−s}·g_s, t < n_steps, X_{t+1} a function of V_0 … V_t, g_{t+1} of X_0 … X_{t+1}.
+    """Running decayed sums D_t = Σ_{s ≤ t} decay^{t−s}·g_s, t < n_steps.
 
-    One row is in one g_s, and moves it by a sum of weights times designs of norm at most 1; the weights' sizes add up
-    to at most moved[0] for s = 0, moved[1] for later ones. So a row moves *every* D_t from s on, by decay^{t−s} of it.
+    X_{t+1} is a function of V_0 … V_t, and g_{t+1} of X_0 … X_{t+1}. One row is in one g_s, and changes it by a sum of
+    weights times designs of norm at most 1; the weights' sizes add up to at most `sensitivities`[0] for s = 0 and [1]
+    later. So a row changes *every* D_t from s on, by decay^{t−s} of it.
     """
 
     region: Region
@@ -39,7 +40,7 @@ class Running:
 
     @property
     def total(self) -> float:
-        """The most that a row moves all D_t in ℓ_2 over time, rounded up."""
+        """ℓ₂ sensitivity of all D_t to a row, rounded up."""
         levels = self.decay ** (2 * np.arange(self.n_steps))
         lengths = [float(part.sum()) ** (1 / 2) for part in (levels, levels[:-1])]
         return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * (
@@ -49,7 +50,7 @@ class Running:
 
 @dataclass(frozen=True, eq=False)
 class NoisyGradients:
-    """V_t minimises ⟨D_t + noise, V⟩: Analyze-Gauss at every step, its noise correlated over the steps.
+    """The oracle that minimises ⟨D_t + noise, V⟩: Analyze-Gauss at every step, with correlated noise.
 
     Theorem. μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ, (c_0, c_1) the columns of `stream`, Δ_0 and Δ those of `running`.
     docs/theory/stochastic_frank_wolfe.md
@@ -65,12 +66,12 @@ class NoisyGradients:
 
     @cached_property
     def std(self) -> float:
-        """σ: the deviation of w on a coordinate."""
+        """σ: the standard deviation of w on a coordinate."""
         pairs = zip(self.running.sensitivities, self.stream.columns, strict=True)
         return max(sensitivity * column for sensitivity, column in pairs) / self.guarantee.mu * (1 + 2.0**-40)
 
     def start(self, rng: Entropy) -> Choose:
-        """Return what finds the vertices of D_0, D_1, … in order."""
+        """Return the function from D_0, D_1, … to vertices."""
         region = self.running.region
         noise = self.stream.noise(region.n_coordinates, rng)
         return lambda slope: region.vertex(self.released(slope, next(noise))).matrix
@@ -83,14 +84,15 @@ class NoisyGradients:
 
 @dataclass(frozen=True, eq=False)
 class NoisyProducts:
-    """Oja's method along the pass: x ← normalise(x − pace·(S_t·x + noise)), one product a step, V_t the point of x.
+    """The oracle that follows Oja's method along the pass.
 
-    S_t is the quadratic form of D_t on the sphere (`Region.square`). x remembers 1/pace steps and averages their noise.
-    The pace is at least ten times the rate of Frank–Wolfe; more where by the releases so far, r a mean of −xᵀ(S_t·x +
-    noise), the noise allows it: 0.03·|r|/(p·σ²), as long as no step is longer than 1.
+    A step is x ← normalise(x − pace·(S_t·x + noise)), and V_t is the point of x. S_t is the quadratic form of D_t on
+    the sphere (`Region.square`). x remembers 1/pace steps and averages their noise. The pace is at least ten times the
+    rate of Frank–Wolfe, and more if the noise allows it: 0.03·|r|/(p·σ²), with r a mean of −xᵀ(S_t·x + noise) over the
+    releases so far, as long as no step is longer than 1.
 
-    Theorem. μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ with the columns of independent noise, as a row moves S_t·x by at most
-    decay^{t−s}·Δ in ℓ₂. Only the operator norm of what a row moves counts. docs/theory/stochastic_frank_wolfe.md
+    Theorem. μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ with the columns of independent noise, as a row changes S_t·x by at most
+    decay^{t−s}·Δ in ℓ₂. Only the operator norm of the row's change matters. docs/theory/stochastic_frank_wolfe.md
     """
 
     running: Running
@@ -98,7 +100,7 @@ class NoisyProducts:
 
     @cached_property
     def std(self) -> float:
-        """σ: the deviation of the noise on a number of a product."""
+        """σ: the standard deviation of the noise in a product."""
         return self.running.total / self.guarantee.mu * (1 + 2.0**-40)
 
     @cached_property
@@ -107,12 +109,12 @@ class NoisyProducts:
         return min(1.0, _PACE * (1 - self.running.decay))
 
     def pace(self, depth: float, product: np.ndarray) -> float:
-        """Return the pace for r = `depth` and a noisy product."""
+        """Return the pace for r = `depth`."""
         allowed = _WAVER * abs(depth) / (self.running.region.n_directions * self.std**2)
         return max(self.least, min(allowed, 1 / max(float(np.linalg.norm(product)), 1e-300)))
 
     def start(self, rng: Entropy) -> Choose:
-        """Return what follows the lowest direction, called with D_0, D_1, … in order."""
+        """Return the function that follows the lowest direction, called with D_0, D_1, … in order."""
         region, size = self.running.region, self.running.region.n_directions
         noise = steps(self.running.n_steps, size, rng)
         place, depth = unit(normals(size, rng)), 0.0
@@ -131,15 +133,15 @@ class NoisyProducts:
         return _on_lattice(self.running.region.square(slope) @ place + self.std * noise, self.std)
 
 
-# points V_t of a region, often extreme ones, where ⟨D_t, V⟩ is low; `start` returns what is called with D_0, D_1, …
+# points V_t of a region, often extreme, of low ⟨D_t, V⟩; `start` returns a function to call with D_0, D_1, …
 Oracle = NoisyGradients | NoisyProducts
 
 
 def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
-    """Return the oracle of a name, for a GaussianDP."""
+    """Return the oracle named `name` for a GaussianDP."""
     one_of(ORACLES, noise=name)
     if not (isinstance(guarantee, GaussianDP) and guarantee.mu > 0):
-        raise InvalidRequest(f"A stream cannot guarantee {guarantee!r}.", "Give GaussianDP: epsilon and delta above 0.")
+        raise InvalidRequest(f"A stream cannot guarantee {guarantee!r}.", "Use GaussianDP: epsilon and delta above 0.")
     return NoisyProducts(running, guarantee) if name == "oja" else NoisyGradients(running, guarantee)
 
 

@@ -1,4 +1,4 @@
-"""Private eigenvectors of Σ xxᵀ: exact sums over rows, how far one row moves them, and second moments with noise."""
+"""Exact and noisy second moments Σ xxᵀ, and their eigenvectors."""
 
 import math
 from collections.abc import Iterator
@@ -23,21 +23,22 @@ NEIGHBOURS = ("replace", "add_remove")
 
 
 def longest(n_columns: int) -> float:
-    """Return the most that a row of norm at most 1 can have after its coordinates are rounded to 2^−12."""
+    """Return the largest norm of a rounded unit row."""
     return 1 + math.sqrt(n_columns) * 2.0 ** -(BITS + 1)
 
 
 def moved_frobenius(n_columns: int, neighbours: str) -> float:
-    """Return how far one row moves `second_moments` in the Frobenius norm: √2·h² where replaced, h² where added.
+    """Return the Frobenius sensitivity of `second_moments` to one row.
 
-    h is `longest`; ‖xxᵀ − yyᵀ‖² = ‖x‖⁴ + ‖y‖⁴ − 2⟨x, y⟩² ≤ 2h⁴. docs/theory/eigenvectors.md
+    With h = `longest` it is √2·h² if a row is replaced, as ‖xxᵀ − yyᵀ‖² ≤ 2h⁴, and h² if it is added.
+    docs/theory/eigenvectors.md
     """
     one_of(NEIGHBOURS, neighbours=neighbours)
     return (math.sqrt(2.0) if neighbours == "replace" else 1.0) * longest(n_columns) ** 2
 
 
 def second_moments(rows: np.ndarray) -> np.ndarray:
-    """Return Σ xxᵀ (d, d) over rows (n, d) of norm at most 1, rounded to whole multiples of 2^−12: exact."""
+    """Return the exact Σ xxᵀ (d, d) of rows (n, d) of norm at most 1, rounded to multiples of 2^−12."""
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for steps in _steps(rows):
         total += steps.T @ steps
@@ -45,9 +46,10 @@ def second_moments(rows: np.ndarray) -> np.ndarray:
 
 
 def products(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Return Σ x⟨x, v_j⟩ as columns (d, k) for `directions` v_j (d, k) of norm at most 1: exact in any order.
+    """Return Σ x⟨x, v_j⟩ as columns (d, k).
 
-    Directions are rounded to multiples of 2^−30 and the ⟨x, v_j⟩ to multiples of 2^−12.
+    The sum is exact in any order. The `directions` v_j (d, k) of norm at most 1 are rounded to multiples of 2^−30, and
+    the ⟨x, v_j⟩ to multiples of 2^−12.
     """
     fine, total = np.rint(directions * 2.0**WEIGHT_BITS), np.zeros(directions.shape)
     for steps in _steps(rows):
@@ -56,9 +58,9 @@ def products(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 
 def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Return Σ ⟨x, v_j⟩² (k,) for orthonormal `directions` (d, k): exact in any order.
+    """Return Σ ⟨x, v_j⟩² (k,) for orthonormal `directions` (d, k).
 
-    One row adds at least 0 to each, and to all together at most h² and what rounding of directions adds.
+    It is exact in any order. One row adds at least 0 to each, and at most h² plus rounding of the directions in total.
     """
     fine, total = np.rint(directions * 2.0**WEIGHT_BITS), np.zeros(directions.shape[1])
     for steps in _steps(rows):
@@ -67,16 +69,16 @@ def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 
 def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield blocks of rows as whole multiples of 2^−12."""
+    """Yield blocks of rows as integer multiples of 2^−12."""
     return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, _BLOCK))
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Orthonormal `vectors` (k, d), the first the most important.
+    """Orthonormal `vectors` (k, d) in decreasing importance, with their eigenvalues.
 
-    `values` (k,) estimate the eigenvalues of A = Σ xxᵀ, `held` (k,) what these vectors have of it, vᵀAv, which is less;
-    `total` estimates the trace of A, at least the sum of `values`, where that is known.
+    `values` (k,) estimate the eigenvalues of A = Σ xxᵀ; `held` (k,) estimate vᵀAv of these vectors, which is smaller.
+    `total` estimates the trace of A if it is known, and is at least the sum of `values`.
     """
 
     vectors: np.ndarray
@@ -86,20 +88,30 @@ class Pairs:
 
 
 def check_components(n_columns: int, n_components: int, name: str = "n_components") -> None:
-    """Refuse numbers of components, called `name`, that are not whole, or outside 1 to d."""
+    """Refuse a number of components, called `name`, that is not an integer from 1 to d."""
     whole(minimum=1, n_columns=n_columns, **{name: n_components})
     if n_components > n_columns:
-        raise InvalidRequest(f"{name} is {n_components} and there are {n_columns} columns.", "Give fewer.")
+        raise InvalidRequest(f"{name} is {n_components}, but there are {n_columns} columns.", "Choose fewer.")
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """The leading eigenvectors of Σ xxᵀ + noise of the Gaussian orthogonal ensemble.
+    """The leading eigenvectors of Σ xxᵀ with added noise.
 
-    Theorem. One row of norm at most 1 moves the matrix by at most √2 in the Frobenius norm where it is replaced, 1
-    where it is added, and by what rounding adds: the noisy matrix is μ-GDP, and so is all that is read off it
-    (docs/theory/eigenvectors.md). Algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise of another shape:
-    half the variance off the diagonal.
+    Theorem. One row of norm at most 1 changes the matrix by at most √2 in the Frobenius norm if it is replaced and by 1
+    if it is added, plus rounding: the noisy matrix is μ-GDP, and so is everything computed from it
+    (docs/theory/eigenvectors.md). This is algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise from the
+    Gaussian orthogonal ensemble: half the variance off the diagonal.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.entropy import system_rng
+    >>> from gaugedp.optimization import NoisyMoments
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (1000, 3))
+    >>> NoisyMoments.calibrate((3, 1), gd.GaussianDP(1.0)).solve(X, system_rng()).vectors.shape
+    (1, 3)
     """
 
     n_components: int
@@ -117,21 +129,21 @@ class NoisyMoments:
 
     @property
     def guarantee(self) -> GaussianDP:
-        """μ-GDP."""
+        """The μ-GDP guarantee."""
         assert isinstance(self.noise.guarantee, GaussianDP)
         return self.noise.guarantee
 
     @property
     def std(self) -> float:
-        """The deviation of an entry of the diagonal; beside it, over √2, so that no basis is special."""
+        """Standard deviation on the diagonal; off it √2 times smaller, so that no basis is special."""
         return math.sqrt(float(self.noise.variances.max()))
 
     def describe(self) -> str:
-        """Return the noise in words."""
+        """Describe the noise."""
         return f"second moments with noise of deviation {self.std:.6g} on the diagonal"
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
-        """Return the pairs for rows (n, d) of norm at most 1: pay first."""
+        """Return eigenpairs for rows (n, d). Charge the budget first."""
         values, vectors = np.linalg.eigh(released_square(second_moments(rows), self.noise, rng))
         components, k = vectors[:, ::-1].T[: self.n_components], self.n_components
         values, variance = values[::-1], self.std**2 / 2
@@ -141,10 +153,10 @@ class NoisyMoments:
 
 
 def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.ndarray:
-    """Return the eigenvalues (d,) less what noise off the diagonal of this `variance` adds to them, at least 0.
+    """Subtract the bias due to noise from eigenvalues (d,).
 
-    That is their `repulsion`, gaps below the noise kept from 0. Taken off twice (`times` = 2) it is about vᵀAv for the
-    noisy eigenvectors v (Bun, Allez, Bouchaud and Potters 2016, section III): the values with the least Frobenius error
-    for these vectors. Post-processing.
+    The result is at least 0. The bias is the `repulsion` of noise of this `variance` off the diagonal, with small gaps
+    regularised. Subtracted twice (`times` = 2), it leaves about vᵀAv for the noisy eigenvectors v (Bun, Allez, Bouchaud
+    and Potters 2016, section III): the values with the least Frobenius error for these vectors. Post-processing.
     """
     return np.maximum(values - times * repulsion(values, variance, max(variance, 1e-300)), 0.0)

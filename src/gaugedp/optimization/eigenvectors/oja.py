@@ -1,4 +1,4 @@
-"""Noisy Oja: eigenvectors by products of the second moments with directions, never the matrix itself."""
+"""Noisy Oja iterations: eigenvectors from matrix–vector products only."""
 
 import math
 from dataclasses import dataclass
@@ -18,15 +18,16 @@ from gaugedp.samplers.continuous import normals
 
 @dataclass(frozen=True, eq=False)
 class Oja:
-    """V ← the orthonormal factor of V·R + η·(AV + noise), A = Σ xxᵀ, V (d, k), for `steps` steps.
+    """Noisy orthogonal iteration with A = Σ xxᵀ.
 
-    The step moves: with M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise), V the orthonormal
-    factor of M = VR, that is η = w/(1 − w), for k = 1 over ‖M‖, which is about λ₁. w = 1 (the power method) for the
-    first quarter of the steps, then 1, 1/2, 1/3, …, so that what is released averages the noise of all steps after.
-    With `pace` > 0 it is x ← x + pace·(Ax + noise), as printed.
+    One of `steps` steps replaces V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step size varies: with
+    M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise) and V is the orthonormal factor of M = VR,
+    so η = w/(1 − w), divided for k = 1 by ‖M‖, which is about λ₁. The weight w is 1 (the power method) for the first
+    quarter of the steps and then 1, 1/2, 1/3, …, so that the result averages the noise of all later steps. With `pace`
+    > 0 the step is x ← x + pace·(Ax + noise), as published.
 
-    Theorem. One row moves AV by at most min(√k, √2) in the Frobenius norm where it is replaced, by 1 where it is added,
-    so T steps with noise of that over μ/√T are μ-GDP. docs/theory/eigenvectors.md
+    Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced and by 1 if it is added,
+    so T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
     """
 
     shape: tuple[int, int]
@@ -40,7 +41,7 @@ class Oja:
     def calibrate(
         cls, shape: tuple[int, int], guarantee: GaussianDP, neighbours: str = "replace", steps: int | None = None
     ) -> "Oja":
-        """Return the mechanism for `shape` = (columns, components); steps by the number of columns where None."""
+        """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
         n_steps = 4 * (4 + math.ceil(2 * math.log2(shape[0]))) if steps is None else steps
@@ -50,9 +51,9 @@ class Oja:
 
     @classmethod
     def printed(cls, n_columns: int, steps: int, epsilon: float, delta: float) -> "Oja":
-        """Return algorithm 3 of the source with its own noise and step, for rows that are replaced: to compare with.
+        """Return algorithm 3 as published, for comparisons with replaced rows.
 
-        Its guarantee is what that noise really keeps, many times less than (ε, δ).
+        Its `guarantee` is the one that the published noise satisfies, many times stronger than (ε, δ).
         """
         std, pace = printed_oja(n_columns, steps, epsilon, delta)
         return cls((n_columns, 1), steps, _noise((n_columns, 1), _moved((n_columns, 1), "replace") / std), pace)
@@ -65,15 +66,15 @@ class Oja:
 
     @property
     def std(self) -> float:
-        """The deviation of the noise on each number of a product."""
+        """Standard deviation of the noise in a product."""
         return math.sqrt(float(self.noise.variances.max()))
 
     def describe(self) -> str:
-        """Return the steps and the noise in words."""
+        """Describe the steps and the noise."""
         return f"{self.steps} steps, noise of deviation {self.std:.6g} on products with directions"
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
-        """Return the pairs for rows (n, d) of norm at most 1: pay first."""
+        """Return eigenpairs for rows (n, d). Charge the budget first."""
         noises = self.noise.pool(self.steps, rng)
         basis = _orthonormal(normals(math.prod(self.shape), rng).reshape(self.shape))
         mean = np.zeros(self.shape)
@@ -86,11 +87,11 @@ class Oja:
 
     @property
     def _alone(self) -> int:
-        """Return the number of steps that are not averaged."""
+        """Number of steps that are not averaged."""
         return self.steps if self.pace else self.steps // 4
 
     def _pairs(self, basis: np.ndarray, mean: np.ndarray) -> Pairs:
-        """Return the vectors turned within their span, and values less the length that noise adds to a mean."""
+        """Return rotated vectors, and values corrected for noise."""
         inner = basis.T @ mean
         values, turn = np.linalg.eigh((inner + inner.T) / 2)
         added = self.shape[0] * self.std**2 / max(1, self.steps - self._alone)
@@ -101,10 +102,11 @@ class Oja:
 def printed_oja(
     n_columns: int, steps: int, epsilon: float, delta: float, sensitivity: float = 1.0
 ) -> tuple[float, float]:
-    """Return (σ, η) as printed: σ = log(1.25/δ)·Δ·√(32·T·log(1/δ))/ε and η = 1/(T·σ·√d), Δ the operator norm's.
+    """Return (σ, η) as published.
 
-    σ should be Δ·√T/μ, μ the Gaussian parameter of (ε, δ): at δ = 1e-6 it is some 70 times too large, private and of
-    no use. η makes no progress unless λ₁ is far above σ·√d.
+    σ = log(1.25/δ)·Δ·√(32·T·log(1/δ))/ε and η = 1/(T·σ·√d), with Δ the sensitivity in the operator norm. σ should be
+    Δ·√T/μ, where μ is the Gaussian parameter of (ε, δ): at δ = 1e-6 the published σ is some 70 times too large, private
+    but useless. η makes no progress unless λ₁ is far above σ·√d.
     """
     whole(minimum=1, n_columns=n_columns, steps=steps)
     positive(epsilon=epsilon, sensitivity=sensitivity)
@@ -118,7 +120,7 @@ def _noise(shape: tuple[int, int], mu: float, neighbours: str = "replace") -> Ga
 
 
 def _moved(shape: tuple[int, int], neighbours: str) -> float:
-    """Return how far one row moves AV, with what the rounding of directions and products may add."""
+    """Return the sensitivity of AV to one row, including rounding."""
     n_columns, k = shape
     n_rows, exact = (2, math.sqrt(min(k, 2))) if neighbours == "replace" else (1, 1.0)
     size = longest(n_columns)
@@ -126,6 +128,6 @@ def _moved(shape: tuple[int, int], neighbours: str) -> float:
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
-    """Return the orthonormal factor whose triangular one has a positive diagonal: it turns no column round."""
+    """Return the QR factor whose R has positive diagonal."""
     basis, triangle = np.linalg.qr(columns)
     return basis * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)

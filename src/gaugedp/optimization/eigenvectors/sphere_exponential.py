@@ -1,4 +1,4 @@
-"""Eigenvectors under pure ε-DP: directions drawn with the density ∝ e^{β·xᵀAx}, one after another."""
+"""Eigenvectors under pure ε-DP, drawn from Bingham distributions."""
 
 import math
 from dataclasses import dataclass
@@ -29,15 +29,16 @@ _VALUES_SHARE = 0.05  # of ε
 
 @dataclass(frozen=True, eq=False)
 class SphereExponential:
-    """k directions, each with density ∝ e^{β·xᵀAx}, A = Σ xxᵀ, on the unit sphere orthogonal to those before it.
+    """k orthogonal directions with density ∝ e^{β·xᵀAx}.
 
-    With ε_k for each direction β = ε_k/2 where a row is replaced (ε_k/(2Δ), Δ = 1 in the operator norm) and β = ε_k
-    where one is added or removed, as all scores then move the same way; rounding of rows costs a little of both. The
-    values Σ⟨x, v⟩² at the released directions have Laplace noise, for a twentieth of ε.
+    Each is drawn on the unit sphere orthogonal to those before it, with A = Σ xxᵀ. With ε_k for each direction, β =
+    ε_k/2 if a row is replaced (ε_k/(2Δ), Δ = 1 in the operator norm) and β = ε_k if one is added or removed, as all
+    scores then change in the same direction; rounding of rows reduces both slightly. The values Σ⟨x, v⟩² at the
+    released directions have Laplace noise, for a twentieth of ε.
 
-    Theorem. Every direction is ExponentialLoss(ε_k) given those before; all together are ε-DP, with no ceiling on β and
-    no condition on the spectrum. docs/theory/eigenvectors.md. "idealized": drawn in floats, rounded to a lattice of
-    step 2^−24. The time a draw takes depends on the rows (`Bingham`), without a cap.
+    Theorem. Every direction is ExponentialLoss(ε_k) given those before; together they are ε-DP, without an upper limit
+    on β or a condition on the spectrum. docs/theory/eigenvectors.md. "idealized": drawn in floats, rounded to a lattice
+    of step 2^−24. The duration of a draw depends on the rows (`Bingham`) and has no limit.
     """
 
     shape: tuple[int, int]
@@ -65,11 +66,11 @@ class SphereExponential:
         return compose([(self.per_direction, self.shape[1]), (self.noise.guarantee, 1)])
 
     def describe(self) -> str:
-        """Return the density in words."""
+        """Describe the density."""
         return f"directions of density exp({self.beta:.6g}·xᵀAx), one after another"
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
-        """Return the pairs for rows (n, d) of norm at most 1: pay first."""
+        """Return eigenpairs for rows (n, d). Charge the budget first."""
         noise = self.noise.prepare(rng)
         vectors = self.directions(second_moments(rows), rng)
         values = np.maximum(with_noise(squares(rows, vectors), self.noise, noise), 0.0)
@@ -88,7 +89,7 @@ class SphereExponential:
 
 
 def _complement(columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis (d, d − i) of what is orthogonal to i columns, by released numbers alone."""
+    """Return an orthonormal basis (d, d − i) of the complement of i released columns."""
     if columns.shape[1] == 0:
         return np.eye(len(columns))
     return np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]

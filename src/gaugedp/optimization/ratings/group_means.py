@@ -1,4 +1,4 @@
-"""Empirical Bayes group means from noisy sums and noisy counts: functions of released numbers."""
+"""Empirical Bayes group means from noisy sums and counts."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ GUESS = 20.0  # means are guessed to vary by this part of the variance of values
 
 @dataclass(frozen=True)
 class Groups:
-    """Released sums of values and counts, one a group, and the variances of their noise."""
+    """Released sums and counts per group, with noise variances."""
 
     sums: np.ndarray
     counts: np.ndarray
@@ -19,7 +19,7 @@ class Groups:
     count_variance: float
 
     def with_more(self, second: "Groups") -> "Groups":
-        """Return the mean of two releases of the same groups, weighted by the precision of their sums."""
+        """Return the precision-weighted mean of two releases."""
         weight = second.variance / (self.variance + second.variance)
         complement = 1 - weight
         sums, counts = (
@@ -29,18 +29,18 @@ class Groups:
 
     @property
     def sizes(self) -> np.ndarray:
-        """The counts, drawn to their mean as the noise asks, never below 0."""
+        """Counts shrunk to their mean, at least 0."""
         mean = max(float(self.counts.mean()), 0.0)
         spread = max(float(self.counts.var()) - self.count_variance, 0.0)
         factor = spread / (spread + self.count_variance + TINY)
         return np.maximum(mean + factor * (self.counts - mean), 0.0)
 
     def means(self, centre: float, within: float) -> tuple[np.ndarray, float]:
-        """Return how far the groups' means are from `centre`, shrunk, and their variance τ².
+        """Return shrunk offsets of the means from `centre`, and τ².
 
-        With n values of variance `within` in a group whose mean is off by a ~ N(0, τ²), the sum less n·centre is
-        n·a + N(0, n·within + noise); the first number is the posterior mean of a. τ² is found by the method of moments,
-        and drawn to within/20 ± within/10 as the noise in it asks.
+        With n values of variance `within` in a group whose mean is off by a ~ N(0, τ²), the sum less n·centre is n·a +
+        N(0, n·within + noise); the first array is the posterior mean of a. τ² is estimated by the method of moments and
+        shrunk to within/20 ± within/10 according to its noise.
         """
         sizes = self.sizes
         off = self.sums - centre * self.counts
@@ -56,7 +56,7 @@ class Groups:
 def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float:
     """Return the reduction of a value's mean square error by such estimates of the groups' means.
 
-    n²τ⁴/(n²τ² + n·within + noise), averaged over values: groups of n values whose means have variance τ² = `spread`.
+    It is n²τ⁴/(n²τ² + n·within + noise), averaged over values in groups of n, whose means have variance τ² = `spread`.
     """
     total = float(sizes.sum())
     gains = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + TINY)

@@ -1,4 +1,4 @@
-"""Directions in which users' residuals vary together, by a power iteration whose user side is never released."""
+"""Item factors by a power iteration with private user factors."""
 
 import math
 from dataclasses import dataclass
@@ -16,26 +16,27 @@ from gaugedp.samplers.continuous import normals
 ITERATIONS = 4
 _ROW_BITS, _DIRECTION_BITS, _SCORE_BITS = 20, 16, 12  # sums of products over 2^21 users are exact
 _LONGEST = 2.5  # an item's direction, over √(r/n), that of a flat one
-_REACH = {"user": 1.0, "rating": 2.0}  # what scores are clipped to, over √(r/n)
-_EDGE = 3.0  # deviations above the edge of the noise: chance passes it once in a hundred
+_REACH = {"user": 1.0, "rating": 2.0}  # the bound to which scores are clipped, over √(r/n)
+_EDGE = 3.0  # deviations above the edge of the noise, exceeded by chance once in a hundred times
 _BLOCK = 2**18  # rows
 _RIDGES = (3.0, 300.0)
-_SLACK = 2.0**-20  # what floats may add
+_SLACK = 2.0**-20  # a bound on float errors
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # users, items, residuals in [−1, 1]: a pair once at most
 
 
 @dataclass(frozen=True, eq=False)
 class ItemFactors:
-    """A noisy power iteration on Σ_u x_u·x_uᵀ without its diagonal, x_u the residuals of a user cut to norm `length`.
+    """A noisy power iteration on Σ_u x_u·x_uᵀ without its diagonal.
 
-    A step takes V (n, r) to W = Σ_u Σ_i e_i·(x_ui/length)·clip(Σ_{j≠i} x_uj·V_j/(length·reach))ᵀ, scores clipped to the
-    unit ball, with Gaussian noise; the next V spans the rows of W, shrunk by what the noise of each item asks.
+    x_u are the residuals of a user, clipped to norm `length`. A step maps V (n, r) to W = Σ_u Σ_i
+    e_i·(x_ui/length)·clip(Σ_{j≠i} x_uj·V_j/(length·reach))ᵀ, scores clipped to the unit ball, plus Gaussian noise; the
+    next V spans the rows of W, shrunk according to the noise of each item.
 
-    Theorem. A user's part of W has Frobenius norm at most 1, so it moves by at most 2 where a user is replaced (1
-    where one is added). One entry added or removed moves it by at most (1 + ℓ)/B + 1/B² + rounding, B = `length` ≥ 1
-    and ℓ the largest ‖V_i‖ over the reach; twice that where one is replaced. Each step is (μ/√T)-GDP, all of them
-    are μ-GDP. docs/theory/matrix_completion.md
+    Theorem. A user's part of W has Frobenius norm at most 1, so W changes by at most 2 if a user is replaced (1 if one
+    is added). One entry added or removed changes it by at most (1 + ℓ)/B + 1/B² + rounding, B = `length` ≥ 1 and ℓ the
+    largest ‖V_i‖ over the reach; twice that if one is replaced. Each step is (μ/√T)-GDP, all of them are μ-GDP.
+    docs/theory/matrix_completion.md
     """
 
     shape: tuple[int, int]
@@ -49,7 +50,7 @@ class ItemFactors:
     def calibrate(
         cls, shape: tuple[int, int], rank: int, length: float, unit: str, guarantee: tuple[GaussianDP, bool]
     ) -> "ItemFactors":
-        """Return the method for a guarantee and whether units are replaced."""
+        """Return the method for (guarantee, True if units are replaced)."""
         total, replaced = guarantee
         once = 1.0 if unit == "user" else min(_entry_moves(shape[1], rank, length), 2.0)
         sensitivity = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
@@ -57,10 +58,10 @@ class ItemFactors:
         return cls(shape, rank, length, unit, noise, total)
 
     def solve(self, entries: Entries, sizes: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
-        """Return item factors (n, k), k ≤ rank those that stand out of the noise, and a ridge for them; pay first.
+        """Return item factors (n, k) and their ridge.
 
-        `sizes` (n,) are released numbers of ratings. Weighted by them, factors have mean 0, mean square 1 and no
-        correlation.
+        k ≤ rank factors exceed the noise. Weighted by the released numbers of ratings `sizes` (n,), they have mean 0,
+        mean square 1 and no correlation. Charge the budget first.
         """
         users, items, _ = entries
         rows = self.cut(entries)
@@ -74,20 +75,20 @@ class ItemFactors:
         return orthonormal(self.flat(directions), sizes), self._ridge(noisy, probe, directions, float(sizes.sum()))
 
     def cut(self, entries: Entries) -> np.ndarray:
-        """Return x/length in whole steps of 2^−20, cut towards 0."""
+        """Return x/length in integer steps of 2^−20, truncated towards 0."""
         users, _, residuals = entries
         lengths = np.sqrt(np.bincount(users, residuals**2, minlength=self.shape[0]))
         return np.trunc(residuals / np.maximum(lengths, self.length)[users] * 2.0**_ROW_BITS)
 
     def flat(self, directions: np.ndarray) -> np.ndarray:
-        """Return V with its rows cut to length, in whole steps of 2^−16."""
+        """Return V with clipped rows, in integer steps of 2^−16."""
         longest = _LONGEST * math.sqrt(self.rank / self.shape[1])
         lengths = np.linalg.norm(directions, axis=1, keepdims=True)
         unit = 2.0**_DIRECTION_BITS
         return np.trunc(directions * np.minimum(1.0, longest / np.maximum(lengths, 1e-300)) * unit) / unit
 
     def sums(self, rows: Entries, directions: np.ndarray) -> np.ndarray:
-        """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact, whatever the order of rows."""
+        """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact in any order."""
         users, items, sizes = rows
         scores = np.stack([np.bincount(users, v[items] * sizes, minlength=self.shape[0]) for v in directions.T], axis=1)
         total = np.zeros((self.shape[1], self.rank))
@@ -99,14 +100,14 @@ class ItemFactors:
         return total * 2.0 ** -(_ROW_BITS + _SCORE_BITS)
 
     def _clipped(self, scores: np.ndarray) -> np.ndarray:
-        """Return scores over the reach, clipped to the unit ball, in whole steps of 2^−12, cut towards 0."""
+        """Return scores over the reach, clipped to the unit ball, in integer steps of 2^−12."""
         reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1]) * 2.0**_ROW_BITS
-        squares = sum(column * column for column in scores.T)  # column by column: the same for a row in any table
+        squares = sum(column * column for column in scores.T)  # by columns, so that a row gives the same in any table
         lengths = np.maximum(np.sqrt(squares), reach)
         return np.trunc(scores / lengths[:, None] * 2.0**_SCORE_BITS)
 
     def _shrunk(self, noisy: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of W over their numbers of ratings, shrunk, and the variance of their entries by chance."""
+        """Return shrunk rows of W per rating, and the variance of their entries by chance."""
         mean = max(float(sizes.sum()) / self.shape[0], 1.0)
         variances = max(float(self.noise.variances.max()), TINY) + sizes / (mean * self.rank)
         squares = float((sizes**2).sum())
@@ -116,12 +117,12 @@ class ItemFactors:
         return noisy * weights[:, None], variances
 
     def _standing_out(self, noisy: np.ndarray, variances: np.ndarray) -> int:
-        """Return how many singular values of W no noise of these variances would reach."""
+        """Return the number of singular values above the noise."""
         edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + _EDGE) * math.sqrt(float(variances.max()))
         return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
 
     def _ridge(self, noisy: np.ndarray, probe: np.ndarray, directions: np.ndarray, n_ratings: float) -> float:
-        """Return about the variance of a residual over that of a user's score: from ⟨V_j, W_j⟩, squares of scores."""
+        """Return about the residual variance over that of a user's score, from ⟨V_j, W_j⟩."""
         inside = probe.T @ directions
         squares = np.diag(inside.T @ (probe.T @ noisy) @ inside) / np.maximum((inside**2).sum(axis=0), 1e-12)
         reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1])
@@ -130,13 +131,13 @@ class ItemFactors:
 
 
 def centred(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the columns less their means over ratings: a user who rates all items higher has no score on them."""
+    """Subtract the columns' means over ratings, so that a user's overall level has no score."""
     means = sizes @ directions / max(float(sizes.sum()), 1e-300)
     return directions - means
 
 
 def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return columns that span the same with 1, with mean 0, mean square 1 and no correlation over ratings."""
+    """Centre the columns and orthonormalise them over the ratings."""
     flat = centred(directions, sizes)
     weights = sizes / max(float(sizes.sum()), 1e-300)
     values, vectors = np.linalg.eigh(flat.T @ (flat * weights[:, None]))
@@ -144,7 +145,7 @@ def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _entry_moves(n_items: int, rank: int, length: float) -> float:
-    """Return by how much one entry moves a step, what rounding adds among it; only for length ≥ 1."""
+    """Return the sensitivity of a step to one entry, with rounding; infinite for length < 1."""
     if length < 1:
         return math.inf
     reach = _REACH["rating"] * math.sqrt(rank / n_items)

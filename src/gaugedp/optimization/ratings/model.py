@@ -1,4 +1,4 @@
-"""Ratings as rows of (user, item, value), and the model that is released of them."""
+"""Ratings (user, item, value), and the model released for them."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,13 +10,13 @@ from gaugedp.optimization.lattice import BITS
 
 RIDGE = 10.0  # variance of a rating over that of a score: a guess
 _RATIOS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of the variance of users' offsets to that of their ratings
-_PRIOR = np.array([9, *6 * [1]]) / 15  # guesses of how likely they are
+_PRIOR = np.array([9, *6 * [1]]) / 15  # their assumed prior probabilities
 _LEAST = 1e-6  # of a ratio, so that its ridge is finite
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Rows (user, item, value): indices below `shape` = (m, n), and values in [−1, 1] in whole steps of 2^−12."""
+    """Rows (user, item, value): indices below `shape`, values in [−1, 1] in integer steps of 2^−12."""
 
     users: np.ndarray
     items: np.ndarray
@@ -24,9 +24,9 @@ class Ratings:
     shape: tuple[int, int]
 
     def weights(self, user_weight: float | None, power: int) -> np.ndarray:
-        """Return each row's weight: 1, or with `user_weight` c what keeps a user's rows within c^(1/p) in the ℓ_p norm.
+        """Return each row's weight, 1 without `user_weight`.
 
-        A user whose items are rated c_1, c_2, … times weighs Σ c^p, p = 1 or 2.
+        With `user_weight` c, a user's rows stay within c^(1/p) in ℓ_p: items rated c_1, c_2, … times weigh Σ c^p.
         """
         if user_weight is None:
             return np.ones(len(self.users))
@@ -36,13 +36,13 @@ class Ratings:
         return (np.sqrt(shares) if power == 2 else shares)[self.users]
 
     def once(self) -> "Ratings":
-        """Return the ratings of pairs (user, item) that have one rating only."""
+        """Return the ratings of pairs that occur once."""
         _, places, counts = np.unique(self._pairs, return_inverse=True, return_counts=True)
         alone = counts[places] == 1
         return Ratings(self.users[alone], self.items[alone], self.values[alone], self.shape)
 
     def residuals(self, model: "Completed") -> np.ndarray:
-        """Return the values less the public part of the model, clipped to [−1, 1]: whole multiples of 2^−12."""
+        """Return values less the model's public part, clipped to [−1, 1], in multiples of 2^−12."""
         return np.clip(self.values * 2.0**-BITS - model.mean - model.items[self.items], -1, 1)
 
     @property
@@ -52,21 +52,22 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Spread:
-    """A released variance of users' offsets, and the deviation of its noise."""
+    """A released variance of users' offsets, with its noise."""
 
     value: float = 0.0
     std: float = math.inf
 
     def log_prior(self, within: float) -> np.ndarray:
-        """Return the logarithms of how likely `_RATIOS` are, for ratings of variance `within`, up to a constant."""
+        """Return the log prior of `_RATIOS` for ratings of variance `within`, up to a constant."""
         return np.log(_PRIOR) - ((_RATIOS * within - self.value) / self.std) ** 2 / 2
 
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """A released model in units where ratings are in [−1, 1]: value ≈ mean + items_i + users_u + ⟨scores_u, factors_i⟩.
+    """A released model of ratings scaled to [−1, 1].
 
-    All numbers are releases or functions of them; `reason` says what was done with the guarantee, and why.
+    value ≈ mean + items_i + users_u + ⟨scores_u, factors_i⟩. All numbers are releases or functions of them; `reason`
+    explains how the guarantee was used.
     """
 
     mean: float
@@ -80,19 +81,19 @@ class Completed:
     reason: str = ""
 
     def predict(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return values in [−1, 1] of pairs of places (k,); who has a place below 0 has no part of their own."""
+        """Return values in [−1, 1] for pairs of indices (k,); an index below 0 has no own part."""
         values = self.mean + np.where(users >= 0, self.users[users], 0) + np.where(items >= 0, self.items[items], 0)
         products = (self.scores[users] * self.factors[items]).sum(axis=1)
         return np.clip(values + np.where((users >= 0) & (items >= 0), products, 0), -1, 1)
 
     def alone(self, user: int) -> "Completed":
-        """Return the model of one user, in place 0, with the released part of `user`; none where that is below 0."""
+        """Return the model of one user, at index 0; without an own part if `user` is below 0."""
         users = np.array([user])
         scores = np.where(user >= 0, self.scores[users], 0)
         return replace(self, users=np.where(user >= 0, self.users[users], 0), scores=scores)
 
     def with_own(self, ratings: Ratings) -> "Completed":
-        """Return the model whose users in `ratings` have parts by their own ratings: for the eyes of each alone."""
+        """Return the model with users' own parts from their ratings, each for that user only."""
         theirs = np.isin(np.arange(len(self.users)), ratings.users)
         offsets, scores = self.own(ratings)
         return replace(
@@ -102,10 +103,10 @@ class Completed:
         )
 
     def own(self, ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets (m,) and scores (m, k) of users by their own ratings, without noise: for their eyes only.
+        """Return users' own offsets (m,) and scores (m, k).
 
-        A user's residuals are regressed on 1 and the items' factors. How the offset varies is not known: the posterior
-        mean is over `_RATIOS`, by what was released of it and by the user's own ratings.
+        They have no noise and are for each user only: regressions of the user's residuals on 1 and the items' factors.
+        The unknown variance of offsets is integrated out over `_RATIOS`, given its release and the user's own ratings.
         """
         sides = np.hstack([np.ones((len(self.items), 1)), self.factors])
         features, n_factors = sides[ratings.items], self.factors.shape[1]
@@ -126,9 +127,9 @@ class Completed:
 
 
 def _regression(sums: tuple[np.ndarray, np.ndarray], ridge: np.ndarray, within: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return ridge regressions (m, k) from second moments and products, and the logarithms of their evidence (m,).
+    """Return ridge regressions (m, k) and their log evidence (m,).
 
-    Coefficients have the prior N(0, within/ridge) and residuals N(0, within); what no ridge changes is left out.
+    Coefficients have the prior N(0, within/ridge) and residuals N(0, within); terms that no ridge changes are omitted.
     """
     matrix = sums[0] + np.diag(ridge)
     coefficients = np.linalg.solve(matrix, sums[1][:, :, None])[:, :, 0]

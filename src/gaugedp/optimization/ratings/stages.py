@@ -1,4 +1,4 @@
-"""Completion of a table of ratings: item means, then factors and users' own parts, each where its noise allows."""
+"""Private completion of ratings, by stages."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,24 +18,24 @@ from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 
 SUM_BITS = 22
-_LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
-_MEAN_ERROR = 0.03  # what the noise of the mean should not pass
+_LEAST, _MOST = -4, 1  # limits of the logarithm of the factor of totals, relative to the sums of items
+_MEAN_ERROR = 0.03  # the noise of the mean should not exceed this
 _RATINGS_GUESS = 10  # of a user, to plan totals by
-_FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and what these decide about
+_FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and the part they decide on
 _USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, _REST)
-_FEASIBLE = 25.0  # of N·μ over n·√(rank·steps): what factors need to stand out
+_FEASIBLE = 25.0  # the N·μ over n·√(rank·steps) that factors need to exceed the noise
 _FEWEST = 1.5  # factors that should stand out, for any to be tried
-MOST_FACTORS = 8  # where their number is not given
+MOST_FACTORS = 8  # unless their number is given
 _CUT = 1.2  # of a user's usual length
 _ROOT = 5793 / 4096  # √2 and a little more, with few binary digits
-_SLACK = 2.0**-30  # what floats may add
+_SLACK = 2.0**-30  # a bound on float errors
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The guarantee and its unit: (ε, δ) or ε for a "rating" or a "user", and whether units are replaced.
+    """The guarantee, its unit "rating" or "user", and whether units are replaced.
 
-    `max_rows` is what a user's ratings together may weigh; it has no part where the unit is a rating.
+    `max_rows` is the largest weight of a user's ratings, unused if the unit is a rating.
     """
 
     requested: Guarantee
@@ -45,12 +45,12 @@ class Terms:
 
     @property
     def is_pure(self) -> bool:
-        """Return whether δ = 0."""
+        """True if δ = 0."""
         return isinstance(self.requested, PureDP)
 
     @property
     def mu(self) -> float:
-        """The largest μ whose curve is within (ε, δ), a hair less."""
+        """The largest μ with μ-GDP within (ε, δ)."""
         assert isinstance(self.requested, ApproxDP)
         return gaussian_mu(self.requested.epsilon_value, self.requested.delta_value) * (1 - 2.0**-40)
 
@@ -61,11 +61,11 @@ class Terms:
 
     @property
     def user_weight(self) -> float | None:
-        """Return the largest weight of a user, None where the unit is a rating."""
+        """Largest weight of a user, None for ratings."""
         return self.max_rows if self.unit == "user" else None
 
     def totals_factor(self, n_users: int, share: float) -> float:
-        """Return the power of two that totals are multiplied by, so that the mean's noise is small: public numbers."""
+        """Return the power of two that scales totals so that the mean's noise is small, from public numbers."""
         count = n_users * (1 if self.unit == "user" else _RATINGS_GUESS)
         once = (
             4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
@@ -75,7 +75,7 @@ class Terms:
 
     @property
     def spread_noise(self) -> AdditiveNoise:
-        """The noise of `spread_sum`, by how far it moves at most."""
+        """The noise of `spread_sum`, calibrated to its sensitivity."""
         if self.unit == "user":
             sensitivity = 1.0 + min(1.0, 2 / self.max_rows) * self.replaced
         else:
@@ -84,9 +84,10 @@ class Terms:
         return self.noise(1, square / (2 if self.replaced else 1), _SPREAD)
 
     def noise(self, size: int, square: float, share: float) -> AdditiveNoise:
-        """Return noise for parts of units with squared ℓ₂ norm at most `square` (at δ = 0: ℓ₁ norm), a share of all.
+        """Return noise for a share of the guarantee.
 
-        For parts of two units whose inner product is never negative, so that replacing moves sums by √2 in ℓ₂.
+        A unit's part has squared ℓ₂ norm at most `square` (at δ = 0: ℓ₁ norm), and two units' parts never have a
+        negative inner product, so that a replacement changes sums by √2 in ℓ₂.
         """
         grown = square * (1 + _SLACK)
         if self.is_pure:
@@ -107,7 +108,7 @@ class Start:
     doubt: float  # the variance of the totals' noise
 
     def with_more(self, second: "Start") -> "Start":
-        """Return both releases together."""
+        """Return both releases combined."""
         share = second.groups.variance / (self.groups.variance + second.groups.variance)
         totals = share * self.totals + (1 - share) * second.totals
         groups = self.groups.with_more(second.groups)
@@ -116,29 +117,29 @@ class Start:
         )
 
     def _ratio(self, place: int, guess: float) -> float:
-        """Return a total over the total weight, drawn to a guess that is off by a variance of 0.1."""
+        """Return a total over the total weight, shrunk to a guess with variance 0.1."""
         weight, doubt = max(float(self.totals[1]), 0.0), 10 * self.doubt
         return (float(self.totals[place]) * weight + guess * doubt) / (weight**2 + doubt)
 
     @property
     def mean(self) -> float:
-        """The mean of ratings, a multiple of 2^−12."""
+        """Mean of ratings, a multiple of 2^−12."""
         return float(_rounded(np.clip(self._ratio(0, 0.0), -1, 1)))
 
     @property
     def weight(self) -> float:
-        """Return the total weight of users in `spread_sum`, or a little more, at least 1: for ratings their number."""
+        """Total weight of users in `spread_sum`, rounded up, at least 1; for ratings their number."""
         user_weight = self.terms.user_weight or 1.0
         return max(float(self.totals[1]) / (user_weight if self.terms.is_pure else math.sqrt(user_weight)), 1.0)
 
     @property
     def variance(self) -> float:
-        """Their variance."""
+        """Variance of ratings."""
         return float(np.clip(self._ratio(2, 1 / 3) - self.mean**2, 0.05, 1.0))
 
     @property
     def density(self) -> float:
-        """Return the mean number of ratings per user."""
+        """Mean number of ratings per user."""
         is_rating = self.terms.unit == "rating"
         per_user = max(float(self.totals[1] if is_rating else self.groups.sizes.sum()) / self.n_users, 1e-9)
         if is_rating or self.terms.is_pure:
@@ -147,28 +148,28 @@ class Start:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Return the number of ratings of each item."""
+        """Number of ratings of each item."""
         sizes = self.groups.sizes
         return sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
 
     @property
     def noise_in_means(self) -> float:
-        """The variance of a rating's part in a sum over its weight: ratings that weigh less are more."""
+        """Variance of a rating's weighted part, per weight."""
         weight = float(self.groups.sizes.sum()) / max(self.density * self.n_users, 1e-9)
         return max(self.variance * min(weight, 1.0), 1e-3)
 
 
 @dataclass(frozen=True)
 class Completion:
-    """Fit a table of ratings with a share of the guarantee for item means, and the rest where it helps most.
+    """Matrix completion that spends the guarantee where it helps most.
 
     1. Noisy sums, weights and totals of ratings by items (40 %) give shrunk item means.
-    2. A noisy sum of products of users' residuals (3 %) tells how users' offsets vary.
-    3. What 1 tells decides about the rest: the same sums again; users' means (unit "rating" only); or item factors
+    2. A noisy sum of products of users' residuals (3 %) gives the variance of users' offsets.
+    3. The result of 1 decides on the rest: the same sums again; users' means (unit "rating" only); or item factors
        (`ItemFactors`) and, for the unit "rating", users' noisy scores on them.
 
-    `rank` is the number of factors that are tried, None by what 1 tells, 0 for none; `is_forced` tries them whatever it
-    tells. At δ = 0 there are none.
+    `rank` is the number of factors that are tried: by default chosen from 1, 0 for none; `is_forced` always tries them.
+    At δ = 0 there are none.
 
     Theorem. `fit` is (ε, δ)-DP, μ-GDP with Gaussian noise, ε-DP with Laplace noise at δ = 0, for one rating or for all
     ratings of one user, whatever 1 decides. docs/theory/matrix_completion.md
@@ -179,13 +180,13 @@ class Completion:
     is_forced: bool = False
 
     def fit(self, ratings: Ratings, rng: Entropy) -> Completed:
-        """Return the model: pay first."""
+        """Return the model. Charge the budget first."""
         start = self._items(ratings, _FIRST, rng)
         spread = self._spread(ratings, start, rng)
         return replace(self._spend_remaining(ratings, start, rng), spread=spread)
 
     def _spend_remaining(self, ratings: Ratings, start: Start, rng: Entropy) -> Completed:
-        """Return the model after spending the remaining guarantee where it reduces the error most."""
+        """Spend the remaining guarantee where it reduces the error most."""
         rank = self._tried(start, ratings.shape)
         if rank:
             return self._with_factors(ratings, start, rank, rng)
@@ -211,13 +212,13 @@ class Completion:
         return Spread(noisy / start.weight, std / start.weight)
 
     def item_noise(self, shape: tuple[int, int], share: float) -> AdditiveNoise:
-        """Return the noise of `item_sums` for a share of the guarantee."""
+        """Return the noise of `item_sums` for a share."""
         terms, power = self.terms, 1 if self.terms.is_pure else 2
         square = (terms.user_weight or 1.0) * (2 + 3 * terms.totals_factor(shape[0], share) ** power)
         return terms.noise(2 * shape[1] + 3, square, share)
 
     def _tried(self, start: Start, shape: tuple[int, int]) -> int:
-        """Return the number of factors that should exceed the noise with half of the ratings' variance."""
+        """Return the number of factors expected to exceed the noise with half of the ratings' variance."""
         most_factors = min(MOST_FACTORS, *shape) if self.rank is None else self.rank
         if self.terms.is_pure or most_factors == 0:
             return 0
@@ -248,7 +249,7 @@ class Completion:
         return self._with_users(ratings, model, _REST / 2, rng)
 
     def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
-        """Return the share of the guarantee for users' means that minimises the expected error of predictions."""
+        """Return the share of least expected error for users' means."""
         if self.terms.unit == "user":
             return 0.0
         spread = start.groups.means(start.mean, start.noise_in_means)[1]
@@ -282,11 +283,12 @@ class Completion:
 
 
 def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
-    """Return weighted sums of values by item, and of 1; and `times` the totals of values, of 1, of squares (2n + 3,).
+    """Return weighted sums by item, and scaled totals (2n + 3,).
 
-    The ℓ₂ norm of a unit's part is at most √(c·(2 + 3·times²)), and at δ = 0 its ℓ₁ norm c·(2 + 3·times), c = 1 or, for
-    a user, `max_rows`. Two parts have no negative inner product: no sum of values is larger than that of weights.
-    All terms are whole multiples of 2^−22 (`times` a power of two): sums are exact, in any order.
+    The sums are of values and of 1, the totals of values, of 1 and of squares. The ℓ₂ norm of a unit's part is at most
+    √(c·(2 + 3·times²)), and at δ = 0 its ℓ₁ norm c·(2 + 3·times), c = 1 or, for a user, `max_rows`. No inner product of
+    two parts is negative, as no sum of values exceeds that of weights. All terms are multiples of 2^−22 (`times` a
+    power of two), so sums are exact in any order.
     """
     power, user_weight, unit = (1 if terms.is_pure else 2), terms.user_weight, 2.0**SUM_BITS
     values = ratings.values * 2.0**-BITS
@@ -299,11 +301,12 @@ def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
 
 
 def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
-    """Return users' sums of residuals, of residuals times factors over the longest ‖factors_i‖, and counts; and it.
+    """Return users' sums ((2 + k)·m,), and the longest ‖factors_i‖.
 
-    Shape ((2 + k)·m,). Counts are multiplied by κ = 5793/4096 > √2 where there are factors. A row's part has squared
-    norm at most 2 (2 + κ² with factors), ℓ₁ norm at most 2 without; parts of two rows have no negative inner product.
-    All terms are whole multiples of 2^−24, so sums of 2^28 rows are exact.
+    The sums are of residuals, of residuals times factors over that length, and of 1. Counts are multiplied by κ =
+    5793/4096 > √2 if there are factors. A row's part has squared norm at most 2 (2 + κ² with factors), ℓ₁ norm at most
+    2 without; no inner product of two rows' parts is negative. All terms are multiples of 2^−24, so sums over 2^28 rows
+    are exact.
     """
     longest = max(float(np.linalg.norm(model.factors, axis=1).max(initial=0.0)), 1e-9)
     sides = np.trunc(model.factors / longest * 2.0**BITS) * 2.0**-BITS
@@ -313,11 +316,11 @@ def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
 
 
 def spread_sum(ratings: Ratings, model: Completed, user_weight: float | None) -> float:
-    """Return Σ w·t, t the mean product of two of a user's k residuals, w = k − 1 or min(1, k/`user_weight`).
+    """Return a sum whose mean estimates users' offset variance.
 
-    The mean of t is the variance of users' offsets. A row added moves (k − 1)·t by at least −3 and at most 1, one that
-    is replaced by at most 4; with `user_weight` c, w·t is in [−min(1, 2/c), 1]. Each is cut towards 0 to a multiple of
-    2^−22.
+    It is Σ w·t, t the mean product of two of a user's k residuals, w = k − 1 or min(1, k/`user_weight`). A row added
+    changes (k − 1)·t by at least −3 and at most 1, one that is replaced by at most 4; with `user_weight` c, w·t is in
+    [−min(1, 2/c), 1]. Each term is truncated towards 0 to a multiple of 2^−22.
     """
     residuals = ratings.residuals(model)
     columns = np.ones(len(residuals)), residuals, residuals**2
@@ -334,5 +337,5 @@ def _with_items(start: Start, shape: tuple[int, int]) -> Completed:
 
 
 def _rounded(numbers: Any) -> Any:
-    """Return multiples of 2^−12, so that residuals are such too."""
+    """Round to multiples of 2^−12, as residuals must be."""
     return np.rint(numbers * 2.0**BITS) * 2.0**-BITS
