@@ -17,12 +17,12 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import reduce
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import dp_accounting as dpa
 import mpmath
 import numpy as np
+import pages
 import prv_accountant as prv
 import scipy
 from dp_accounting.pld import PLDAccountant
@@ -35,7 +35,6 @@ from gaugedp import guarantees as G  # noqa: N812
 ROUNDS = 5
 SLOW, VERY_SLOW = 2.0, 20.0  # seconds: from here on 3 runs, and 1
 INTERVAL = 1e-4  # of dp-accounting's PLD; its estimates are the pessimistic ones where nothing else is said
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "accountant.md"
 OURS = "gaugedp"
 PLD, RDP = "dp-accounting PLD", "dp-accounting RDP"
 
@@ -172,53 +171,41 @@ def prv_outcome(drawn: list[Mechanism], delta: float) -> str:
 
 
 def row(setting: str, name: str, found: Timed, base: Timed, *more: str) -> str:
-    """Return a line of a table of times; `base` is ours; not timed is NaN."""
-    timed = [seconds(found), str(found.runs), times(found.seconds / base.seconds)]
-    cells = [setting, name, *(["", "", ""] if math.isnan(found.seconds) else timed), *more]
+    """Return a line of a table of times; `base` is ours, which stands first in its setting; not timed is NaN."""
+    timed = [seconds(found), times(found.seconds / base.seconds)]
+    cells = [setting if name == OURS else "", name, *(["", ""] if math.isnan(found.seconds) else timed), *more]
     return f"| {' | '.join(cells)} |"
 
 
 def different() -> Section:
-    delta, building = 1e-6, f"{OURS}, of it building and composing"
+    delta = 1e-6
     some, many, few = mechanisms(1000), mechanisms(100_000, 10.0), mechanisms(200, 10.0)
     tasks: dict[str, dict[str, Act]] = {
         "1,000": {
             OURS: lambda: ours_epsilon(some, delta),
-            building: lambda: ours_guarantee(some),
             PLD: lambda: pld_in_a_row(some, delta),
-            f"{PLD}, composed in pairs by hand": lambda: pld_in_pairs(some, delta),
+            f"{PLD}, composed in pairs": lambda: pld_in_pairs(some, delta),
             RDP: lambda: rdp_epsilon(some, delta),
         },
         "200, scaled": {OURS: lambda: ours_epsilon(few, delta), PLD: lambda: pld_in_a_row(few, delta)},
-        "100,000, scaled": {OURS: lambda: ours_epsilon(many, delta), building: lambda: ours_guarantee(many)},
+        "100,000, scaled": {OURS: lambda: ours_epsilon(many, delta)},
     }
     results = {task: take_turns(ways) for task, ways in tasks.items()}
     small, large = results["1,000"], results["100,000, scaled"][OURS]
-    longer = Timed(500 * results["200, scaled"][PLD].seconds, 0, None)
     lines = [
-        "## Many different mechanisms",
-        "",
-        "A third each of Gaussian noise (noise multiplier uniform in 5 … 50), Laplace noise (scale uniform in 5 … 50)",
-        "and randomized response (ε uniform in 0.02 … 0.2); no two are alike. Scaled: 10 times the noise, a tenth of",
-        "the ε. What is asked is ε at δ = 1e-6; a run builds, composes and asks. PLD's randomized response is",
-        "`from_randomized_response`; RDP has its default orders.",
-        "",
-        "| mechanisms | way | seconds | runs | times gaugedp's | ε |",
-        "|---:|---|---:|---:|---:|---|",
+        "| mechanisms | method | seconds | ratio to gaugedp | ε |",
+        "|---:|---|---:|---:|---|",
         *(
             row(task, name, each, timed[OURS], epsilon_text(each.answer))
             for task, timed in results.items()
             for name, each in timed.items()
         ),
-        row("100,000, scaled", f"{PLD}, EXTRAPOLATED: 500 times the 200", longer, large, ""),
         *(
-            f"| {len(each):,} | prv-accountant, error 0.1 | | 1 | | {prv_outcome(each, delta)} |"
+            f"| {len(each):,} | prv-accountant, error 0.1 |  |  | {prv_outcome(each, delta)} |"
             for each in (some[:30], some)
         ),
         "",
-        "PLD composes one after another, as its accountant does, except where the table says otherwise. The",
-        "extrapolation favours PLD: its arrays grow with ε, so that a late composition costs more than an early one.",
-        "",
+        versions(),
     ]
     ratio = small[PLD].seconds / small[OURS].seconds
     hundred = "at least 100 times faster than PLD"
@@ -230,8 +217,11 @@ def different() -> Section:
 
 # -- DP-SGD ----------------------------------------------------------------------------------------
 
-TRAININGS = ((0.01, 1.0, 10_000), (0.00426666666666666667, 1.1, 14_062))
-DELTAS = (1e-5, 1e-10)
+TRAININGS = (
+    (0.01, 1.0, 10_000, 1e-5),
+    (0.01, 1.0, 10_000, 1e-10),
+    (0.00426666666666666667, 1.1, 14_062, 1e-5),
+)  # rate, noise multiplier, steps, δ
 
 
 def sgd_pld(rate: float, noise: float, steps: int, delta: float, **facts: Any) -> float:
@@ -284,13 +274,12 @@ def sgd_event(rate: float, noise: float, steps: int) -> Any:
     return dpa.SelfComposedDpEvent(sampled, steps)
 
 
-def training(rate: float, noise: float, steps: int, delta: float) -> tuple[list[str], dict[str, Timed], bool]:
-    """Return the lines of one setting, the times, and whether all brackets overlap with ours."""
+def training(rate: float, noise: float, steps: int, delta: float) -> tuple[list[str], dict[str, Timed], list[str]]:
+    """Return the lines of one setting, the times, and the brackets that do not overlap ours."""
     setting = (rate, noise, steps)
     ways: dict[str, Act] = {
         OURS: lambda: (steps * G.SubsampledGaussian(rate, noise)).epsilon(delta, method="tight"),
         PLD: lambda: sgd_pld(*setting, delta),
-        "prv-accountant, error 0.01": lambda: sgd_prv(*setting, delta, 0.01),
         "prv-accountant, error 0.1": lambda: sgd_prv(*setting, delta, 0.1),
         RDP: lambda: RdpAccountant().compose(sgd_event(*setting)).get_epsilon(delta),
     }
@@ -304,41 +293,31 @@ def training(rate: float, noise: float, steps: int, delta: float) -> tuple[list[
         **{name: result[name].answer for name in result if name.startswith("prv")},
         RDP: (None, result[RDP].answer),
     }
-    lines, all_overlap = [], True
+    lines, apart, task = [], [], f"{rate:.5g}, {noise:g}, {steps:,}, {power(delta)}"
     for name, (low, high) in ends.items():
-        overlap = (low is None or low <= float(mine)) and high >= mine.low
-        all_overlap &= overlap
-        beside = "" if name == OURS else "yes" if overlap else "NO"
-        ends_text = ("" if low is None else f"{low:.12f}", f"{high:.12f}", beside)
-        task = f"{rate:.5g}, {noise:g}, {steps:,}, {power(delta)}"
+        if name.endswith("without rounding") and not apart:
+            continue
+        if (low is not None and low > float(mine)) or high < mine.low:
+            apart.append(f"{name} at {task}")
+        ends_text = ("" if low is None else f"{low:.12f}", f"{high:.12f}")
         timed = result.get(name, Timed(math.nan, 0, None))
         lines.append(row(task, name, timed, result[OURS], *ends_text))
-    return lines, result, all_overlap
+    return lines, result, apart
 
 
 def sgd() -> Section:
-    settings = [(*each, delta) for each in TRAININGS for delta in DELTAS]
-    results = [training(*setting) for setting in settings]
+    results = [training(*setting) for setting in TRAININGS]
     least = {
         name: min(each[name].seconds / each[OURS].seconds for _, each, _ in results)
-        for name in (PLD, "prv-accountant, error 0.01", "prv-accountant, error 0.1")
+        for name in (PLD, "prv-accountant, error 0.1")
     }
+    not_all = [setting for _, _, apart in results for setting in apart]
     lines = [
-        "## ε of DP-SGD",
-        "",
-        "Gaussian noise after Poisson sampling, composed over the steps. The brackets: ours is certified at both ends;",
-        "PLD's low end is its optimistic estimate (not timed), prv-accountant's ends are its bounds (`delta_error` is",
-        "δ/1000), RDP has an upper end only. Ours, PLD and RDP answer for adding and for removing a person,",
-        "prv-accountant for removing alone.",
-        "",
-        "| rate, noise multiplier, steps, δ | way | seconds | runs | times gaugedp's | ε from | to | overlaps ours |",
-        "|---|---|---:|---:|---:|---:|---:|---|",
+        "| rate, noise multiplier, steps, δ | method | seconds | ratio to gaugedp | ε from | to |",
+        "|---|---|---:|---:|---:|---:|",
         *(line for each, _, _ in results for line in each),
         "",
-        "All brackets overlap." if all(each for _, _, each in results) else "NOT all brackets overlap.",
-        "The row without rounding composes PLD's own step for removing, with weights tilted towards its ε. Where PLD's",
-        "answer lies below that row, `self_compose` lost what is small beside the largest probability; see Small δ.",
-        "",
+        f"All brackets overlap ours{f' except that of {chr(59).join(not_all)}' if not_all else ''}.",
     ]
     targets = [
         Target(f"ε of DP-SGD, beside {name}", "at least 20 times faster", f"{times(ratio)} times or more", ratio >= 20)
@@ -362,25 +341,18 @@ def calibration() -> Section:
         "1,000 Gaussian releases": {
             OURS: lambda: G.gaussian_std(1.0, 1e-6, count=1000),
             PLD: lambda: calibrated(PLDAccountant, plain),
-            f"{PLD}, searched between 100 and 200": lambda: calibrated(PLDAccountant, plain, (100.0, 200.0)),
             RDP: lambda: calibrated(RdpAccountant, plain),
         },
         "1,000 subsampled, rate 0.01": {
             OURS: lambda: G.subsampled_noise_multiplier(1.0, 1e-6, rate=0.01, steps=1000),
             PLD: lambda: calibrated(PLDAccountant, sampled),
-            f"{PLD}, searched between 1 and 2": lambda: calibrated(PLDAccountant, sampled, (1.0, 2.0)),
             RDP: lambda: calibrated(RdpAccountant, sampled),
         },
     }
     results = {task: take_turns(ways) for task, ways in tasks.items()}
     lines = [
-        "## The noise for ε = 1, δ = 1e-6",
-        "",
-        "`gaussian_std` and `subsampled_noise_multiplier` beside `calibrate_dp_mechanism`, whose search starts at",
-        "(0, 1) where nothing is said and stops within 1e-6. Its PLD accountant merges equal Gaussian releases.",
-        "",
-        "| noise for | way | seconds | runs | times gaugedp's | noise multiplier |",
-        "|---|---|---:|---:|---:|---:|",
+        "| noise for | method | seconds | ratio to gaugedp | noise multiplier |",
+        "|---|---|---:|---:|---:|",
         *(
             row(task, name, each, timed[OURS], f"{each.answer:.9f}")
             for task, timed in results.items()
@@ -408,16 +380,6 @@ def gaussian_profile(mu: Any, epsilon: Any) -> Any:
     return inside - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
 
 
-def mixed_profile(mu: Any, responses: int, each: Any, epsilon: Any) -> Any:
-    """Return δ(ε) of a Gaussian release and randomized responses: the mean of the Gaussian's over their loss."""
-    truth = mpmath.exp(each) / (1 + mpmath.exp(each))
-    weight, total = (1 - truth) ** responses, mpmath.mpf(0)
-    for n_truths in range(responses + 1):
-        total += weight * gaussian_profile(mu, epsilon - (2 * n_truths - responses) * each)
-        weight *= truth / (1 - truth) * (responses - n_truths) / (n_truths + 1)
-    return total
-
-
 def exact_epsilon(profile: Callable[[Any], Any], delta: float, near: float) -> Any:
     """Return the ε of a falling profile to 40 digits; `near` is where the search starts."""
     expected = mpmath.log(mpmath.mpf(delta))
@@ -430,12 +392,12 @@ def relative(found: float, exact: Any) -> float:
 
 
 def accuracy_table(
-    guarantee: Any, profile: Callable[[Any], Any], peers: dict[str, Callable[[float], float]]
+    title: str, guarantee: Any, profile: Callable[[Any], Any], peers: dict[str, Callable[[float], float]]
 ) -> Section:
     """Return the table of one composition, and the target for it."""
     lines = [
-        f"| δ | closed form | {OURS} | above by | {' | '.join(peers)} |",
-        f"|---:|---:|---:|---:|{'---:|' * len(peers)}",
+        f"| {title}: δ | closed form | {OURS} above by | {' | '.join(peers)} |",
+        f"|---:|---:|---:|{'---:|' * len(peers)}",
     ]
     worst, inside = 0.0, True
     for delta in SMALL:
@@ -447,7 +409,7 @@ def accuracy_table(
         cells = " | ".join(
             "infinite" if math.isinf(each) else f"{each:.6f} ({100 * relative(each, exact):+.3g} %)" for each in answers
         )
-        lines.append(f"| {power(delta)} | {mpmath.nstr(exact, 16)} | {float(mine):.13f} | {gap:.1e} | {cells} |")
+        lines.append(f"| {power(delta)} | {mpmath.nstr(exact, 16)} | {gap:.1e} | {cells} |")
     result = f"{worst:.1e}, {'always' if inside else 'NOT always'} in its bracket"
     return lines, [Target("", "within 1e-9 of the closed form, never below", result, worst <= 1e-9 and inside)]
 
@@ -465,39 +427,13 @@ def accuracy() -> Section:
     }
     plds["PLD, merged into one Gaussian"] = merged.get_epsilon
     first, first_target = accuracy_table(
-        100_000 * gd.GaussianDP(0.01), lambda epsilon: gaussian_profile(root, epsilon), plds
+        "100,000 Gaussian releases, σ = 100",
+        100_000 * gd.GaussianDP(0.01),
+        lambda epsilon: gaussian_profile(root, epsilon),
+        plds,
     )
-    mu, each = mpmath.sqrt(1000) / 50, mpmath.mpf(1) / 8
-    mixture = pld.from_gaussian_mechanism(50.0, value_discretization_interval=INTERVAL).self_compose(1000)
-    mixture = mixture.compose(
-        pld.from_randomized_response(flip(0.125), 2, value_discretization_interval=INTERVAL).self_compose(1000)
-    )
-    second, second_target = accuracy_table(
-        1000 * gd.GaussianDP(0.02) + 1000 * G.RandomizedResponseLoss(0.125),
-        lambda epsilon: mixed_profile(mu, 1000, each, epsilon),
-        {f"PLD at {power(INTERVAL)}": mixture.get_epsilon_for_delta},
-    )
-    lines = [
-        "## Small δ",
-        "",
-        "The closed forms are computed to 40 digits. Beside PLD's answers, how far they lie above the truth; an answer",
-        "below it, marked by −, claims more privacy than there is. `self_compose` takes one Fourier transform to the",
-        "power of the count and does not add the rounding to its bound, which is meant to be pessimistic; at small δ",
-        "the answer is made of that rounding and changes with the interval.",
-        "",
-        "100,000 Gaussian releases with σ = 100:",
-        "",
-        *first,
-        "",
-        "1,000 Gaussian releases with σ = 50 and 1,000 randomized responses with ε = 1/8:",
-        "",
-        *second,
-        "",
-    ]
-    lines = [line.replace("(-", "(−") for line in lines]
-    names = ("small δ, Gaussian", "small δ, Gaussian and randomized response")
-    result = zip(names, [*first_target, *second_target], strict=True)
-    return lines, [target._replace(question=name) for name, target in result]
+    lines = [line.replace("(-", "(−") for line in first]
+    return lines, [first_target[0]._replace(question="small δ, Gaussian")]
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -535,33 +471,11 @@ def versions() -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore", RuntimeWarning)  # prv-accountant overflows on its way
-    results = [section() for section in (different, sgd, calibration, accuracy)]
-    lines = [
-        "# What a tight (ε, δ) costs, and how near it is",
-        "",
-        versions(),
-        "Seconds are processor time, of all threads together, so that other work on the machine counts little.",
-        f"Medians of {ROUNDS} runs in which the ways take turns, after one that does not count; of 3 where a run takes",
-        f"more than {SLOW:g} s, and one run where it takes more than {VERY_SLOW:g} s: the columns say how many.",
-        f"dp-accounting's PLD has the discretization interval {power(INTERVAL)} and is pessimistic, where nothing else",
-        "is said.",
-        "",
-        "| question | target | found | |",
-        "|---|---|---|---|",
-        *(
-            f"| {target.question} | {target.wanted} | {target.found} | {'kept' if target.kept else 'MISSED'} |"
-            for _, targets in results
-            for target in targets
-        ),
-        "",
-        *(line for lines, _ in results for line in lines),
-        "The seconds follow the machine; the ratios less so.",
-        "Written by `python benchmarks/accountant.py`.",
-    ]
-    text = "\n".join(line.rstrip() for line in lines) + "\n"
-    print(text)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
+    sections = {"different": different, "sgd": sgd, "calibration": calibration, "small": accuracy}
+    for name, section in sections.items():
+        lines, targets = section()
+        pages.put("accountant", name, lines)
+        print(*targets, sep="\n")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 UCI Adult, 8 attributes and 5 of them, ε = 1 and δ = 1e-9, beside the attributes alone, all pairs, and AIM where its
 rows are given. A logistic regression is trained on rows and scored on real rows that were held out.
-Writes docs/benchmarks/adaptive_rows.md, and eight.csv and five.csv in FOLDER, which adaptive_rows_aim.py reads. Each
+Writes docs/benchmarks/synthetic_rows.md, and eight.csv and five.csv in FOLDER, which adaptive_rows_aim.py reads. Each
 AIM is a file that it wrote.
 
     python benchmarks/adaptive_rows.py adult.csv FOLDER [AIM ...]
@@ -15,15 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pages
 import pandas as pd
-from adaptive_rows_settings import settings_section
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import gaugedp as gd
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "benchmarks" / "adaptive_rows.md"
 EPSILON, DELTA, SEEDS, N_HELD = 1.0, 1e-9, (1, 2, 3), 6561
 COLUMNS = {
     "AGE": "age", "WORKCLASS": "workclass", "EDUCATION": "education-num", "MARITAL": "marital-status",
@@ -49,7 +47,7 @@ def main(path: str, folder: str, *others: str) -> None:
         made = [one for one in map(read, others) if list(one[0]) == names]
         lines += [line("AIM", made, real, held)] if made else []
         parts.append(section(names, lines, holds(table, names, real)))
-    PAGE.write_text(page(len(real), [*parts, settings_section()], bool(others)), "utf-8")
+    pages.put("synthetic_rows", "adaptive_rows", ["\n\n".join(parts)])
 
 
 def cells_of(path: str) -> pd.DataFrame:
@@ -124,8 +122,8 @@ def alone(table: gd.Table, names: Sequence[str], seed: int) -> Timed:
 
 
 MAKERS = {  # a model of all pairs of eight attributes needs every cell of their joint table, for an hour
-    "eight": {"chosen tables": chosen, "attributes alone": alone},
-    "five": {"chosen tables": chosen, "all pairs": pairs, "attributes alone": alone},
+    "eight": {"chosen tables": chosen, "single attributes": alone},
+    "five": {"chosen tables": chosen, "all pairs": pairs, "single attributes": alone},
 }
 
 
@@ -175,45 +173,15 @@ def holds(table: gd.Table, names: Sequence[str], real: pd.DataFrame) -> str:
         n_tables.append(len(sets))
     both = np.concatenate(inside)
     tables = f"{min(n_tables)} to {max(n_tables)} tables"
-    return f"{both.mean():.1%} of the {len(both):,} released 95 % intervals, of {tables} a run, hold the truth."
+    return f"{both.mean():.1%} of the {len(both):,} released 95 % intervals, of {tables} per run, contain the truth."
 
 
 def section(names: Sequence[str], lines: Sequence[str], said: str) -> str:
-    """Return what the page says of a case."""
-    head = "| rows | runs | error | accuracy | AUC | processor s |\n|---|---|---|---|---|---|\n"
-    return f"## {len(names)} attributes: {', '.join(names)}\n\n{head}" + "\n".join(lines) + f"\n\n{said}\n\n"
-
-
-def page(n: int, parts: Sequence[str], has_aim: bool) -> str:
-    """Return the page."""
-    head = f"""# Synthetic rows from tables that are chosen
-
-UCI Adult, {n:,} rows, all tables of three attributes, ε = {EPSILON:g}, δ = {DELTA:g}. An error is the sum of a table's
-distances between the shares of the rows and the true shares, a mean over tables and runs (2 is the most). A
-logistic regression of income on the rows is scored on {N_HELD:,} real rows that were held out. Processor seconds are
-for release and rows. `chosen tables` are from `gd.release_adaptively`, the others are released at once, with
-normal noise of one size.
-
-"""
-    aim = """AIM is the program of its authors (private-pgm, with its defaults: 80 MB, 1,000 steps a fit), on the
-same cells, by `python benchmarks/adaptive_rows_aim.py`, with groups of rows that keep their columns, as in pandas
-before 3. Its seconds are of one processor, which other work shared.
-
-"""
-    foot = """## What such rows must not be used for
-
-- **No figure of four attributes or more.** Tables of up to three were asked for. Nothing says how wrong others are.
-- **No single small cell.** The errors above are means; a small cell may be off by all of itself. A table that was
-  measured has intervals, in the release.
-- **No intervals or tests from the rows.** The rows do not know the noise.
-- **No coefficients.** A score on held-out rows may be near to that of real rows. That says nothing of coefficients,
-  which need [a model with a guarantee of its own](../how-to/fit-a-model.md).
-- **No rare groups.** A round chooses what is wrong for many rows.
-
-[How they are made](../how-to/synthetic-rows.md), and [why it is private](../theory/adaptive_tables.md). Written by
-`python benchmarks/adaptive_rows.py`.
-"""
-    return head + "".join(parts) + (aim if has_aim else "") + foot
+    """Return the table of a case."""
+    head = (
+        f"| {len(names)} attributes | runs | error | accuracy | AUC | processor s |\n|---|---:|---:|---:|---:|---:|\n"
+    )
+    return head + "\n".join(lines) + f"\n\n{said}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """What the settings of adaptive tables do on another table than adaptive_rows.py reports: the survey of the repository.
 
-Eight attributes of 7,244 rows, all tables of three. For adaptive_rows.py, which shows it.
+Eight attributes of 7,244 rows, all tables of three. Prints how the error depends on the share of the budget that the
+single attributes take, and on the steps of a fit.
+
+    python benchmarks/adaptive_rows_settings.py
 """
 
 import itertools
@@ -54,19 +57,15 @@ def errors(cells: pd.DataFrame, sizes: dict[str, int], first: int, steps: int) -
     return seen
 
 
-def settings_section() -> str:
-    """Return what the page says of the settings."""
+def main() -> None:
+    """Print the errors under settings."""
     cells, sizes = survey()
     tried = [(first, rounds._STEPS) for first in ROUNDS] + [(rounds._ROUNDS, steps) for steps in STEPS]
-    lines = []
+    print(f"built in: 1/{rounds._ROUNDS}, {rounds._STEPS} steps")
     for first, steps in tried:
         seen = errors(cells, sizes, first, steps)
-        lines.append(f"| 1/{first} | {steps} | {np.mean(seen):.3f} ({min(seen):.3f} to {max(seen):.3f}) |")
-        print(lines[-1], flush=True)
-    return (
-        f"## Settings\n\nThe share of the price that the attributes alone take, and the steps of a fit, on another "
-        f"table: ACS Massachusetts\n2018, {len(cells):,} rows, {len(sizes)} attributes, ε = {EPSILON:g}. "
-        f"1/{rounds._ROUNDS} and {rounds._STEPS} are built in.\n\n| first share | steps | error |\n|---|---|---|\n"
-        + "\n".join(lines)
-        + "\n\n"
-    )
+        print(f"1/{first}, {steps} steps: {np.mean(seen):.3f} ({min(seen):.3f} to {max(seen):.3f})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

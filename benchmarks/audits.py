@@ -12,28 +12,27 @@ With --power only the section on how many runs are needed is made anew, in some 
 
 import math
 import platform
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
+import pages  # noqa: E402
 
 import gaugedp as gd  # noqa: E402
 from gaugedp.audit import Audit  # noqa: E402
 from gaugedp.guarantees import Guarantee, gaussian_std  # noqa: E402
 from tests.statistics.cases import CASES, Case  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks" / "audits.md"
 CONFIDENCE = 0.99
 N_AUDITS = 40
-POWER = "## How many runs a violation takes"
 RARE = [(20_000, 0.0), (20_000, 0.005), (20_000, 0.01), (20_000, 0.02), (5000, 0.04), (100_000, 0.002)]  # runs, p
 
 
@@ -43,27 +42,31 @@ def audited(case: Case, mechanism: object) -> Audit:
     )
 
 
-def alone(found: Audit) -> str:
-    """What the black-box test alone says of noise that is too small."""
-    return "seen" if found.epsilon_lower > found.epsilon_claimed else "not seen"
+class Found(NamedTuple):
+    """What the audits of a mechanism show."""
+
+    name: str
+    share: float  # of the claimed ε that is proven
+    is_found_alone: bool  # 10 % less noise, by the black-box test
+    seconds: float
 
 
-def row(case: Case) -> tuple[str, list[str]]:
+def measured(case: Case) -> tuple[Found, list[str]]:
+    """Return what audits of a mechanism show, and what of it is wrong."""
     kept, broken = audited(case, case.make(case.guarantee)), audited(case, case.make(case.more))
     faults = [f"{case.name} is accused: {kept.method}"] * kept.violated
-    faults += [f"{case.name} with 10 % less noise is not seen"] * (not broken.violated)
-    at = f"{kept.epsilon_claimed:.3g}" + (f" at δ = {kept.delta:.2g}" if kept.delta else "")
-    cells = [
-        case.name,
-        repr(case.guarantee),
-        f"{case.runs:,}",
-        f"{kept.seconds:.1f}",
-        f"{kept.epsilon_lower:.3g}",
-        at,
-        broken.method,
-        alone(broken),
-    ]
-    return f"| {' | '.join(cells)} |", faults
+    faults += [f"{case.name} with 10 % less noise is not found"] * (not broken.violated)
+    is_found_alone = bool(broken.epsilon_lower > broken.epsilon_claimed)
+    return Found(case.name, kept.epsilon_lower / kept.epsilon_claimed, is_found_alone, kept.seconds), faults
+
+
+def draw(found: list[Found]) -> None:
+    """Draw the shares."""
+    series = {
+        "black-box test finds 10 % less noise": [one.share if one.is_found_alone else None for one in found],
+        "only white-box tests find it": [None if one.is_found_alone else one.share for one in found],
+    }
+    pages.dots("audits", [one.name for one in found], series, "ε proven over ε claimed", line=1, xlim=(0, 1.03))
 
 
 def telling(rate: float, key: int) -> Callable[[float], float]:
@@ -123,7 +126,7 @@ def trials() -> list[Trial]:
     std, one_point = float(gaussian_std(1.0, 1e-5)), gd.ApproxDP(1.0, 1e-5)
     curve, one = gd.GaussianDP(1 / std), gd.PureDP(1.0)
     return [
-        Trial("Gaussian noise, σ half of what is needed", gaussian(std / 2), one_point, 20_000),
+        Trial("Gaussian noise, σ half of what is necessary", gaussian(std / 2), one_point, 20_000),
         Trial("the same", gaussian(std / 2), curve, 2000),
         Trial("the same", gaussian(std / 2), curve, 5000, is_required=True),
         Trial("Gaussian noise, σ a quarter too small", gaussian(0.75 * std), one_point, 20_000),
@@ -131,7 +134,7 @@ def trials() -> list[Trial]:
         Trial("the same", gaussian(0.75 * std), curve, 50_000, is_required=True),
         Trial("Gaussian noise, σ a tenth too small", gaussian(0.9 * std), curve, 50_000),
         Trial("the same", gaussian(0.9 * std), curve, 200_000),
-        Trial("Gaussian noise, σ as it should be", gaussian(std), curve, 20_000, is_broken=False),
+        Trial("Gaussian noise, σ correct", gaussian(std), curve, 20_000, is_broken=False),
         Trial("randomized response, ε = 2", response(2.0), one, 200, is_required=True),
         Trial("randomized response, ε = 1.1", response(1.1), one, 5000),
         Trial("the same", response(1.1), one, 14_000, is_required=True),
@@ -155,15 +158,9 @@ def power() -> tuple[list[str], list[str]]:
     """Return the lines of the section, and what is broken."""
     made = [trial_row(trial) for trial in trials()]
     lines = [
-        POWER,
-        "",
-        "How many of 40 audits of a function find a violation, black-box, confidence 0.99, the answers 0 and 1.",
-        "(1, 1e-5) needs σ = 3.73; `GaussianDP(0.268)`, 1/3.73, is the claim of the same noise as a curve.",
-        "",
-        "| what it is | claim | runs | seen |",
+        "| mechanism | claim | runs | found |",
         "|---|---|---:|---:|",
         *(line for line, _ in made),
-        "",
     ]
     return lines, [fault for _, faults in made for fault in faults]
 
@@ -171,55 +168,35 @@ def power() -> tuple[list[str], list[str]]:
 def power_alone() -> int:
     """Write the section anew, in the page as it is."""
     lines, faults = power()
-    page = PAGE.read_text("utf-8")
-    result = re.sub(rf"{POWER}\n.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page, flags=re.S | re.M)
-    PAGE.write_text(result, "utf-8")
-    print("\n".join(lines + faults))
+    pages.put("audits", "power", lines)
+    print("\n".join(faults))
     return 1 if faults else 0
 
 
 def main() -> int:
     if "--power" in sys.argv[1:]:
         return power_alone()
-    rows, faults = [], []
+    results, faults = [], []
     runs_needed, broken = power()
     faults += broken
     rare = [rare_row(*one) for one in RARE]
     faults += [fault for _, result in rare for fault in result]
     for case in CASES:
-        line, broken = row(case)
-        print(line, flush=True)
-        rows.append(line)
+        found, broken = measured(case)
+        print(found, flush=True)
+        results.append(found)
         faults += broken
-    lines = [
-        "# What an audit costs, and what it proves",
-        "",
-        f"Python {platform.python_version()}, numpy {version('numpy')}, scipy {version('scipy')}.",
-        "Confidence 0.99: half of 1 % for the white-box tests, half for the black-box one. `ε proved` is a lower bound",
-        "at a mechanism that keeps its claim, `ε claimed` what the claim has at the same δ. The last two columns are",
-        "about noise that is 10 % too small: the test that found it, and whether the black-box test alone did. Most of",
-        "the time of K-norm noise goes into 3,000 linear programs, a millisecond each, and of walks into walking.",
-        "",
-        "| mechanism | claim | runs | seconds | ε proved | ε claimed | 10 % less noise: found by | black-box alone |",
-        "|---|---|---:|---:|---:|---:|---|---|",
-        *rows,
-        "",
-        *runs_needed,
-        "## Rare and certain leaks",
-        "",
-        "Laplace noise that keeps ε = 1, rounded to 0.1; only where the answer is 1, 1,000 more with probability p.",
-        "p = 0 is the honest twin. `ε proved` is the median; audits are black-box, the claim is `PureDP(1)`.",
-        "",
-        "| p | runs N | N·p | seen | ε proved |",
-        "|---:|---:|---:|---:|---:|",
-        *(line for line, _ in rare),
-        "",
-        f"Required: no false accusation, N·p = 200 is seen in four audits of five, all noise 10 % too small is found, "
-        f"and what 5,000 and 50,000 runs (Gaussian), 200 and 14,000 (randomized response) show, by four of five: "
-        f"{'BROKEN: ' + '; '.join(faults) if faults else 'kept'}.",
-        "The seconds follow the machine. Written by `python benchmarks/audits.py`.",
-    ]
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    draw(results)
+    words = (
+        f"The bound is between {min(one.share for one in results):.2f} and {max(one.share for one in results):.2f} of "
+        f"the claim. The slowest audit takes {max(one.seconds for one in results):.1f} s."
+    )
+    versions = f"Python {platform.python_version()}, numpy {version('numpy')}, scipy {version('scipy')}."
+    pages.put("audits", "mechanisms", [f"{words} {versions}"])
+    pages.put("audits", "power", runs_needed)
+    head = "| p | runs N | N·p | found | ε proven |"
+    pages.put("audits", "rare", [head, "|---:|---:|---:|---:|---:|", *(line for line, _ in rare)])
+    print("\n".join(faults))
     return 1 if faults else 0
 
 

@@ -1,9 +1,9 @@
 """How long does bounding take when the people do not fit in memory, and what does a kill cost?
 
 Writes rows of ten-times-fewer people to Parquet, a million at a time, and counts 4,800 cells: of all rows, and of at
-most five rows a person, in one piece, in buckets within 1 GB, and in buckets with a kill half-way. Every look is a
+most five rows per person, in one pass, in buckets within 1 GB, and in buckets with a kill half-way. Every look is a
 process of its own, whose memory is measured from outside, with that of its children (Linux). Prints a table and writes
-its section of docs/benchmarks/buckets.md.
+its section of docs/benchmarks/releases.md.
 
     python benchmarks/buckets.py [ROWS] [FOLDER] [duckdb|spark]
 
@@ -15,7 +15,6 @@ import json
 import math
 import os
 import platform
-import re
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -43,14 +43,6 @@ NAMES = {"duckdb": "DuckDB", "spark": "Spark"}
 PACKAGES = {"duckdb": ("duckdb", "pyarrow", "numpy"), "spark": ("pyspark", "pyarrow", "numpy")}
 HEAP = "700m"  # of Spark's one Java process
 LIMIT = 1.5  # GB
-RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "buckets.md"
-INTRODUCTION = f"""# Bounding many people in {DOMAIN.n_cells():,} cells
-
-At most {MAX_ROWS} rows a person stay; some people have thousands. Every look is a process of its own, from opening the
-file to the counts; one run each, so that other work on the machine shows in the times. Its memory is that of the
-process and its children together, every 0.1 seconds. All bounded looks of an engine gave the same counts, cell by cell.
-Each bucket reads the file anew, so the time grows with the number of buckets as well as with the rows.
-"""
 
 
 def write_people(path: Path, n_rows: int) -> None:
@@ -165,38 +157,23 @@ def line(name: str, facts: dict[str, Any], plain: float) -> str:
     return f"| {name} | {facts['seconds']:.1f} | {facts['seconds'] / plain:.2f} | {facts['rss']:.2f} |"
 
 
-def section(engine: str, n_rows: int, size: int, lines: list[str], first: float) -> str:
+def section(engine: str, n_rows: int, size: int, lines: list[str], first: float) -> list[str]:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES[engine])
-    command = f"{n_rows:.0e}".replace("+0", "")
     memory = f"In buckets, DuckDB has a limit of {MEMORY / 1e9:g} GB."
     if engine == "spark":
         memory = f"local[2]; the Java process has a heap of {HEAP} and spills to the disk."
-    return "\n".join(
-        [
-            f"{NAMES[engine]}",
-            "",
-            f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet of {size / 1e9:.2f} GB. {memory}",
-            f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores.",
-            f"The killed look had run for {first:.0f} seconds, start of Python included.",
-            f"Written by `python benchmarks/buckets.py {command} FOLDER {engine}`.",
-            "",
-            "| look | seconds | ratio to all rows | peak memory, GB |",
-            "|---|---:|---:|---:|",
-            *lines,
-            "",
-        ]
-    )
+    return [
+        f"| {NAMES[engine]} | seconds | ratio to all rows | peak memory, GB |",
+        "|---|---:|---:|---:|",
+        *lines,
+        "",
+        f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet of {size / 1e9:.2f} GB. {memory} "
+        f"The killed process had run for {first:.0f} seconds.",
+        f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores.",
+    ]
 
 
-def write(engine: str, text: str) -> None:
-    """Put the section of an engine into the page, and leave the others."""
-    page = RESULT.read_text(encoding="utf-8") if RESULT.exists() else ""
-    others = [part for part in re.split(r"(?m)^## ", page)[1:] if not part.startswith(NAMES[engine])]
-    sections = sorted([*(other.rstrip() + "\n" for other in others), text])
-    RESULT.write_text("\n## ".join([INTRODUCTION, *sections]), encoding="utf-8")
-
-
-def measured(engine: str, n_rows: int, folder: Path) -> str:
+def measured(engine: str, n_rows: int, folder: Path) -> list[str]:
     count = max(4, math.ceil(n_rows / ROWS_A_BUCKET[engine]))
     path, sums = folder / "people.parquet", folder / "sums"
     write_people(path, n_rows)
@@ -208,18 +185,16 @@ def measured(engine: str, n_rows: int, folder: Path) -> str:
     base = plain["seconds"]
     lines = [
         line("all rows, unbounded", plain, base),
-        line(f"{MAX_ROWS} rows a person, in one piece", whole, base),
-        line(f"{MAX_ROWS} rows a person, in {count} buckets", parts, base),
-        line(f"killed after {left} buckets, then finished: the rest", rest, base),
+        line(f"{MAX_ROWS} rows per person, in one pass", whole, base),
+        line(f"{MAX_ROWS} rows per person, in {count} buckets", parts, base),
+        line(f"killed after {left} buckets, then resumed: the rest", rest, base),
     ]
     return section(engine, n_rows, path.stat().st_size, lines, first)
 
 
 def main(n_rows: int, where: str | None, engine: str) -> None:
     with tempfile.TemporaryDirectory(dir=where) as folder:
-        text = measured(engine, n_rows, Path(folder))
-    print(text)
-    write(engine, text)
+        pages.put("releases", f"buckets-{engine}", measured(engine, n_rows, Path(folder)))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ columns as they are, on a connection with its defaults. A release reads the quer
 noise, charges a ledger on the disk, counts every cell, adds the noise and stores the answer. Both count the same rows.
 They run in turn, in one process, after a first round of both; medians. Seconds are processor time of all threads, or
 with --wall those of a clock, which only a quiet machine measures well. Prints a table and writes
-docs/benchmarks/by_hand.md.
+docs/benchmarks/releases.md.
 
     python benchmarks/by_hand.py [--wall] [PART OF A NAME]
 """
@@ -24,6 +24,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pages
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
@@ -33,7 +34,6 @@ import gaugedp as gd
 from gaugedp.domain.domain import Domain
 
 ROUNDS = {10**4: 15, 10**6: 7, 10**7: 5}
-RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "by_hand.md"
 REGIONS = [f"region-{i:02d}" for i in range(10)]
 MONTHS = [f"2024-{month:02d}-01" for month in range(1, 13)]
 PLACES = [f"place-{i:04d}" for i in range(5000)]
@@ -221,42 +221,45 @@ def measured(case: Case, n_rows: int, clock: Callable[[], float]) -> tuple[float
     return first, second
 
 
-def row(case: Case, pairs: list[tuple[float, float]]) -> str:
-    cells = [f"{first:.3f} | {second:.3f} | {second / first:.2f}" for first, second in pairs]
-    return f"| {case.name} | {' | '.join(cells)} |"
-
-
-def summary(pairs: list[list[tuple[float, float]]]) -> list[str]:
-    """Return the last lines: the median and the worst ratio of each size, and what small tables take beyond."""
+def summary(pairs: list[list[tuple[float, float]]], sizes: list[str]) -> list[str]:
+    """Return the table: the median and the worst ratio of each size; and what small tables take beyond."""
     by_size = [[second / first for first, second in column] for column in zip(*pairs, strict=True)]
-    ends = [f" | | {statistics.median(ratios):.2f}; {max(ratios):.2f}" for ratios in by_size]
+    ends = [
+        f"| {size} | {statistics.median(each):.2f} | {max(each):.2f} |"
+        for size, each in zip(sizes, by_size, strict=True)
+    ]
     beyond = [1000 * (second - first) for (first, second), *_ in pairs]
-    words = f"Beyond the statement, a table of 10⁴ rows takes {statistics.median(beyond):.0f} ms in the median and"
-    return [f"| median; worst |{' |'.join(ends)} |", "", f"{words} {max(beyond):.0f} ms in the worst case."]
+    return [
+        "| rows | median ratio | worst ratio |",
+        "|---:|---:|---:|",
+        *ends,
+        "",
+        f"Beyond the handwritten query, a table of {sizes[0]} rows takes {statistics.median(beyond):.0f} ms in the "
+        f"median and {max(beyond):.0f} ms in the worst case.",
+    ]
 
 
 def main() -> None:
     words = [word for word in sys.argv[1:] if word != "--wall"]
     clock = CLOCKS["--wall" in sys.argv]
     chosen = [case for case in CASES if not words or words[0] in case.name]
-    sizes = ["10⁴", "10⁶", "10⁷"]
-    heads = [f"{size}: by hand, s | release, s | ratio" for size in sizes]
-    lines = [f"| table | {' | '.join(heads)} |", "|---" * 10 + "|"]
-    pairs = []
+    sizes, pairs = ["10⁴", "10⁶", "10⁷"], []
     for case in chosen:
         pairs.append([measured(case, n_rows, clock) for n_rows in ROUNDS])
-        lines.append(row(case, pairs[-1]))
-        print(lines[-1], flush=True)
-    lines += summary(pairs)
+        print(case.name, pairs[-1], flush=True)
     packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pandas", "sqlglot", "pyarrow"))
-    method = " ".join((__doc__ or "").split("\n\n")[1].split())
     rounds = ", ".join(str(n_rounds) for n_rounds in ROUNDS.values())
     about = f"Medians of {rounds} rounds; seconds {'of a clock' if '--wall' in sys.argv else 'of processors'}."
-    about = f"Written by `benchmarks/by_hand.py`. {about} Python {platform.python_version()}, {packages}."
-    text = "\n\n".join(["# A release, against a statement by hand", method, about, "\n".join(lines)])
-    print("\n".join(lines[-3:]))
     if len(chosen) == len(CASES):
-        RESULT.write_text(f"{text}\n", encoding="utf-8")
+        draw([case.name for case in chosen], sizes, [[b / a for a, b in each] for each in pairs])
+        last = f"{about} Python {platform.python_version()}, {packages}."
+        pages.put("releases", "by_hand", [*summary(pairs, sizes), last])
+
+
+def draw(names: list[str], sizes: list[str], ratios: list[list[float]]) -> None:
+    """Draw the ratios."""
+    series = {f"{size} rows": column for size, column in zip(sizes, zip(*ratios, strict=True), strict=True)}
+    pages.dots("by_hand", names, series, "time of the release over that of the handwritten query", line=1)
 
 
 if __name__ == "__main__":

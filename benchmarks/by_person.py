@@ -3,7 +3,7 @@
 Writes rows of ten-times-fewer people to Parquet: a region of 20, a day, an amount; some people have thousands of rows.
 By persons it asks for the histogram of visits by the last region and for the sum of what each spent, and compares with
 SQL that a person would write for DuckDB: a GROUP BY in a GROUP BY, with arg_max for the last. Both say the same of each
-cell. Each is run in turn; the fastest run stands in the table, in docs/benchmarks/by_person.md.
+cell. Each is run in turn; the fastest run stands in the table, in docs/benchmarks/releases.md.
 
     python benchmarks/by_person.py [ROWS] [RUNS]
 
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pages
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,7 +27,6 @@ import gaugedp as gd
 from gaugedp.tables.aggregate import Aggregate
 
 MOST, DAYS, REGIONS = 40, 100_000, 20
-RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "by_person.md"
 ROWS = gd.Domain.of(region=gd.integers(0, REGIONS - 1), day=gd.integers(0, DAYS - 1), amount=gd.bounded(0, 500, 0.25))
 MADE = {
     "visits": gd.PerPerson.count(gd.integers(1, MOST, outside="other")),
@@ -40,13 +40,6 @@ BY_HAND = f"""
         SELECT count(*) AS visits, arg_max(region, day) AS last, sum(least(greatest(amount, 0), 500)) AS spent
         FROM read_parquet('{{path}}') WHERE pid IS NOT NULL GROUP BY pid
     ) GROUP BY ALL
-"""
-INTRODUCTION = """# One row of all rows of a person
-
-The histogram of visits by the last region, and the sum of what each person spent: 820 counts and a sum, made of all
-rows of every person. Some people have thousands of rows. Beside it stand the same in DuckDB's SQL as a person would
-write it, and two questions about one row of each person, drawn at random: the way without `[person]`. The fastest of
-{runs} runs, taken in turn, while the machine did other work; every count and the sum agree between the first two.
 """
 
 
@@ -98,34 +91,32 @@ def timed(work, path: str) -> tuple[float, list[np.ndarray]]:
 
 
 def measure(path: str, runs: int) -> dict[str, float]:
-    ways = {"by hand, in SQL": by_hand, "by person": by_person, "one row a person, drawn at random": one_row}
+    ways = {
+        "handwritten SQL": by_hand,
+        "release, one row per person": by_person,
+        "release, one random row per person": one_row,
+    }
     best = dict.fromkeys(ways, float("inf"))
     for _ in range(runs):
         results = {}
         for name, work in ways.items():
             seconds, results[name] = timed(work, path)
             best[name] = min(best[name], seconds)
-        check(results["by person"], results["by hand, in SQL"])
+        check(results["release, one row per person"], results["handwritten SQL"])
     return best
 
 
-def page(best: dict[str, float], n_rows: int, runs: int) -> str:
-    hand = best["by hand, in SQL"]
-    lines = [f"| {name} | {seconds:.2f} | {seconds / hand:.2f} |" for name, seconds in best.items()]
+def block(best: dict[str, float], n_rows: int, runs: int) -> list[str]:
+    hand = best["handwritten SQL"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "pyarrow", "numpy"))
-    return "\n".join(
-        [
-            INTRODUCTION.format(runs=runs),
-            f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet; 2 cores.",
-            f"Python {platform.python_version()}, {packages}.",
-            f"Written by `python benchmarks/by_person.py {n_rows:.0e} {runs}`.".replace("e+0", "e"),
-            "",
-            "| look | seconds | ratio to by hand |",
-            "|---|---:|---:|",
-            *lines,
-            "",
-        ]
-    )
+    return [
+        "| method | seconds | ratio to handwritten |",
+        "|---|---:|---:|",
+        *(f"| {name} | {seconds:.2f} | {seconds / hand:.2f} |" for name, seconds in best.items()),
+        "",
+        f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet; fastest of {runs} runs; 2 cores. "
+        f"Python {platform.python_version()}, {packages}.",
+    ]
 
 
 def main() -> None:
@@ -133,9 +124,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write(path, n_rows)
-        text = page(measure(str(path), runs), n_rows, runs)
-    print(text)
-    RESULT.write_text(text, "utf-8")
+        lines = block(measure(str(path), runs), n_rows, runs)
+    pages.put("releases", "by_person", lines)
 
 
 if __name__ == "__main__":

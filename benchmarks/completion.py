@@ -5,7 +5,7 @@ predicted, five splits; and ratings made with three factors. δ = 1e-6, units ar
 the mean of all ratings, and item means without shrinkage, each released with Gaussian noise at the whole guarantee;
 item means shrunk as ours are; fits without privacy. For finding factors: noisy projected descent on the nuclear ball
 with the best of five radii (which a person would not know), and Analyze-Gauss on users' second moments; both in floats,
-beside the same item means. Writes docs/benchmarks/completion.md.
+beside the same item means. Writes docs/benchmarks/matrices.md.
 
     python benchmarks/completion.py insteval.parquet
 """
@@ -13,12 +13,10 @@ beside the same item means. Writes docs/benchmarks/completion.md.
 import math
 import statistics
 import sys
-import time
-import tracemalloc
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
+import pages
 import pandas as pd
 
 import gaugedp as gd
@@ -28,7 +26,6 @@ from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
 from gaugedp.optimization.ratings.stages import Completion, Terms
 
-RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "completion.md"
 DELTA, ROUNDS, MAX_ROWS = 1e-6, 5, 4
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # rows and ratings, to fit and to predict
 
@@ -114,36 +111,22 @@ def ours(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict
     model = MatrixCompletion(
         epsilon, DELTA, unit=unit, rating_bounds=(1, 5), users=shape[0], items=shape[1], max_rows=MAX_ROWS
     )
-    start = time.perf_counter()
     model.fit(rows, stars)
-    seconds = time.perf_counter() - start
-    tracemalloc.start()
-    model.fit(rows, stars)
-    memory = tracemalloc.get_traced_memory()[1] / 2**20
-    tracemalloc.stop()
     public, joint = miss(model.predict(test), expected), miss(model.predict(test, own=(rows, stars)), expected)
-    return {
-        "public": public,
-        "own": joint,
-        "seconds": seconds,
-        "memory": memory,
-        "factors": model.item_factors_.shape[1],
-    }
+    return {"public": public, "own": joint}
 
 
-def table(splits: list[Split], shape: tuple[int, int], guarantees: list[tuple[str, float]]) -> list[str]:
+def table(name: str, splits: list[Split], shape: tuple[int, int], guarantees: list[tuple[str, float]]) -> list[str]:
     lines = [
-        "| unit | ε | global mean | item means | shrunk item means | **`predict`** | **`predict` with own=** | "
-        "factors kept | seconds | MiB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        f"| {name}: unit | ε | global mean | item means | shrunk item means | `predict` | `predict` with `own=` |",
+        "|---|" + "---:|" * 6,
     ]
     for unit, epsilon in guarantees:
         rounds = [baselines(data, unit, epsilon, shape) | ours(data, unit, epsilon, shape) for data in splits]
         one = {name: statistics.mean(float(a[name]) for a in rounds) for name in rounds[0]}
         lines.append(
             f"| {unit} | {epsilon:g} | {one['global mean']:.4f} | {one['item means']:.4f} | "
-            f"{one['shrunk item means']:.4f} | **{one['public']:.4f}** | **{one['own']:.4f}** | {one['factors']:.1f} | "
-            f"{one['seconds']:.2f} | {one['memory']:.0f} |"
+            f"{one['shrunk item means']:.4f} | {one['public']:.4f} | {one['own']:.4f} |"
         )
         print(lines[-1], flush=True)
     return lines
@@ -202,13 +185,13 @@ def own_miss(data: Split, model: Completed, shape: tuple[int, int]) -> float:
 
 def ways() -> list[str]:
     lines = [
-        "| users × items | ratings | ε | offsets | descent, nuclear ball | offsets, own | second moments, own | "
-        "**power iteration, own** |",
-        "|---|---|---|---|---|---|---|---|",
+        "| users × items | ratings | ε | item means | descent, nuclear ball | item means, own | second moments, own | "
+        "power iteration, own |",
+        "|---|" + "---:|" * 7,
     ]
     for shape, count in (((1000, 300), 40_000), ((3000, 300), 200_000), ((6000, 1000), 300_000)):
         data = split(*made(shape, count, 3, 1), 1)
-        for epsilon in (4.0, 20.0):
+        for epsilon in (20.0,):
             fits = [
                 MatrixCompletion(
                     epsilon, DELTA, unit=unit, rank=0, rating_bounds=(1, 5), users=shape[0], items=shape[1]
@@ -222,7 +205,7 @@ def ways() -> list[str]:
             lines.append(
                 f"| {shape[0]:,} × {shape[1]} | {count:,} | {epsilon:g} | {public:.3f} | "
                 f"{dense} | {own:.3f} | {second_moments(data, epsilon, shape):.3f} | "
-                f"**{power:.3f}** |"
+                f"{power:.3f} |"
             )
             print(lines[-1], flush=True)
     return lines
@@ -238,37 +221,18 @@ def main() -> None:
     splits = [split(rows, stars, key) for key in range(ROUNDS)]
     free = statistics.mean(min(without_privacy(data, shape, rank, 20) for rank in (1, 4)) for data in splits)
     guarantees = [("rating", 1.0), ("rating", 4.0), ("user", 1.0), ("user", 4.0)]
-    first = table(splits, shape, guarantees)
+    first = table("InstEval", splits, shape, guarantees)
     synthetic = [split(*made(large, 734_210, 3, 1), 1)]
-    second = table(synthetic, large, guarantees)
-    lines = [
-        "# Matrix completion",
-        "",
-        f"Root mean square error of ratings that were held out (one in ten), on the scale 1 to 5; δ = {DELTA:g}, units "
-        "are replaced.",
-        f"Python {sys.version.split()[0]}, numpy {np.__version__}, scikit-learn {version('scikit-learn')}, one thread.",
-        "Written by `benchmarks/completion.py`.",
-        "",
-        f"InstEval: {len(stars):,} ratings, {shape[0]:,} users, {shape[1]:,} items; means over {ROUNDS} splits. "
-        f"Without privacy, means of items and users with the best of two ranks: {free:.4f}.",
-        "",
-        *first,
-        "",
-        "Ratings made with three factors: 734,210 ratings, 10,000 users, 4,000 items; one split. Without privacy: "
-        f"{without_privacy(synthetic[0], large, 3, 3):.4f}.",
-        "",
-        *second,
-        "",
-        "Baselines spend all of ε on what they release. Item means that are not shrunk: noisy sums over noisy "
-        "weights, the global mean where a weight is below 1.",
-        "",
-        "Which way of finding factors, with the same item means (40 % of ε). Descent protects a rating, and "
-        "adds noise to every cell of the matrix in every step; its radius is the best of five, by the error. The "
-        "other two protect a user; second moments are given the true rank.",
-        "",
-        *ways(),
+    second = table("synthetic", synthetic, large, guarantees)
+    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}, scikit-learn {version('scikit-learn')}"
+    words = [
+        f"InstEval: {len(stars):,} ratings, {shape[0]:,} users, {shape[1]:,} items; means over {ROUNDS} splits; "
+        f"without privacy, means of items and users with the best of two ranks: {free:.4f}.",
+        "Synthetic: 734,210 ratings, 10,000 users, 4,000 items; one split; without privacy: "
+        f"{without_privacy(synthetic[0], large, 3, 3):.4f}. {versions}, one thread.",
     ]
-    RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pages.put("matrices", "ratings", [*first, "", *second, "", *words])
+    pages.put("matrices", "factors", ways())
 
 
 if __name__ == "__main__":

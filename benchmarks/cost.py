@@ -217,7 +217,8 @@ at most {max_rows} of them stay.
 
 Up to {most:,} rows these are measurements. Beyond them stands a + b·rows, fitted to them, for one machine like this one
 with memory and disk as needed. In buckets every bucket reads the file anew, and there is one for each {bucket:,} rows:
-that time grows with the square of the rows. The laws were not checked beyond [10^8 rows](../benchmarks/buckets.md).
+that time grows with the square of the rows. The laws were not checked beyond
+[10^8 rows](../benchmarks/releases.md#more-people-than-memory-holds).
 
 - **Linear in the rows**: the scan, and the sort of each person's rows (nearly: times the logarithm of a person's rows).
 - **Not linear**: buckets, from about 10^9 rows on. Then use an engine of several machines.

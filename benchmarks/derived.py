@@ -1,7 +1,8 @@
-"""How often do the intervals of derived figures hold, and how long are they?
+"""How often do the intervals of derived figures hold?
 
 Four tables, noise drawn anew 1,000 times, 95 % intervals. Each alone: the mean over the cells of how often an interval
-holds its true answer, the least and the most. All at once: how often all of them do. Writes docs/benchmarks/derived.md.
+holds its true answer, the least and the most. All at once: how often all of them do. Writes
+docs/benchmarks/intervals.md.
 
     python benchmarks/derived.py [repetitions]
 """
@@ -9,9 +10,9 @@ holds its true answer, the least and the most. All at once: how often all of the
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.mechanisms.base import AdditiveNoise
@@ -20,7 +21,6 @@ from gaugedp.releases.deriving.terms import form_term
 from gaugedp.statistics.base import curves_of
 from gaugedp.statistics.forms import FormPivot, FormQuotient
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "derived.md"
 TIMES, LEVEL = int(sys.argv[1]) if len(sys.argv) > 1 else 1000, 0.95
 DRAWS, FEW = 4000, 20  # of which intervals of figures are made; of which both ends are computed
 DOMAIN = gd.Domain.of(A=[f"a{i}" for i in range(8)], B=["b0", "b1", "b2"], C=gd.bounded(0, 1000), D=gd.bins(0, 80, 10))
@@ -45,21 +45,17 @@ class Seen:
     """What 1,000 repetitions show."""
 
     alone: np.ndarray
-    half: float
     at_once: float | None = None
-    half_at_once: float | None = None
 
 
 def main() -> None:
     """Write the page."""
-    rows = [
-        line(name, text, words, result)
+    found = {
+        (words, name): dict(all_seen(table, guarantee))
         for words, guarantee in GUARANTEES
         for name, table in TABLES.items()
-        for text, result in all_seen(table, guarantee)
-    ]
-    PAGE.write_text(page(rows), "utf-8")
-    print(f"{PAGE.name}: {len(rows)} rows")
+    }
+    pages.put("intervals", "derived", block(found))
 
 
 def all_seen(table: np.ndarray, guarantee: dict[str, float]) -> Iterator[tuple[str, Seen]]:
@@ -76,8 +72,8 @@ def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     true, many = one.answers(exact), replace(one, n_answers=TIMES * one.n_answers)
-    wide = (noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True)) * query.step_sizes
-    rows = np.array([exact + row * query.step_sizes for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
+    wide = (noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True)) * query.steps.sizes
+    rows = np.array([exact + row * query.steps.sizes for row in noise.sample_noise(TIMES, gd.research_rng(2026))])
     n_blocks = len(one.moments) or one.parts  # type: ignore[attr-defined]
     values, widths = (stacked(each, n_blocks) for each in (rows, np.tile(wide, (TIMES, 1))))
     (curves,) = curves_of(query.estimates, plan.curves(LEVEL))
@@ -87,8 +83,7 @@ def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     ends = np.array([many.intervals(values, widths, each) for each in (curves, None)])  # kinds, ends, answers
     low, high = np.moveaxis(ends.reshape(2, 2, n_blocks, TIMES, -1), (1, 3), (0, 2)).reshape(2, 2, TIMES, -1)
     holds = (low <= true + 1e-9) & (true - 1e-9 <= high)
-    lengths = np.median((high - low) / 2, axis=(1, 2))
-    return Seen(holds[0].mean(axis=0), float(lengths[0]), float(holds[1].all(axis=1).mean()), float(lengths[1]))
+    return Seen(holds[0].mean(axis=0), float(holds[1].all(axis=1).mean()))
 
 
 def stacked(rows: np.ndarray, n_blocks: int) -> np.ndarray:
@@ -105,10 +100,10 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     known, drawn = (
-        np.array([row * query.step_sizes for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
+        np.array([row * query.steps.sizes for row in noise.sample_noise(size, gd.research_rng(seed)).astype(float)])
         for size, seed in ((DRAWS, 1912), (TIMES, 2026))
     )
-    holds, halves = [], []
+    holds = []
     for figure, place in zip(term.quotients, term.places, strict=True):
         interval, true = FormPivot(figure, known[:, place]), figure.value(exact[place])
         rows = (exact + drawn)[:, place]
@@ -120,8 +115,7 @@ def figures_seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> S
             assert inside[i] <= (low <= true + 1e-9 and true - 1e-9 <= high), "ends hold what numbers leave open"
             inside[i] = low <= true + 1e-9 and true - 1e-9 <= high
         holds.append(inside.mean())
-        halves.extend(term.scale * (high - low) / 2 for i, (low, high) in ends.items() if i < FEW)
-    return Seen(np.array(holds), float(np.median(halves)))
+    return Seen(np.array(holds))
 
 
 def below_is_small(figure: FormQuotient, row: np.ndarray) -> bool:
@@ -144,41 +138,25 @@ def released(table: np.ndarray, query: Query) -> np.ndarray:
     return (joint if outline.names == ("A", "B") else joint.T).ravel()
 
 
-def line(name: str, text: str, words: str, found: Seen) -> str:
-    """Return one line of the table."""
-    percents = [f"{100 * share:.1f} %" for share in (found.alone.mean(), found.alone.min(), found.alone.max())]
-    at_once = ("", "")
-    if found.at_once is not None:
-        at_once = (f"{100 * found.at_once:.1f} %", f"{found.half_at_once:.3g}")
-    cells = (words, name, f"`{text}`", *percents, f"{found.half:.3g}", *at_once)
-    print(*cells, flush=True)
-    return "| " + " | ".join(cells) + " |"
-
-
-def page(rows: list[str]) -> str:
-    """Return the page."""
-    head = (
-        "# Derived figures\n\n"
-        f"How often 95 % intervals hold, over {TIMES:,} repetitions of the noise; a row is added or removed. A has\n"
-        "8 cells and B has 3: 2,000 rows in each (large), 10 (small) or 3 (tiny), or 6,000 rows in the first cell\n"
-        "and ever fewer in the others, down to none (skewed). C lies between 0 and 1,000, skewed, and otherwise in\n"
-        "each cell of B; D has the 8 cells of A, as numbers.\n"
-        "Half-lengths are medians over repetitions and cells.\n\n"
-        "| guarantee | table | question | each alone | the least | the most | half-length | at once | half-length |\n"
-        "|---|---|---|---|---|---|---|---|---|\n"
-    )
-    means = [float(row.split("|")[4].rstrip(" %")) for row in rows]
-    others = [mean for mean in means if not 95 <= mean <= 98]
-    foot = (
-        f"\n\nEach alone, they hold in 95 to 98 % of repetitions in {len(rows) - len(others)} of {len(rows)} lines.\n"
-        f"{f'The others hold in up to {max(others):g} %.' if others else ''}\n"
-        "Of 1,000 repetitions, a share of 95 % is known to ± 1.4 %, so that the least and the most of many\n"
-        "cells lie around it. Where counts are hardly above the noise (tiny), totals are often not positive, and an\n"
-        "interval may be all that there can be. The last five kinds are figures of a release, whose intervals\n"
-        "hold at once by an equal share of the misses. ∞: beside a count that may be 0, a ratio has no upper end. "
-        "Written by `python benchmarks/derived.py`.\n"
-    )
-    return head + "\n".join(rows) + foot
+def block(found: dict[tuple[str, str], dict[str, Seen]]) -> list[str]:
+    """Return the table at the first guarantee, and what holds at all."""
+    first = GUARANTEES[0][0]
+    heads = [first, *(f"{name}, %" for name in TABLES)]
+    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
+    for text in found[first, "large"]:
+        cells = [f"{100 * found[first, name][text].alone.mean():.1f}" for name in TABLES]
+        lines.append(f"| `{text}` | {' | '.join(cells)} |")
+    every = [seen for each in found.values() for seen in each.values()]
+    means = [round(100 * seen.alone.mean(), 1) for seen in every]
+    cells = [100 * share for seen in every for share in (seen.alone.min(), seen.alone.max())]
+    together = min(100 * seen.at_once for seen in every if seen.at_once is not None)
+    return [
+        *lines,
+        "",
+        f"With {' and with '.join(words for words, _ in GUARANTEES)}, coverage is between 95 and 98 % in "
+        f"{sum(95 <= mean <= 98 for mean in means)} of {len(means)} cases. Coverage of single cells is between "
+        f"{min(cells):.1f} and {max(cells):.1f} %,\nand of simultaneous intervals at least {together:.1f} %.",
+    ]
 
 
 if __name__ == "__main__":

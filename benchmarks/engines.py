@@ -3,7 +3,7 @@
 A million rows of Parquet, 100,000 people with up to some hundred rows each, read by DuckDB and by Spark on one machine:
 a histogram of 4,800 cells of all rows, and of at most five rows a person; Σ x xᵀ of 5, 20 and 50 columns, of a tenth of
 the rows, by one statement and from batches (in the engine's own processes on Spark). Medians; writes
-docs/benchmarks/engines.md.
+docs/benchmarks/releases.md.
 
     python benchmarks/engines.py
 """
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -41,7 +42,6 @@ DOMAIN = Domain.of(
     **{name: bounded(-4, 4, 0.001) for name in NUMBERS},
 )
 BOUNDED = PrivacyUnit("pid", max_rows=MAX_ROWS)
-RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "engines.md"
 Ways = dict[str, Callable[[], Any]]
 
 
@@ -108,8 +108,9 @@ def check_alike(one: Ways, other: Ways) -> None:
 
 
 def histogram_table(named: dict[str, Any]) -> str:
-    lines = [f"| histogram of {DOMAIN.n_cells(CELLS):,} cells | all rows, s | {MAX_ROWS} rows a person, s | ratio |"]
-    lines.append("|---|---|---|---|")
+    head = f"histogram of {DOMAIN.n_cells(CELLS):,} cells, {N_ROWS:,} rows"
+    lines = [f"| {head} | all rows, s | {MAX_ROWS} rows per person, s | ratio |"]
+    lines.append("|---|---:|---:|---:|")
     check_alike(*(histograms(source) for source in named.values()))
     for engine, source in named.items():
         plain, some = measured(histograms(source)).values()
@@ -120,7 +121,7 @@ def histogram_table(named: dict[str, Any]) -> str:
 def moments_table(named: dict[str, Any]) -> str:
     lines = [
         f"| Σ x xᵀ of {FEW_ROWS:,} rows | columns | one statement, s | batches, s | ratio |",
-        "|---|---|---|---|---|",
+        "|---|---:|---:|---:|---:|",
     ]
     for size in SIZES:
         check_alike(*(moments(source, size) for source in named.values()))
@@ -145,13 +146,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         many, few = (sources(Path(folder) / f"{n_rows}.parquet", n_rows) for n_rows in (N_ROWS, FEW_ROWS))
         tables = [histogram_table(many), moments_table(few)]
-    method = (
-        f"Medians of {ROUNDS} looks, after a first one, each from opening the file to the numbers, which are the same "
-        f"on both engines.\n{machine()}\nWritten by `benchmarks/engines.py`."
+    pages.put(
+        "releases", "engines", ["\n\n".join(tables), "", f"Medians of {ROUNDS} runs, after a first one. {machine()}"]
     )
-    title = f"# What bounding and second moments cost on each engine, {N_ROWS:,} rows"
-    RESULT.write_text("\n\n".join([title, method, *tables]) + "\n", encoding="utf-8")
-    print("\n\n".join(tables))
 
 
 if __name__ == "__main__":

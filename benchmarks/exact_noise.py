@@ -1,7 +1,7 @@
 """What does an exact draw in many dimensions cost, beside the same noise in floats, which is rounded and not exact?
 
 Each cell is the least processor time over rounds in which both take turns. Checks that a draw on the counts' lattice
-costs at most 1.5 times the floats'. Prints a table and writes docs/benchmarks/exact_noise.md.
+costs at most 1.5 times the floats'. Prints a table and writes docs/benchmarks/noise.md.
 
 With several threads of linear algebra and other work on the machine, products of matrices wait for each other.
 
@@ -14,16 +14,16 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.bodies import BoxHull, Ellipsoid, LpBall, Polytope, image
 from gaugedp.entropy import system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.reals import RealFunction, Reals, rounded_draws
+from gaugedp.samplers.reals import RealFunction, rounded_draws
 
 ROUNDS = 60
 MOST = 1.5
@@ -44,7 +44,6 @@ SHAPES = {
     "ellipsoid": Ellipsoid(np.eye(6) + 0.5),
 }
 NUMBERS = 10**6  # in a call
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_noise.md"
 RNG = system_rng()
 
 Act = Callable[[], object]
@@ -62,27 +61,19 @@ def in_turns(acts: list[Act]) -> list[float]:
     return [min(seen) for seen in times]
 
 
-def decided_again(law: RealFunction, scale: float) -> float:
-    """Return the share of draws in which integers decide a coordinate."""
-    reals, shares = Reals((NUMBERS // law.n_reals, law.n_reals), RNG), []
-    for values, bounds in (law.floats(reals, 64), law.closer(reals, 64)):
-        away = np.abs(values * scale - np.rint(values * scale))
-        shares.append(float((away >= 0.5 - bounds * scale).any(axis=1).mean()))
-    return min(shares)
-
-
 def row(name: str, law: RealFunction, floats: Callable[[int], np.ndarray], scale: float) -> tuple[str, float]:
-    """Return a line of the table, and how many times slower the exact draw is."""
+    """Return a label, and how many times slower the exact draw is."""
     size, lattice = max(100, NUMBERS // 10 // law.n_reals), np.array([scale])
     old: Act = lambda: np.rint(floats(size) * scale).astype(np.int64)  # noqa: E731
     before, exact = in_turns([old, lambda: rounded_draws(law, size, lattice, RNG)])
-    ratio, micro = exact / before, 1e6 / size
-    cells = (f"{before * micro:.3g}", f"{exact * micro:.3g}", f"{ratio:.2f}", f"{decided_again(law, scale):.2g}")
-    return f"| {name} | {law.d:,} | {scale:,.3g} | {' | '.join(cells)} |", ratio
+    kind = "real answers" if scale > 100 * COUNTS else "answers"
+    label = f"{name.removesuffix(', ten answers')}, {law.d:,} {kind if law.d > 1 else 'answer'}"
+    print(label, f"{exact * 1e6 / size:.3g} µs", f"{exact / before:.2f}", flush=True)
+    return label, exact / before
 
 
 def rows() -> list[tuple[bool, str, float]]:
-    """Return whether it is on a lattice of counts, the line and the ratio for each case."""
+    """Return whether it is on a lattice of counts, the label and the ratio for each case."""
     results = []
     for d, scale in CUBES:
         cube = gauge_noise(LpBall(d, math.inf))
@@ -104,29 +95,22 @@ def rows() -> list[tuple[bool, str, float]]:
 
 def main() -> int:
     result = rows()
-    kept = max(ratio for counts, _, ratio in result if counts) <= MOST
+    draw([label for _, label, _ in result], [ratio for *_, ratio in result])
+    counts = [ratio for is_counts, _, ratio in result if is_counts]
+    most, threads = max(ratio for *_, ratio in result), os.environ.get("OPENBLAS_NUM_THREADS", "all")
     lines = [
-        "# Exact noise in many dimensions, beside floats",
-        "",
-        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
-        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Least processor time of {ROUNDS} rounds in which both",
-        "take turns, beside other work on the machine.",
-        "The scale is in steps to a unit of the noise: 40 for counts, and 2^12",
-        "for each dimension for real answers; that of ε = 0.1 for prefix sums. Decided again: the share of draws",
-        "in which integers decide a coordinate.",
-        "",
-        "| noise | answers | scale | floats, µs a draw | exact, µs a draw | times slower | decided again |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-        *(line for _, line, _ in result),
-        "",
-        f"Required: at most {MOST} times slower for counts: {'kept' if kept else 'BROKEN'}.",
-        "",
-        "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_noise.py`.",
-    ]  # fmt: skip
-    text = "\n".join(lines) + "\n"
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0 if kept else 1
+        f"Ratios are between {min(counts):.2f} and {max(counts):.2f} for counts, and at most {most:.2f} for real "
+        f"answers. Least processor time of {ROUNDS} rounds.",
+        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of linear "
+        f"algebra: {threads}.",
+    ]
+    pages.put("noise", "exact_noise", lines)
+    return 0 if max(counts) <= MOST else 1
+
+
+def draw(labels: list[str], ratios: list[float]) -> None:
+    """Draw the ratios."""
+    pages.dots("exact_noise", labels, {"exact": ratios}, "time over that of the same noise in floating point", line=1)
 
 
 if __name__ == "__main__":

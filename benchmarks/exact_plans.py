@@ -2,9 +2,9 @@
 
 The README's plans and more, and for each additive mechanism in them: whether its draws are exact; whether first
 precisions of 8, 16, 53 and 120 bits give the same integers in 10^5 draws (of long ones, 10^5 coordinates of draws);
-how often a draw is decided again; what an exact draw costs beside the same noise in floats; and what low-order bits of
+what an exact draw costs beside the same noise in floats; and what low-order bits of
 10^6 releases tell of two neighbours' answers, with numpy's normal noise as control. Fails where a number differs, a
-release tells more than its guarantee, or the control is not caught. Writes docs/benchmarks/exact_plans.md, row by row.
+release tells more than its guarantee, or the control is not caught. Writes docs/benchmarks/noise.md.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py
 """
@@ -16,10 +16,11 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pages
 import scipy.stats
 
 import gaugedp as gd
@@ -35,7 +36,6 @@ TOGETHER = 10**4  # draws whose further bits are held at a time
 ATTACKED, BATCH, CELLS = 10**6, 50_000, 200  # releases of each of two answers, in a call, and cells with noise at most
 TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
 ALARM = 1e-9  # the chance of a false alarm of one event
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_plans.md"
 DOMAIN = gd.Domain.of(
     a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), age=gd.integers(0, 99), h=gd.integers(0, 23),
     v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5),
@@ -120,8 +120,8 @@ def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
     return lambda size: rounded_floats(mechanism.noise.draw(size, RNG) * scale, deviations, RNG)
 
 
-def playback(law: RealFunction, lattice: np.ndarray) -> tuple[int, bool, float, float]:
-    """Return the draws, whether all precisions agree, and the shares decided again at 8 bits and at 64."""
+def playback(law: RealFunction, lattice: np.ndarray) -> bool:
+    """Return whether all precisions agree."""
     size, same = PLAYED if law.d <= SHORT else -(-PLAYED // law.d), True
     for key, start in enumerate(range(0, size, TOGETHER)):
         shape = min(TOGETHER, size - start), law.n_reals
@@ -130,25 +130,15 @@ def playback(law: RealFunction, lattice: np.ndarray) -> tuple[int, bool, float, 
             np.array_equal(rounded(law, Played(shape, research_rng(key)), lattice, n_bits), expected)
             for n_bits in PRECISIONS
         )
-    reals = Played((min(size, TOGETHER), law.n_reals), research_rng(0))
-    return size, same, again(law, reals, lattice, 8), again(law, reals, lattice, 64)
+    return same
 
 
-def again(law: RealFunction, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
-    """Return the share of draws that the first bits leave open somewhere."""
-    values, bounds = law.floats(reals, n_bits)
-    scaled = values * lattice
-    return float((np.abs(scaled - np.rint(scaled)) >= 0.5 - bounds * lattice).any(axis=1).mean())
-
-
-def made_of_reals(mechanism: Any) -> tuple[str, bool]:
-    """Return cells of the table, empty for noise that whole numbers make, and whether all precisions agree."""
+def made_of_reals(mechanism: Any) -> tuple[bool | None, float | None]:
+    """Return whether all precisions agree, and how much slower it is than floats; None for noise made of integers."""
     if (known := law_of(mechanism)) is None:
-        return " | | | | |", True
+        return None, None
     law, lattice = known
-    size, same, at_8, at_64 = playback(law, lattice)
-    ratio = slower(mechanism, law, lattice)
-    return f"{law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}", same
+    return playback(law, lattice), slower(mechanism, law, lattice)
 
 
 def slower(mechanism: Any, law: RealFunction, lattice: np.ndarray) -> float:
@@ -218,20 +208,18 @@ def control() -> tuple[float, float]:
     return told(draws[0], draws[1] + 1.0, gd.GaussianDP(1.0)), 1.0
 
 
-def planned() -> tuple[list[str], list[tuple[str, Any]], list[str]]:
-    """Return a line for each plan, the shortest and longest mechanism of each kind, and what is not exact."""
-    plans, kinds, broken = [], dict[tuple[str, str], list[tuple[str, Any]]](), []
+def planned() -> tuple[int, list[tuple[str, Any]], list[str]]:
+    """Return how many mechanisms plans consider, the shortest and longest of each kind, and what is not exact."""
+    n_considered, kinds, broken = 0, dict[tuple[str, str], list[tuple[str, Any]]](), []
     for text, unit, requested, *domain in PLANS:
         plan = gd.plan(gd.query(*(domain or [DOMAIN]), text), unit, **requested)
         mechanisms = list(additive(plan))
-        inexact = [m.name for m in mechanisms if m.exactness != "exact"]
-        names = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)
-        plans.append(f"| `{text}` | {UNITS[unit]} | {plan.asked!r} | {plan.mechanism.name} | {names} |")
-        broken += [f"{name} of {text} is not exact" for name in inexact]
+        n_considered += len(mechanisms)
+        broken += [f"{m.name} of {text} is not exact" for m in mechanisms if m.exactness != "exact"]
         for m in (m for m in mechanisms if getattr(m, "_n_cells", 0) <= CELLS):
             kinds.setdefault((m.name, kind_of(m)), []).append((f"`{text}`, {UNITS[unit]}", m))
     ends = [end for cases in kinds.values() for end in ends_of(cases)]
-    return plans, ends + list(bodies().items()), broken
+    return n_considered, ends + list(bodies().items()), broken
 
 
 def ends_of(cases: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -240,69 +228,70 @@ def ends_of(cases: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [cases[0], cases[-1]] if cases[0][1].body.ambient_dim < cases[-1][1].body.ambient_dim else cases[:1]
 
 
-def line_of(text: str, mechanism: Any) -> tuple[str, list[str]]:
-    """Return the line of a mechanism, and what of it is broken."""
-    name, (seen, most) = mechanism.name, attacked(mechanism)
-    cells, is_same = made_of_reals(mechanism)
-    broken = [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
-    broken += [] if is_same else [f"{name} of {text}: the integers depend on the precision"]
-    line = f"| {name} | {text} | {mechanism.body.ambient_dim} | {cells} | {seen:.2f} of {most:.3g} |"
-    print(line, flush=True)
-    return line, broken
+@dataclass(frozen=True)
+class Found:
+    """What was measured of one mechanism of a plan."""
+
+    name: str
+    n_answers: int
+    same: bool | None
+    slower: float | None
+    revealed: float
+    allowed: float
+
+    def faults(self, text: str) -> list[str]:
+        """Return what is broken."""
+        faults = [] if self.revealed <= self.allowed else [f"{self.name} of {text} reveals {self.revealed:.3g}"]
+        return faults + ([f"{self.name} of {text}: integers depend on the precision"] if self.same is False else [])
+
+
+def measured(mechanism: Any) -> Found:
+    return Found(mechanism.name, mechanism.body.ambient_dim, *made_of_reals(mechanism), *attacked(mechanism))
+
+
+def spread(numbers: list[Any], shape: str) -> str:
+    """Return the least and the largest number."""
+    ends = dict.fromkeys(f"{end:{shape}}" for end in (min(numbers), max(numbers))) if numbers else ["–"]
+    return " to ".join(ends)
+
+
+def line_of(name: str, cases: list[Found]) -> str:
+    """Return the line of all mechanisms of a name."""
+    same = [case.same for case in cases if case.same is not None]
+    worst = max(cases, key=lambda case: case.revealed / case.allowed)
+    cells = (
+        name, str(len(cases)), spread([case.n_answers for case in cases], ","),
+        "–" if not same else "yes" if all(same) else "NO",
+        spread([case.slower for case in cases if case.slower is not None], ".2f"),
+        f"{worst.revealed:.2f} of {worst.allowed:.3g}",
+    )  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
 
 
 def main() -> int:
-    plans, cases, broken = planned()
+    n_considered, cases, broken = planned()
     seen, most = control()
-    broken += [] if seen > most else ["the control is not caught"]
-    last = f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |"
-    lines = list[str]()
+    broken += [] if seen > most else ["the control is not detected"]
+    found = dict[str, list[Found]]()
     for text, mechanism in cases:
-        line, faults = line_of(text, mechanism)
-        lines.append(line)
-        broken += faults
-        missing = [f"rows are missing: {len(cases) - len(lines)}"] if len(lines) < len(cases) else []
-        write(plans, [*lines, last], [*broken, *missing])
+        one = measured(mechanism)
+        print(text, one, flush=True)
+        found.setdefault(one.name, []).append(one)
+        broken += one.faults(text)
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "all")
+    lines = [
+        "| mechanism | cases | answers | same integers | ratio to floats | revealed of allowed, largest |",
+        "|---|---:|---:|---|---:|---:|",
+        *(line_of(name, each) for name, each in found.items()),
+        f"| numpy's normal noise, the control | 1 | 1 |  |  | **{seen:.2f}** of {most:.3g} |",
+        "",
+        f"All {n_considered} additive mechanisms that {len(PLANS)} plans consider are exact. "
+        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of linear "
+        f"algebra: {threads}.",
+        *broken,
+    ]
+    pages.put("noise", "exact_plans", lines)
     return 1 if broken else 0
-
-
-def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
-    """Write the page with the rows so far."""
-    text = [
-        "# Exact noise in plans",
-        "",
-        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
-        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Every additive mechanism that a plan weighs is exact,",
-        "or the table says what it is:",
-        "",
-        "| question | unit | guarantee | taken | additive mechanisms that were weighed |",
-        "|---|---|---|---|---|",
-        *plans,
-        "",
-        "The README's two plans are the first. Below are these mechanisms, of each kind that with the fewest and that",
-        "with the most answers, and some more.",
-        f"(Identity of at most {CELLS} cells: a release of more takes long.)",
-        f"Played: draws made from the same bits with first precisions of {', '.join(map(str, PRECISIONS))} and 64",
-        f"bits, and whether all integers are the same: {PLAYED:,} draws of up to {SHORT} answers, and of longer ones",
-        f"draws with {PLAYED:,} coordinates. These columns are empty for noise that is made of whole numbers alone.",
-        "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
-        f"Slower: exact draws beside the same noise in floats, the least processor time of {ROUNDS} turns.",
-        "Told: the largest",
-        f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
-        "(of the first four answers, where there are more)",
-        f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
-        "Other work on the machine makes the times of short draws vary.",
-        "",
-        "| mechanism | question | answers | numbers | played | same | again, 8 | again, 64 | slower | told |",
-        "|---|---|---:|---:|---:|---|---:|---:|---:|---:|",
-        *lines,
-        "",
-        "Required: the same integers, no more told than allowed, and the control caught: "
-        f"{'; '.join(broken) or 'kept'}.",
-        "",
-        "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py`.",
-    ]  # fmt: skip
-    PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

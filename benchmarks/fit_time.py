@@ -1,10 +1,10 @@
 """How long does a private fit take, and how much memory, against scikit-learn without privacy?
 
-Logistic and linear regression, Lasso and Huber's regression on made-up rows in the unit ball; ε = 1, δ = 1e-6. Each fit
+Logistic and linear regression on made-up rows in the unit ball; ε = 1, δ = 1e-6. Each fit
 runs in a process of its own, in turn; medians of three; of small tables a process fits again, too. Memory is the
 largest resident size during the fit less that before it, over the size of the data (on Linux, which alone forgets an
 earlier peak); of small tables it is the libraries that a first fit loads.
-diffprivlib, which is pure ε-DP, stands beside where it imports. Writes docs/benchmarks/fit_time.md; the largest table
+diffprivlib, which is pure ε-DP, stands beside where it imports. Writes docs/benchmarks/models.md; the largest table
 takes 12 GB and some minutes, and is left out where there are not 16.
 
     python benchmarks/fit_time.py
@@ -20,13 +20,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import pages
 
-RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "fit_time.md"
 SIZES = [(10_000, 50), (100_000, 50), (1_000_000, 50), (100_000, 200), (100_000, 500)]
 ROUNDS, LARGE = 3, 4 * 10**7  # numbers, from which on one round is enough
 HUGE = (1_000_000, 500)
-OTHERS = [("lasso", 100_000, 200), ("lasso", 10_000, 1_000), ("huber", 50_000, 50), ("logistic", 2_000, 20)]
-AGAIN = 7  # fits more in the same process, of these
 try:
     import diffprivlib.models  # noqa: F401
 
@@ -39,7 +37,7 @@ WAYS = ("ours linear", "sklearn linear", "ours logistic", "sklearn logistic", *P
 def model(way: str):
     from sklearn import linear_model
 
-    from gaugedp.estimators import HuberRegressor, Lasso, LinearRegression, LogisticRegression
+    from gaugedp.estimators import LinearRegression, LogisticRegression
 
     if way in PEERS:
         from diffprivlib import models
@@ -52,10 +50,6 @@ def model(way: str):
         "sklearn linear": lambda: linear_model.Ridge(alpha=1e-3),
         "ours logistic": lambda: LogisticRegression(1.0, 1e-6, row_norm=1.0, classes=[0, 1]),
         "sklearn logistic": linear_model.LogisticRegression,
-        "ours lasso": lambda: Lasso(1.0, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1)),
-        "sklearn lasso": lambda: linear_model.Lasso(alpha=1e-4),
-        "ours huber": lambda: HuberRegressor(1.0, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1)),
-        "sklearn huber": linear_model.HuberRegressor,
     }[way]()
 
 
@@ -72,8 +66,7 @@ def one(way: str, n: int, d: int) -> None:
     Path("/proc/self/clear_refs").write_text("5", "ascii")  # forget the peak of making the rows
     seconds = timed(estimator, rows, target)
     memory = (resident("VmHWM") - before) / rows.nbytes
-    again = [timed(model(way), rows, target) for _ in range(AGAIN * (n * d <= LARGE // 2))]
-    print(json.dumps({"seconds": seconds, "memory": memory, "again": statistics.median(again or [seconds])}))
+    print(json.dumps({"seconds": seconds, "memory": memory}))
 
 
 def timed(estimator, rows: np.ndarray, target: np.ndarray) -> float:
@@ -100,21 +93,14 @@ def ways(n: int, d: int) -> tuple[str, ...]:
 def main(sizes: list[tuple[int, int]]) -> None:
     peer = f", diffprivlib {version('diffprivlib')}" if PEERS else "; diffprivlib does not import beside it"
     lines = [
-        "# How long a private fit takes",
-        "",
-        f"ε = 1, δ = 1e-6, unit rows; medians of {ROUNDS} rounds (one for the largest) in which all take turns, "
-        f"each fit in its own process. Python {sys.version.split()[0]}, numpy {np.__version__}, "
-        f"scikit-learn {version('scikit-learn')}{peer}; 2 cores.",
-        "Memory: what the fit adds at its peak, over the size of the rows. Written by `benchmarks/fit_time.py`.",
-        "",
-        "| rows | columns | linear: ours | scikit-learn (ridge) | diffprivlib | memory | logistic: ours | scikit-learn "
-        "| diffprivlib | memory |",
+        "| rows | columns | linear: gaugedp, s | scikit-learn | diffprivlib | memory | logistic: gaugedp, s "
+        "| scikit-learn | diffprivlib | memory |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for n, d in sizes:
         rounds = 1 if n * d > LARGE else ROUNDS
         runs = [{way: measured(way, n, d) for way in ways(n, d)} for _ in range(rounds)]
-        middle = {way: f"{statistics.median(run[way]['seconds'] for run in runs):.2f} s" for way in runs[0]}
+        middle = {way: f"{statistics.median(run[way]['seconds'] for run in runs):.2f}" for way in runs[0]}
         cells = [
             cell
             for kind in ("linear", "logistic")
@@ -127,24 +113,10 @@ def main(sizes: list[tuple[int, int]]) -> None:
         print(lines[-1], flush=True)
     lines += [
         "",
-        "## Others",
-        "",
-        f"The first fit of a process, and the median of {AGAIN} more in it.",
-        "",
-        "| fit | rows | columns | ours: first | again | scikit-learn: first | again | ratio: first | again | memory |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        f"Medians of {ROUNDS} rounds, one for the largest. Python {sys.version.split()[0]}, numpy {np.__version__}, "
+        f"scikit-learn {version('scikit-learn')}{peer}; 2 cores.",
     ]
-    for kind, n, d in OTHERS:
-        runs = [{who: measured(f"{who} {kind}", n, d) for who in ("ours", "sklearn")} for _ in range(ROUNDS)]
-        times = {
-            who: [statistics.median(run[who][when] for run in runs) for when in ("seconds", "again")] for who in runs[0]
-        }
-        cells = [f"{seconds:.3f} s" for pair in times.values() for seconds in pair]
-        cells += [f"{ours / theirs:.1f}" for ours, theirs in zip(times["ours"], times["sklearn"], strict=True)]
-        memory = max(run["ours"]["memory"] for run in runs)
-        lines.append(f"| {kind} | {n:,} | {d:,} | {' | '.join(cells)} | {memory:.1f} |")
-        print(lines[-1], flush=True)
-    RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pages.put("models", "fit_time", lines)
 
 
 if __name__ == "__main__":

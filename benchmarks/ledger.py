@@ -24,6 +24,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import pages  # noqa: E402
+
 from gaugedp.domain.domain import PrivacyUnit  # noqa: E402
 from gaugedp.guarantees import PureDP  # noqa: E402
 from gaugedp.ledger import Ledger, Reservation  # noqa: E402
@@ -31,7 +33,6 @@ from tests.postgres import Server, missing, private_server  # noqa: E402
 
 WRITERS = (1, 4, 16)
 SECONDS = 4.0
-PAGE = ROOT / "docs" / "benchmarks" / "ledger.md"
 UNIT = PrivacyUnit()
 
 
@@ -126,24 +127,13 @@ def main(where: str | None) -> None:
             versions += f", PostgreSQL {server.execute('SHOW server_version')[0][0].split()[0]} by a socket"
         table = [row(writers, folder, server) for writers in WRITERS]
     lines = [
-        "# Reservations and releases per second",
-        "",
-        f"{versions}, {os.cpu_count()} cores; {SECONDS:g} seconds a cell, one run. All writers share one ledger.",
-        "SQLite with synchronous = FULL, PostgreSQL with fsync and synchronous_commit on. A release costs one pair of",
-        "reserve and settle. The bare disk: as many processes, each appending 100 bytes to its own file and waiting",
-        "for fsync, measured just before. After every cell the ledger verified, with all pairs closed.",
-        "",
         "| writers | bare fsyncs/s | SQLite: reservations/s | pairs/s | PostgreSQL: reservations/s | pairs/s |",
         "|---:|---:|---:|---:|---:|---:|",
         *table,
         "",
-        "The figures follow the disk and its load: read them beside the bare fsyncs, from a quiet machine.",
-        "Written by `python benchmarks/ledger.py`.",
+        f"{versions}, {os.cpu_count()} cores; {SECONDS:g} seconds a cell, one run.",
     ]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
+    pages.put("ledger", "ledger", lines)
 
 
 if __name__ == "__main__":

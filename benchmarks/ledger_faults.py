@@ -22,10 +22,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import pages  # noqa: E402
+
 from tests.faults import failpoints  # noqa: E402
 from tests.postgres import missing, private_server  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks" / "ledger_faults.md"
 KINDS = ("kill", "interrupt", "no memory", "engine", "backend", "crash")
 OUTCOMES = ("steps", "acknowledged", "refused", "raised", "spent in vain")
 
@@ -59,33 +60,9 @@ def main(count: int, where: str | None) -> None:
         if missing() is None:
             totals["PostgreSQL"] = on_server(count // 2, Path(folder))
     seconds = time.monotonic() - start
-    text = "\n".join(page(totals, seconds)) + "\n"
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
-
-
-def page(totals: dict[str, Counter[str]], seconds: float) -> list[str]:
-    return [
-        "# Faults at every step of a ledger",
-        "",
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores, "
-        f"{seconds:.0f} seconds.",
-        "Forked children reserve, settle, look or release, and meet one fault each, before or after one step: a",
-        "statement, a close, a link of the audit chain, a stage of a release. One ledger in three runs out of budget.",
-        "",
-        *lines_of(totals),
-        "",
-        "`kill` is SIGKILL; `interrupt` and `no memory` are exceptions; `engine` is a SQLite statement that fails",
-        "as on a full or broken disk; `backend` is the end of the server's process for this connection; `crash`",
-        "is a server that stopped at once and was started again. `steps` counts the different steps; each came up",
-        "before any came up again. After each fault, everything acknowledged is there; all earlier entries are as",
-        "they were; the sum is that of the entries, within the budget; nothing is charged that was not asked for;",
-        "every refusal is a sentence, and none denies a charge that was kept; `verify()` finds nothing. A run",
-        "that finds one of these wrong stops. `spent in vain` counts reservations that were kept and never",
-        "settled: they stay spent.",
-        "",
-        "Written by `python benchmarks/ledger_faults.py`.",
-    ]
+    versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    last = f"{versions}, {os.cpu_count()} cores, {seconds:.0f} seconds."
+    pages.put("ledger", "faults", [*lines_of(totals), "", last])
 
 
 if __name__ == "__main__":

@@ -356,6 +356,6 @@ PARTS: dict[str, list[Kind]] = {
     "2, groups and samples": [group_case, sampled_case, sampled_responses_case],
     "3, curves, and two Laplace releases": [laplace_curve_case, sampled_curve_case, laplace_pair_case],
     "4, trade-offs and negative ε": [tradeoff_case, negative_case],
-    "5, laws of losses": [atoms_case],
+    "5, distributions of losses": [atoms_case],
     "6, selection": [selection_case],
 }

@@ -2,18 +2,18 @@
 
 Four levels of 10, 100, 1,000 and 10,000 areas, each crossed with 5 cells, of people whose number in a cell falls like a
 power of its rank. At one guarantee: independent noise of equal shares on each level, as it is and after least squares;
-"top-down by hand", which holds the coarsest counts and moves those of each area's parts to the nearest ones of at least
-0 that add up; and plans, with all answers alike and with all levels alike. The large tree has 100,000 finest areas in
-five levels x 50 cells. Writes docs/benchmarks/nested.md.
+"top-down", which holds the coarsest counts and moves those of each area's parts to the nearest ones of at least
+0 that add up; and plans, with equal answers and with equal levels. The large tree has 100,000 finest areas in
+five levels x 50 cells. Writes docs/benchmarks/queries.md.
 
     python benchmarks/nested.py
 """
 
 import resource
 import time
-from pathlib import Path
 
 import numpy as np
+import pages
 import pyarrow as pa
 
 import gaugedp as gd
@@ -21,9 +21,8 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.queries.linear import Workload
 from gaugedp.releases.processing import process
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "nested.md"
 FAN, N_LEVELS, N_CELLS, N_RUNS, SEED = 10, 4, 5, 20, 1
-GUARANTEES = {"ε = 1": gd.PureDP(1.0), "ρ = 0.1": gd.ZCDP(0.1)}
+GUARANTEES = {"ε = 1": gd.PureDP(1.0)}
 BOTH = ("consistent", "non_negative", "rounded")
 UNIT = gd.PrivacyUnit()
 
@@ -31,8 +30,7 @@ UNIT = gd.PrivacyUnit()
 def main() -> None:
     """Write the page."""
     tables = [errors(name, guarantee) for name, guarantee in GUARANTEES.items()]
-    PAGE.write_text("\n".join([HEAD, *tables, large(), FOOT]), "utf-8")
-    print(PAGE.read_text("utf-8"))
+    pages.put("queries", "nested", [*tables, large()])
 
 
 def nation(n_levels: int, n_cells: int) -> tuple[gd.Domain, list[str]]:
@@ -69,15 +67,15 @@ def errors(name: str, guarantee: gd.PureDP | gd.ZCDP) -> str:
     plans = [gd.plan(requested, UNIT, **laws) for requested in (query, alike)]
     rows = {
         "independent levels": _run(query, independent, truth, ()),
-        "the same, top-down by hand": _run(query, independent, truth, None),
+        "the same, top-down": _run(query, independent, truth, None),
         "the same, `consistent`": _run(query, independent, truth, ("consistent",)),
-        f"plan, all answers alike ({plans[0].mechanism.name})": _run(query, plans[0].mechanism, truth, ("consistent",)),
-        f"plan, all levels alike ({plans[1].mechanism.name})": _run(query, plans[1].mechanism, truth, ("consistent",)),
-        "the same, `non_negative` and `rounded` too": _run(query, plans[1].mechanism, truth, BOTH),
+        f"plan, equal answers ({plans[0].mechanism.name})": _run(query, plans[0].mechanism, truth, ("consistent",)),
+        f"plan, equal levels ({plans[1].mechanism.name})": _run(query, plans[1].mechanism, truth, ("consistent",)),
+        "the same, `non_negative` and `rounded`": _run(query, plans[1].mechanism, truth, BOTH),
     }
-    head = f"## {name}\n\n| | " + " | ".join(f"{len(table):,} areas" for table in tables) + " | intervals hold |\n"
+    head = f"| {name} | " + " | ".join(f"{len(table):,} areas" for table in tables) + " | coverage |\n"
     lines = ["| " + " | ".join([who, *figures]) + " |" for who, figures in rows.items()]
-    return head + "|---" * (N_LEVELS + 2) + "|\n" + "\n".join(lines) + "\n"
+    return head + "|---|" + "---:|" * (N_LEVELS + 1) + "\n" + "\n".join(lines) + "\n"
 
 
 def _run(query: Workload, mechanism: AdditiveNoise, truth: np.ndarray, steps: tuple[str, ...] | None) -> list[str]:
@@ -125,35 +123,15 @@ def large() -> str:
     printed = release.processed(*BOTH, query=query)
     low, high = release.interval()
     laps.append(time.process_time())
-    totals = {float(part.sum()) for part in query.operator.nesting.split(printed.values)}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    facts = {
-        "answers": f"{len(printed.values):,}",
-        "mechanism": f"{plan.mechanism.name}, {plan.mechanism.describe()}",
-        "plan": f"{laps[1] - laps[0]:.0f} s",
-        "release, of 2,000,000 rows": f"{laps[2] - laps[1]:.0f} s",
-        "`consistent`, `non_negative`, `rounded`, and intervals": f"{laps[3] - laps[2]:.0f} s",
-        "sums of the five levels": " and ".join(f"{total:,.0f}" for total in totals),
-        "least count": f"{printed.values.min():.0f}",
-        "most memory of all, with the rows": f"{memory:.1f} GB",
-        "widths of 95 % intervals, half": f"{(high - low).min() / 2:.0f} to {(high - low).max() / 2:.0f}",
-    }
-    lines = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
-    return "## 100,000 areas in five levels x 50 cells, ε = 1\n\n| | |\n|---|---|\n" + lines + "\n"
+    plan_seconds, release_seconds, rest = np.diff(laps)
+    return (
+        f"A tree of {len(areas):,} areas in five levels x 50 cells at ε = 1 has {len(printed.values):,} answers. "
+        f"Planning takes {plan_seconds:.0f} s, the release of {n_rows:,}\nrows {release_seconds:.0f} s, postprocessing "
+        f"and intervals {rest:.0f} s of processor time, with {memory:.1f} GB of memory. Half widths of 95 % intervals: "
+        f"{(high - low).min() / 2:.0f} to {(high - low).max() / 2:.0f}."
+    )
 
-
-HEAD = (
-    "# Nested areas\n\n"
-    "Four levels of 10, 100, 1,000 and 10,000 areas x 5 cells; the number of people in a finest cell falls like\n"
-    f"1/rank, from 30,000. The root of the mean squared error of a count, over {N_RUNS} runs, and how often the 95 %\n"
-    "intervals of the raw answers hold the true count. All lines of a table have the same guarantee; one row is added\n"
-    "or removed.\n"
-)
-FOOT = (
-    "Seconds are those of all processors together. By hand: the coarsest counts are held, and the parts of each area\n"
-    "are moved to the nearest of at least 0 that sum to it. All levels alike: `with_importance` makes squares of a\n"
-    "level count as many times as it has fewer areas than the finest. Written by `python benchmarks/nested.py`.\n"
-)
 
 if __name__ == "__main__":
     main()

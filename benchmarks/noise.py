@@ -15,9 +15,9 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
+import pages
 
 from gaugedp.entropy import system_rng
 from gaugedp.samplers.discrete import discrete_gaussian, discrete_laplace, rounded_gaussian
@@ -27,7 +27,6 @@ PEER_SIZE = 20_000
 ROUNDS = 5
 SCALES = (Fraction(10, 3), Fraction(10), Fraction(1000))
 FASTER_THAN_OPENDP, SLOWER_THAN_NUMPY = 15, 30
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "noise.md"
 
 Act = Callable[[], object]
 RNG = system_rng()
@@ -107,29 +106,15 @@ def main() -> int:
             line, broken = row(name, scale)
             rows.append(line)
             faults += broken
-    peer = "" if has_opendp() else "opendp is not installed here, so its columns are empty. "
     lines = [
-        "# Nanoseconds for one draw of noise",
-        "",
-        versions(),
-        f"Medians of {ROUNDS} rounds in which the samplers take turns; {SIZE:,} draws a call ({PEER_SIZE:,}: opendp).",
-        "Keys come from the operating system. opendp's integer Laplace and Gaussian mechanisms are exact too; its one",
-        "Gaussian is compared with both of ours. numpy's `Generator` is the floor: floats from a generator that is not",
-        f"secure, which protect nobody. {peer}",
-        "",
         "| sampler | scale | gaugedp ns | opendp ns | times faster than opendp | numpy ns | times slower than numpy |",
         "|---|---:|---:|---:|---:|---:|---:|",
         *rows,
         "",
-        f"Required: at least {FASTER_THAN_OPENDP} times faster than opendp, at most {SLOWER_THAN_NUMPY} times slower"
-        f" than numpy: {'BROKEN: ' + '; '.join(faults) if faults else 'kept'}.",
-        "",
-        "Written by `python benchmarks/noise.py`.",
-    ]  # fmt: skip
-    text = "\n".join(line.rstrip() for line in lines) + "\n"
-    print(text)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
+        f"Medians of {ROUNDS} rounds; {SIZE:,} draws a call ({PEER_SIZE:,}: opendp). {versions()}",
+        *faults,
+    ]
+    pages.put("noise", "noise", lines)
     return 1 if faults else 0
 
 

@@ -1,7 +1,7 @@
 """How long does a draw of the Gibbs sampler take, and how often does it look at a loss?
 
 Logistic loss, 1,000 rows of random signs in the dual ball, ε = 1, δ = 1e-6. Then the hinge loss in ℓ₂ with 10 weights,
-by values of single losses and by looks at whole tables. Writes docs/benchmarks/norm_draws.md; some eight minutes.
+by values of single losses and by looks at whole tables. Writes docs/benchmarks/regression.md; some eight minutes.
 
     python benchmarks/norm_draws.py
 """
@@ -9,9 +9,9 @@ by values of single losses and by looks at whole tables. Writes docs/benchmarks/
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.optimization import Geometry, Gibbs, Hinge, Logistic
@@ -19,7 +19,6 @@ from gaugedp.optimization.geometry import NormedSet
 from gaugedp.optimization.posterior import Posterior
 from gaugedp.optimization.value_loss import ValueLoss
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "norm_draws.md"
 GUARANTEE = gd.ApproxDP(1.0, 1e-6)
 DRAWS = [  # geometry, whether in the norm's ball, how many steps are run: all, or the first
     ("ℓ₁, d = 100", Geometry((100,), 1), True, None),
@@ -51,8 +50,7 @@ def draw_line(name: str, geometry: Geometry, in_ball: bool, first: int | None) -
     start = time.process_time()
     sampler.draw((1, geometry.ambient_dim), steps, gd.research_rng(1))
     seconds = (time.process_time() - start) * mechanism.steps / steps
-    how = "whole draw" if first is None else f"from {first} steps"
-    cells = (name, f"{mechanism.steps:,}", f"{seconds:,.1f}", how, f"{mechanism.risk_bound():.3g}")
+    cells = (name, f"{mechanism.steps:,}", f"{seconds:,.1f}", f"{mechanism.risk_bound():.3g}")
     print(*cells, flush=True)
     return "| " + " | ".join(cells) + " |"
 
@@ -109,31 +107,20 @@ def hinge_line(n_rows: int) -> str:
     measured = values_per_step(by_value) * by_value.steps
     looks = looks_per_step(by_table) * by_table.steps
     figures = (by_value.query_bound, measured, looks, formula)
-    ratios = (by_value.query_bound / formula, looks / by_value.query_bound, looks / measured)
-    cells = (f"{n_rows:,}", *(f"{figure:.2g}" for figure in figures), *(f"{ratio:.1f}" for ratio in ratios))
+    cells = (f"{n_rows:,}", *(f"{figure:.2g}" for figure in figures))
     print(*cells, flush=True)
     return "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
     """Write the page."""
-    lines = [
-        "# Time of a draw of the Gibbs sampler", "",
-        " ".join((__doc__ or "").split("\n\n")[1].split()).split(" Writes")[0], "",
-        "| geometry | steps | processor time, s | | bound on the mean excess risk |", "|---|---:|---:|---|---:|",
-        *(draw_line(*case) for case in DRAWS), "",
-        "Steps are public numbers; their time depends on the rows. One thread of a shared machine.",
-        "Why a draw in the nuclear ball takes so many steps: [theory](../theory/gibbs.md).", "",
-        "Hinge loss, ℓ₂, 10 weights. A certified count is public, and holds but for a chance that δ pays for.",
-        f"A measured count is the mean of a step, over {VALUE_STEPS // 2:,} or {TABLE_STEPS} steps, times all.", "",
-        "| rows | certified values | measured values | rows that the library's `Hinge` looks at, measured | source's "
-        "formula, constant 1 | certified / formula | looks / certified | looks / measured |",
-        f"|{'---:|' * 8}", *(hinge_line(n_rows) for n_rows in SIZES), "",
-        "The looks grow as n³ and the values as n². A value is cheap, and there are many: for more than some hundred",
-        "rows take a smooth loss of the library.", "",
-        "Written by `python benchmarks/norm_draws.py`.",
-    ]  # fmt: skip
-    PAGE.write_text("\n".join(lines) + "\n", "utf-8")
+    head = "| geometry | steps | processor s | bound on the mean excess risk |"
+    pages.put("regression", "draws", [head, "|---|---:|---:|---:|", *(draw_line(*case) for case in DRAWS)])
+    head = (
+        "| rows | certified values | measured values | row evaluations by `Hinge`, measured | published formula, "
+        "constant 1 |"
+    )
+    pages.put("regression", "hinge", [head, f"|{'---:|' * 5}", *(hinge_line(n_rows) for n_rows in SIZES)])
 
 
 if __name__ == "__main__":

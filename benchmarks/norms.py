@@ -2,7 +2,7 @@
 
 Bounds of theorem 3 for rows in the cube [−1, 1]^d, by public numbers. Then linear regression, measured: `Lasso` (ℓ₁)
 and `LinearRegression` (ℓ₂) with their defaults at the same (ε, δ) and the same bounds of columns; rows are replaced,
-two fits each. Writes docs/benchmarks/norms.md and docs/images/norms.svg; some five minutes.
+two fits each. Writes docs/benchmarks/regression.md and docs/images/norms.svg; some five minutes.
 
     python -m benchmarks.norms DIGITS GRANTS
 
@@ -21,35 +21,16 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
+from benchmarks import pages
 from examples.papers.convex_risk import convex_risk
 from gaugedp.estimators import Lasso, LinearRegression
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.optimization import Geometry
 
 ROOT = Path(__file__).parents[1]
-RESULT, PICTURE = ROOT / "docs" / "benchmarks" / "norms.md", ROOT / "docs" / "images" / "norms.svg"
+PICTURE = ROOT / "docs" / "images" / "norms.svg"
 SIZES, N, EPSILON, DELTA, REPEATS = (10, 30, 100, 300, 1000, 3000), 10_000, 1.0, 1e-6, 2
 SPARSE, SHORTER = 3, (3.0, 10.0)
-TABLES = f"""
-Excess mean square on held-out rows, three of ten, over ridge regression without privacy (ridge: its mean square).
-Targets are in [−1, 1]. Means of {REPEATS} fits ± standard errors. Both models are given the bounds of the columns, and
-nothing else. `grants` and `digits` were chosen by their shape, at least 2,000 rows and 500 columns of numbers, and
-their targets before the first fit. Every table that was tried is here; other forms of `income`, with products of all
-its indicators, were tried before and had the same outcome.
-
-Last column: ℓ₂ where rows are pulled back to a shorter `row_norm` of 3 or 10, cells in [0, 1]. The better one was
-chosen on the held-out rows, which is not private.
-
-| table | rows × columns | ridge | mean of all | ℓ₁ | ℓ₂ | ℓ₁ less by | ℓ₂, shorter rows |
-|---|---|---:|---:|---:|---:|---:|---:|
-"""
-NOTES = """
-On `grants` the norm matters: few columns say much, and by its bounds a row may be 39 long. In truth rows are short,
-as most cells are 0. Whoever knows that from elsewhere does as well with ℓ₂ and `row_norm=3`; ℓ₁ needs no such
-knowledge. On `digits` ℓ₁ has a small lead. On `income`, with short rows and many coefficients that matter, ℓ₂ wins.
-
-Written by `python -m benchmarks.norms DIGITS GRANTS`.
-"""
 
 
 def bounds(d: int) -> tuple[float, float, float]:
@@ -175,19 +156,16 @@ def line(name: str, rows: np.ndarray, target: np.ndarray) -> str:
 
 def main(digits_path: str, grants_path: str) -> None:
     """Write the page and the picture."""
-    table = [bounds(d) for d in SIZES]
-    draw(table)
-    lines = ["# ℓ₁ or ℓ₂", "", " ".join((__doc__ or "").split("\n\n")[1].split()).split(" Writes")[0], ""]
-    lines += [f"ε = {EPSILON:g}, δ = 1e-6. Bounds for n = {N:,} rows and losses of slope 1:", ""]
-    lines += ["| columns | ℓ₁, three of 1/3 | ℓ₂, the same | ℓ₁, all 1/√d | ℓ₂, the same |", "|---|---|---|---|---|"]
-    for d, (near, round_, far) in zip(SIZES, table, strict=True):
-        lines.append(f"| {d:,} | {near:.3g} | {round_:.3g} | {far:.3g} | {round_ * math.sqrt(SPARSE):.3g} |")
-    lines += TABLES.splitlines()
+    draw([bounds(d) for d in SIZES])
+    lines = [
+        "| table | rows × columns | ridge | mean of all | ℓ₁ | ℓ₂ | ℓ₁ lower by | ℓ₂, shorter rows |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
     lines.append(line("signs, three matter (made)", *made()))
     lines.append(line("grants, success", *grants(Path(grants_path))))
     lines.append(line("digits, 0 or not", *digits(Path(digits_path))))
     lines.append(line("income, examples/acs", *people()))
-    RESULT.write_text("\n".join(lines) + "\n" + NOTES, "utf-8")
+    pages.put("regression", "norms", lines)
 
 
 if __name__ == "__main__":

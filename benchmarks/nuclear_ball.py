@@ -2,7 +2,7 @@
 
 y = ⟨zzᵀ, uuᵀ⟩ + noise, clipped to [0, 1], rows z on the unit sphere at a uniform angle to u, X ⪰ 0 with tr X ≤ 1:
 squared loss with L₀ = L₁ = 1 and gradients of rank one. ε = 1, δ = 1e-6, rows are replaced. Population excess, from
-200,000 other rows. Then the same with a truth of three directions. Writes docs/benchmarks/nuclear_ball.md and
+200,000 other rows. Then the same with a truth of three directions. Writes docs/benchmarks/matrices.md and
 docs/images/nuclear_ball.svg; takes some six minutes on a core of its own, ten beside others.
 
     python benchmarks/nuclear_ball.py
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.estimators.trace_regression import TraceRegression
@@ -25,13 +26,12 @@ from gaugedp.optimization.trace_designs import RankOne, TraceProblem, TraceScale
 DOCS = Path(__file__).parents[1] / "docs"
 EPSILON, DELTA = 1.0, 1e-6
 COLUMNS, ROWS, REPEATS = (10, 40), (1_024, 4_096, 16_384, 65_536), 3
-TARGETS = {("descent", 10, 4_096): 1e-3, ("descent", 40, 16_384): 6e-4}
 NAMES = {
     "descent": "projected noisy descent",
     "frank_wolfe": "full-batch Frank–Wolfe",
     "oja": "one pass, Oja's direction",
     "toeplitz": "one pass, Toeplitz root",
-    "printed": "one pass, Toeplitz root, Δ as printed",
+    "printed": "one pass, Toeplitz root, Δ as published",
 }
 MOST = {"printed": 4_096}  # rows
 SEVERAL = ("descent", "frank_wolfe", "oja", "toeplitz")  # for a truth of three directions
@@ -110,61 +110,30 @@ def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:
     return results, risk(np.zeros((d, d)), rows, target) - least
 
 
-def lines_of(d: int, found: dict[str, list[tuple[float, float, float]]], start: float) -> list[str]:
-    lines = [
-        f"## d = {d}: X = 0 has an excess of {start:.3f}",
-        "",
-        "| method | " + " | ".join(f"{n:,}" for n in ROWS) + f" | slope, last two | seconds at {ROWS[-1]:,} |",
-        "|---" * (len(ROWS) + 3) + "|",
-    ]
-    for name, column in found.items():
-        cells = [f"{mean:.2g} ± {error:.1g}" for mean, error, _ in column] + ["–"] * (len(ROWS) - len(column))
-        (before, *_), (last, _, seconds) = column[-2:]
-        slope = math.log(last / before) / math.log(ROWS[-1] / ROWS[-2]) if min(last, before) > 0 else math.nan
-        is_whole = len(column) == len(ROWS)
-        cells += ["–" if max(last, before) < 20 * LEAST or not is_whole else f"{slope:.2f}"]
-        cells += [f"{seconds:.1f}" if is_whole else "–"]
-        lines.append(f"| {NAMES[name]} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+Found = dict[str, list[tuple[float, float, float]]]  # mean excess, its standard error and seconds, by rows
 
 
-def several(d: int) -> list[str]:
-    """The same for a truth of three directions."""
+def several(d: int, zeros: dict[int, float]) -> list[str]:
+    """Return the table for a truth of three directions; `zeros` are the excesses of X = 0 for one direction."""
     rows, target = made_of_three(200_000, d, np.random.default_rng(d))
     least = risk(optimum(rows, target), rows, target)
-    start = risk(np.zeros((d, d)), rows, target) - least
     counts = ROWS[1:3]
-    lines = [
-        f"## Three directions, d = {d}: X = 0 has an excess of {start:.3f}",
-        "",
-        "| method | " + " | ".join(f"{n:,}" for n in counts) + " |",
-        "|---" * (len(counts) + 1) + "|",
-    ]
+    lines = [f"| three directions, d = {d} | {' | '.join(f'{n:,} rows' for n in counts)} |", "|---|---:|---:|"]
     for name in SEVERAL:
         cells = []
         for n in counts:
             data = [made_of_three(n, d, np.random.default_rng((n, d, key))) for key in range(REPEATS)]
             excess = [risk(fitted(name, *one), rows, target) - least for one in data]
             cells.append(f"{np.mean(excess):.2g} ± {np.std(excess, ddof=1) / math.sqrt(REPEATS):.1g}")
-        lines.append(f"| {NAMES[name]} | " + " | ".join(cells) + " |")
+        lines.append(f"| {NAMES[name]} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
-    return [*lines, ""]
+    starts = ", ".join(f"{start:.3f} (d = {d})" for d, start in zeros.items())
+    zero = risk(np.zeros((d, d)), rows, target) - least
+    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
+    return [*lines, "", f"X = 0 has an excess of {starts} and {zero:.3f} (three directions). {versions}"]
 
 
-def targets_of(tables: dict[int, dict[str, list[tuple[float, float, float]]]]) -> list[str]:
-    lines = ["| | measured | target |", "|---|---|---|"]
-    for (name, d, n), target in TARGETS.items():
-        mean = tables[d][name][ROWS.index(n)][0]
-        lines.append(f"| {NAMES[name]}, d = {d}, n = {n:,}: excess | {mean:.2g} | at most {target:g} |")
-    for d, result in tables.items():
-        (before, *_), (last, *_) = result["toeplitz"][-2:]
-        slope = math.log(last / before) / math.log(ROWS[-1] / ROWS[-2])
-        name = NAMES["toeplitz"]
-        lines.append(f"| {name}, d = {d}: slope from {ROWS[-2]:,} to {ROWS[-1]:,} rows | {slope:.2f} | at most −0.8 |")
-    return lines
-
-
-def plot(tables: dict[int, dict[str, list[tuple[float, float, float]]]]) -> None:
+def plot(tables: dict[int, Found]) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -185,39 +154,12 @@ def plot(tables: dict[int, dict[str, list[tuple[float, float, float]]]]) -> None
 
 
 def main() -> None:
-    start, lines = time.perf_counter(), []
-    tables = {}
-    for d in COLUMNS:
-        tables[d], zero = table(d)
-        lines += lines_of(d, tables[d], zero)
-    lines += several(COLUMNS[0])
+    start = time.perf_counter()
+    found = {d: table(d) for d in COLUMNS}
+    tables = {d: each for d, (each, _) in found.items()}
     plot(tables)
-    head = [
-        "# The nuclear ball: excess risk against the number of rows",
-        "",
-        "y = ⟨zzᵀ, uuᵀ⟩ + noise in [0, 1], X ⪰ 0, tr X ≤ 1, squared loss, gradients of rank one. ε = 1, δ = 1e-6, rows "
-        f"are replaced. Means ± standard errors of {REPEATS} repetitions, fresh noise; population excess over the "
-        "optimum of 200,000 other rows, which is itself off by about 1e-5 (so entries near that mean nothing, and some "
-        f"are negative). Python {sys.version.split()[0]}, numpy {np.__version__}. "
-        "Written by `benchmarks/nuclear_ball.py`.",
-        "",
-        "![excess risk against rows](../images/nuclear_ball.svg)",
-        "",
-        *targets_of(tables),
-        "",
-    ]  # fmt: skip
-    tail = [
-        "*Δ as printed* is 2η(2L₁ + L₀) for an increment; for the squared "
-        "loss 2ηL₀ is enough ([proof](../theory/stochastic_frank_wolfe.md)), which all other lines use. One pass "
-        "over the rows loses to descent on all of them at every n, however its noise is correlated. *Oja's direction* "
-        "is one vector that follows the lowest direction of the running gradient by one noisy product a step, and "
-        "averages the noise of up to a tenth of 1/η steps: where the truth is one direction it is far ahead of noise "
-        "on gradients, where it has three it follows slowly, and more rows hardly help. Full-batch "
-        "Frank–Wolfe takes a single step at d = 40, n = 1,024, to a vertex, and the truth here is a vertex: no sign of "
-        "how it does elsewhere. Seconds are those of one fit, on a machine that others used too.",
-    ]  # fmt: skip
+    pages.put("matrices", "nuclear_ball", several(COLUMNS[0], {d: zero for d, (_, zero) in found.items()}))
     print(f"{time.perf_counter() - start:.0f} s")
-    (DOCS / "benchmarks" / "nuclear_ball.md").write_text("\n".join(head + lines + tail) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

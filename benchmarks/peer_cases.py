@@ -2,8 +2,8 @@
 
 Each line names the family, the peer and its test, our question, the number that the peer expects with its tolerance,
 and its kind: "exact" and "approximate" are expected from both sides, "upper" is a bound that ours may not exceed,
-"lower" one that ours may not go below. A line without a question cannot be said here, and gives the reason; one with
-a question and a reason is looser, and the reason says why. Writes docs/benchmarks/peer_cases.md.
+"lower" one that ours may not go below. A line without a question cannot be expressed here, and gives the
+reason; one with a question and a reason is looser, and the reason says why. Writes docs/benchmarks/accountant.md.
 
     python benchmarks/peer_cases.py [word of a family]
 """
@@ -11,15 +11,15 @@ a question and a reason is looser, and the reason says why. Writes docs/benchmar
 import csv
 import math
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pages
+
 import gaugedp as gd
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "benchmarks" / "peer_cases.md"
 G = gd.guarantees
 
 
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is said here, and how it compares: "holds", "looser", "below" or "cannot be said"."""
+    """What is said here, and how it compares: "holds", "looser", "below" or "cannot be expressed"."""
 
     number: float | None
     verdict: str
@@ -92,11 +92,11 @@ WORDS = {name: getattr(G, name) for name in G.__all__} | {
 def judged(case: Case) -> Answer:
     """Ask, and compare."""
     if not case.asked:
-        return Answer(None, "cannot be said")
+        return Answer(None, "cannot be expressed")
     try:
         number = float(eval(case.asked, dict(WORDS)))  # the questions are this repository's own
     except gd.InvalidRequest:
-        return Answer(None, "cannot be said")
+        return Answer(None, "cannot be expressed")
     return Answer(number, verdict(case, number))
 
 
@@ -110,34 +110,31 @@ def verdict(case: Case, number: float) -> str:
     return "holds"
 
 
-def page(answers: list[tuple[Case, Answer]], seconds: float) -> str:
-    """Return the page."""
-    families = sorted({case.family for case, _ in answers})
-    rows, total = [], Counter[str]()
-    for family in families:
-        counts = Counter(answer.verdict for case, answer in answers if case.family == family)
-        total += counts
-        rows.append(row(family, counts))
-    others = [(case, answer) for case, answer in answers if answer.verdict != "holds"]
-    told = [
-        f"| {case.family} | {case.test} | `{case.asked or '–'}` | {shown(answer.number)} | {case.expected:.9g} "
-        f"| {answer.verdict} | {case.reason or 'not explained'} |"
-        for case, answer in others
+def block(answers: list[tuple[Case, Answer]]) -> list[str]:
+    """Return the block of the page."""
+    verdicts = Counter(answer.verdict for _, answer in answers)
+    peers = ", ".join(sorted({case.test.split(",")[0] for case, _ in answers}))
+    others: dict[str, list[tuple[Case, Answer]]] = {}
+    for case, answer in answers:
+        if answer.verdict != "holds":
+            others.setdefault(case.reason or "not explained", []).append((case, answer))
+    return [
+        f"Of {len(answers)} cases of {peers}, {verdicts['holds']} hold, {verdicts['looser']} are looser, "
+        f"{verdicts['below']} are below, and {verdicts['cannot be expressed']} cannot be expressed.",
+        "",
+        "| cases | first of them | query | gaugedp | expected | verdict | reason |",
+        "|---:|---|---|---:|---:|---|---|",
+        *(line(reason, found) for reason, found in others.items()),
     ]
-    return TEXT.format(
-        rows="\n".join([*rows, row("**all**", total)]),
-        told="\n".join(told),
-        n=len(answers),
-        seconds=seconds,
-        peers=", ".join(sorted({case.test.split(",")[0] for case, _ in answers})),
+
+
+def line(reason: str, found: list[tuple[Case, Answer]]) -> str:
+    """Return the line of the cases with one reason; it shows the first."""
+    case, answer = found[0]
+    return (
+        f"| {len(found)} | {case.test} | `{case.asked or '–'}` | {shown(answer.number)} | {case.expected:.9g} "
+        f"| {answer.verdict} | {reason} |"
     )
-
-
-def row(family: str, counts: "Counter[str]") -> str:
-    """Return a line of the table."""
-    said = counts.total() - counts["cannot be said"]
-    cells = (counts.total(), said, counts["holds"], counts["looser"], counts["below"], counts["cannot be said"])
-    return f"| {family} | {' | '.join(map(str, cells))} |"
 
 
 def shown(number: float | None) -> str:
@@ -145,38 +142,15 @@ def shown(number: float | None) -> str:
     return "–" if number is None else f"{number:.9g}"
 
 
-TEXT = """# What peers' own tests ask
-
-The tests of {peers} expect numbers. Each of {n} was translated into a question to this library
-(`benchmarks/peer_cases.tsv`: family, test, question, kind, number, tolerance). A number that a peer expects exactly, or
-to a stated tolerance, holds where ours is as near from both sides; an upper bound where ours is not above it, a lower
-one where ours is not below. Laws of losses on a lattice of span Δ are asked as δ at the ε of the lattice, where lines
-between points meet the profile itself. Of a peer's two directions, the one that tells more is asked, as guarantees are
-about both.
-
-| family | cases | can be said | hold | looser | below | cannot be said |
-|---|---:|---:|---:|---:|---:|---:|
-{rows}
-
-What does not hold, with its reason:
-
-| family | test | question | ours | expected | verdict | reason |
-|---|---|---|---:|---:|---|---|
-{told}
-
-Written by `python benchmarks/peer_cases.py` in {seconds:.0f} s.
-"""
-
-
 def main() -> None:
     """Answer all cases, or those of families with a word."""
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    start = time.process_time()
     answers = [(case, judged(case)) for case in read_cases() if word in case.family]
-    text = page(answers, time.process_time() - start)
-    print(text)
-    if not word:
-        PAGE.write_text(text, encoding="utf-8")
+    lines = block(answers)
+    if word:
+        print("\n".join(lines))
+    else:
+        pages.put("accountant", "peer_cases", lines)
 
 
 if __name__ == "__main__":

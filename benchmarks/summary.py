@@ -1,110 +1,143 @@
-"""One page of all tables that compare with peers, out of the pages that the other benchmarks wrote.
+"""The page that begins the benchmarks: one line for each comparison with a peer, out of the pages of the others.
 
-Nothing is typed in: tables and the words about versions and medians are copied, and so are the README's three figures.
+Nothing is typed in: numbers are copied from the tables of the pages, and so are the README's three figures.
 
     python benchmarks/summary.py                      from the pages as they are, a second
     python benchmarks/summary.py measure [FOLDER]     runs their scripts first, an hour; `make bench` is this
 
 FOLDER holds adult.csv, insteval.parquet and nci60.csv, public data that are not ours to ship; the page says where they
-come from. A page whose file is not there stays as it is.
+come from. A table whose file is not there stays as it is.
 """
 
+import re
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
-RESULT = PAGES / "summary.md"
-README = PAGES.parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import pages  # noqa: E402
+
+README = ROOT / "README.md"
+SCRIPTS = {  # with the data that they read
+    "noise": "", "accountant": "", "histogram": "", "quantiles": "", "knorm_sampler": "",
+    "linear_regression": "", "models": "adult.csv", "fit_time": "", "eigenvectors": "", "sparse": "nci60.csv",
+    "completion": "insteval.parquet",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Part:
-    """A table of `page`, found by a word of its header; its script reads `data`."""
+class Cell:
+    """A cell of a block: the column of the row that begins with `start`."""
 
-    title: str
     page: str
-    header: str
-    data: str = ""
+    block: str
+    start: tuple[str, ...]
+    column: int
+
+    def text(self) -> str:
+        """Return what the cell has, without emphasis."""
+        return rows(self.page, self.block, self.start)[self.column]
 
 
-PARTS = (
-    Part("Drawing noise: opendp, numpy", "noise", "opendp ns"),
-    Part("Adding up releases: dp-accounting, prv-accountant", "accountant", "found"),
-    Part("A histogram with bounded people: DuckDB and Polars by hand", "histogram", "compared with"),
-    Part("Quantiles: opendp, diffprivlib", "quantiles", "opendp ranks"),
-    Part("Noise of a body: the walk of the source", "knorm_sampler", "a sample"),
-    Part("Linear regression: AdaSSP by hand", "linear_regression", "AdaSSP"),
-    Part("Classifiers: diffprivlib, no privacy", "models", "without privacy", "adult.csv"),
-    Part("Time of a fit: scikit-learn, diffprivlib", "fit_time", "scikit-learn"),
-    Part("Top eigenvector: the noisy power method, Oja as printed", "eigenvectors", "noisy power"),
-    Part("Principal components of digits: diffprivlib", "eigenvectors", "diffprivlib"),
-    Part("Sparse means: the algorithm as printed", "sparse", "as printed", "nci60.csv"),
-    Part("Ratings: means by hand, no privacy", "completion", "item means", "insteval.parquet"),
-)
+@dataclass(frozen=True)
+class Line:
+    """A comparison: what, with which peer, a sentence with a place for each cell."""
+
+    what: str
+    peer: str
+    words: str
+    cells: tuple[Cell, ...]
+
+    def text(self) -> str:
+        """Return the line of the table."""
+        page = self.cells[0].page
+        words = self.words.format(*(cell.text() for cell in self.cells))
+        return f"| [{self.what}]({page}.md) | {self.peer} | {words} |"
 
 
-def blocks(text: str) -> list[str]:
-    """Return the paragraphs and tables of a page."""
-    return [block.strip("\n") for block in text.split("\n\n") if block.strip()]
+def _cells(page: str, block: str, *places: tuple[tuple[str, ...], int]) -> tuple[Cell, ...]:
+    return tuple(Cell(page, block, start, column) for start, column in places)
 
 
-def table(text: str, header: str) -> str:
-    """Return the first table with `header` in its first line."""
-    results = [block for block in blocks(text) if block.startswith("|") and header in block.splitlines()[0]]
-    if not results:
-        sys.exit(f"No table has {header!r} in its header: run that benchmark again, or mend benchmarks/summary.py.")
-    return results[0]
+LAWS = (("discrete_laplace", "10"), ("discrete_gaussian", "10"))
+SGD = "0.0042667, 1.1, 14,062, 1e-5"
+LINES = (
+    Line("exact noise, scale 10", "opendp", "{} and {} times faster (Laplace, Gaussian)",
+         _cells("noise", "noise", *((law, 4) for law in LAWS))),
+    Line("the same", "numpy, not exact", "{} and {} times slower",
+         _cells("noise", "noise", *((law, 6) for law in LAWS))),
+    Line("ε of 1,000 different mechanisms", "dp-accounting PLD", "{} times faster",
+         _cells("accountant", "different", (("1,000", "dp-accounting PLD"), 3))),
+    Line("ε of DP-SGD, 14,062 steps", "PLD; prv-accountant, error 0.1", "{} and {} times faster",
+         _cells("accountant", "sgd", ((SGD, "dp-accounting PLD"), 3), ((SGD, "prv-accountant, error 0.1"), 3))),
+    Line("histogram of 10⁷ rows", "DuckDB, handwritten", "{} times its time",
+         _cells("releases", "histogram", (("histogram",), 4))),
+    Line("the same, 5 rows per person", "Polars, streaming", "{} times its time",
+         _cells("releases", "histogram", (("histogram, 5 rows per person",), 4))),
+    Line("pairs of 50 columns, error", "OpenDP; ResidualPlanner+", "{}; theirs {} and {}",
+         _cells("queries", "pairs", (("50",), 1), (("50",), 5), (("50",), 7))),
+    Line("deciles of 1,000 rows, rank error", "opendp; diffprivlib", "{}; theirs {} and {}",
+         _cells("quantiles", "quantiles", *((("deciles", "1,000", "0%"), place) for place in (3, 5, 7)))),
+    Line("median of 1,000 rows, rank error", "opendp; diffprivlib", "{}; theirs {} and {}",
+         _cells("quantiles", "quantiles", *((("median", "1,000", "0%"), place) for place in (3, 5, 7)))),
+    Line("K-norm sample, d = 20", "published walk", "{} times faster",
+         _cells("knorm", "sampler", (("compiled, one walk",), 2))),
+    Line("linear regression, 10,000 × 10, ε = 1", "AdaSSP", "excess error {}; theirs {}",
+         _cells("regression", "linear", *((("10,000", "10", "1"), place) for place in (3, 4)))),
+    Line("sparse mean, 8,000 rows, ε = 1", "published algorithm", "error {}; theirs {}",
+         _cells("regression", "means", *((("8,000", "1"), place) for place in (2, 3)))),
+    Line("breast_cancer, ε = 1, replaced", "diffprivlib, pure ε", "accuracy {}; theirs {}",
+         _cells("models", "accuracy", (("breast_cancer, ranges", "LogisticRegression"), 7),
+                (("breast_cancer, ranges", "diffprivlib LogisticRegression"), 7))),
+    Line("ten tables, five ε", "DP-SGD, one setting", "better / equal / worse: {}",
+         _cells("models", "descent", (("all",), 1))),
+    Line("logistic fit, 100,000 × 200", "scikit-learn, not private", "{} s; theirs {} s",
+         _cells("models", "fit_time", *((("100,000", "200"), place) for place in (6, 7)))),
+    Line("top eigenvector, 10,000 × 50, ε = 1", "noisy power method", "loss {}; theirs {}",
+         _cells("matrices", "vectors", *((("10,000", "50", "1"), place) for place in (3, 5)))),
+    Line("ratings by users, ε = 1", "shrunk item means", "error {}; theirs {}",
+         _cells("matrices", "ratings", *((("user", "1"), place) for place in (5, 4)))),
+    Line("rows from 8 attributes", "AIM", "error {}; theirs {}",
+         _cells("synthetic_rows", "adaptive_rows", (("chosen tables",), 2), (("AIM",), 2))),
+)  # fmt: skip
 
 
-def words(text: str) -> str:
-    """Return the paragraphs before the first table or section, where a page says how it measured."""
-    kept = []
-    for block in blocks(text)[1:]:
-        if block.startswith(("|", "#", "!")):
-            break
-        kept.append(block)
-    return "\n\n".join(kept)
-
-
-def section(part: Part) -> str:
-    text = (PAGES / f"{part.page}.md").read_text(encoding="utf-8")
-    made = f"`python benchmarks/{part.page}.py`: [all of its page]({part.page}.md)"
-    return f"## {part.title}\n\n{words(text)}\n\n{table(text, part.header)}\n\n{made}"
+def rows(page: str, block: str, start: tuple[str, ...]) -> list[str]:
+    """Return the cells of the first row of a block that begins with those of `start`; an empty first cell repeats."""
+    text = (pages.PAGES / f"{page}.md").read_text(encoding="utf-8")
+    found = re.search(rf"<!--begin:{block}-->(.*?)<!--end:{block}-->", text, re.DOTALL)
+    first = ""
+    for line in found[1].splitlines() if found else []:
+        cells = [cell.strip(" *`") for cell in line.strip("|").split("|")]
+        first = cells[0] = cells[0] or first
+        if tuple(cells[: len(start)]) == start:
+            return cells
+    sys.exit(f"{page}.md has no row {start} in {block!r}: run that benchmark again, or mend benchmarks/summary.py.")
 
 
 def page() -> str:
-    head = (
-        "# Beside peers\n\n"
-        "Each table is copied from the page whose script wrote it; there stand the rest and what was missed. "
-        "Ratios follow the machine less than seconds do. `make bench DATA=folder` measures all of them again and "
-        "writes this page last; its folder holds Adult (UCI) as `adult.csv`, with a header, and from the R packages "
-        "lme4 and ISLR InstEval as `insteval.parquet` and NCI60 as `nci60.csv`. Without a file its page stays."
-    )
-    return "\n\n".join([head, *map(section, PARTS), "Written by `python benchmarks/summary.py`.\n"])
-
-
-def cells(page: str, *start: str) -> list[str]:
-    """The cells of the first row of a page's tables that begins with those of `start`."""
-    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
-    rows = [[cell.strip(" *`") for cell in line.strip("| ").split("|")] for line in text.splitlines()]
-    return next(row for row in rows if row[: len(start)] == list(start))
+    """Return the page with its table written again."""
+    text = (pages.PAGES / "summary.md").read_text(encoding="utf-8")
+    lines = ["| comparison | with | result |", "|---|---|---|", *(line.text() for line in LINES)]
+    return pages.replaced(text, "peers", lines)
 
 
 def figures() -> list[str]:
     """The rows of the README's table of figures."""
-    laws = [cells("noise", f"discrete_{law}", "10") for law in ("laplace", "gaussian")]
+    laws = [rows("noise", "noise", law) for law in LAWS]
     laplace, gaussian = (f"{int(law[2]) / 1000:.2g} µs" for law in laws)
-    ours, theirs = (cells("accountant", "1,000", name) for name in ("gaugedp", "dp-accounting PLD"))
-    fit = cells("linear_regression", "10,000", "10", "1")
+    ours, theirs = (rows("accountant", "different", ("1,000", name)) for name in ("gaugedp", "dp-accounting PLD"))
+    fit = rows("regression", "linear", ("10,000", "10", "1"))
     return [
         f"| exact noise, a draw at scale 10 | {laplace} Laplace, {gaussian} Gaussian | "
         f"opendp: {laws[0][4]} and {laws[1][4]} times slower |",
         f"| tight (ε, δ) of 1,000 different releases | {float(ours[2]):.2g} s | "
-        f"dp-accounting: {theirs[4]} times slower |",
-        f"| linear regression, 10,000 × 10, ε = 1: excess error | {fit[3]} | AdaSSP: {fit[6]} |",
+        f"dp-accounting: {theirs[3]} times slower |",
+        f"| linear regression, 10,000 × 10, ε = 1: excess error | {fit[3]} | AdaSSP: {fit[4]} |",
     ]
 
 
@@ -118,21 +151,20 @@ def write_readme() -> None:
 
 def measure(folder: Path | None) -> None:
     """Run the script of every page, one after another."""
-    for name, data in dict.fromkeys((part.page, part.data) for part in PARTS):
+    for name, data in SCRIPTS.items():
         if data and not (folder and (folder / data).is_file()):
-            print(f"{name}: {data} is not in the folder of data, so its page stays as it is.", flush=True)
+            print(f"{name}: {data} is not in the folder of data, so its tables stay as they are.", flush=True)
             continue
         print(f"{name} ...", flush=True)
         start = time.perf_counter()
-        script = PAGES.parents[1] / "benchmarks" / f"{name}.py"
         words = [str(folder / data)] if folder and data else []
-        subprocess.run([sys.executable, str(script), *words], check=True)
+        subprocess.run([sys.executable, str(ROOT / "benchmarks" / f"{name}.py"), *words], check=True)
         print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         measure(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
-    RESULT.write_text(page(), encoding="utf-8")
+    (pages.PAGES / "summary.md").write_text(page(), encoding="utf-8")
     write_readme()
-    sys.stdout.write(f"{RESULT.name}: {len(PARTS)} tables\n")
+    sys.stdout.write(f"summary.md: {len(LINES)} comparisons\n")

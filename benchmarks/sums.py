@@ -4,7 +4,7 @@ Each plan is made in a process of its own: seconds from the question to the plan
 held, Python and its libraries among it. Errors are expected l2 norms as plans print them, for columns in [0, 1] at
 epsilon = 1 and delta = 1e-6. Checks that 30 sums are planned in 1 s and 200 MB and 1,000 in 10 s, that the error of 12
 is at most 25, and that what is chosen is below Cube, Laplace and plain Gaussian noise. Prints tables and writes
-docs/benchmarks/sums.md.
+docs/benchmarks/queries.md.
 
     python benchmarks/sums.py
 """
@@ -15,18 +15,17 @@ import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import gaugedp as gd
 
-COUNTS = (2, 3, 5, 8, 12, 20, 30, 50, 100, 200)
+COUNTS = (2, 5, 12, 30, 50, 200)
 LIMITS = {30: (1.0, 200), 1000: (10.0, None)}  # seconds, MB
 MOST_AT_TWELVE = 25.0
 ROUNDS = 3
 OTHERS = ("Cube", "Laplace", "Gaussian")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "sums.md"
 
 
 def planned(count: int) -> gd.Plan:
@@ -60,24 +59,18 @@ def main() -> int:
         count: {candidate.mechanism.name: candidate.error for candidate in plan.candidates}
         for count, plan in plans.items()
     }
-    lines = ["| sums | seconds | MB | target |", "|---|---|---|---|"]
-    for count, (seconds, memory) in costs.items():
-        most, room = LIMITS[count]
-        target = f"{most:g} s" + (f", {room} MB" if room else "")
-        lines.append(f"| {count:,} | {seconds:.2f} | {memory:.0f} | {target} |")
-    lines += ["", f"| sums | {' | '.join(OTHERS)} | KNorm | Matrix | chosen |", "|---" * (len(OTHERS) + 4) + "|"]
+    heads = ("sums", *OTHERS, "KNorm", "Matrix", "chosen")
+    lines = [f"| {' | '.join(heads)} |", "|" + "---:|" * (len(OTHERS) + 3) + "---|"]
     for count, plan in plans.items():
         cells = [f"{errors[count][name]:.4g}" for name in (*OTHERS, "KNorm", "Matrix")]
-        lines.append(f"| {count} | {' | '.join(cells)} | {plan.mechanism.name}, {plan.error:.4g} |")
-    table = "\n".join(lines)
-    head = (
-        "# Several sums\n\nA plan for sums of one-sided columns: median seconds of "
-        f"{ROUNDS} fresh processes and the most memory of one,\nand expected errors for columns in [0, 1] at "
-        "epsilon = 1, delta = 1e-6.\n"
-        f"Python {platform.python_version()}, numpy {np.__version__}. Written by `benchmarks/sums.py`."
+        lines.append(f"| {count} | {' | '.join(cells)} | {plan.mechanism.name} |")
+    took = ", a plan for ".join(
+        f"{count:,} sums {'takes ' * (place == 0)}{seconds:.2f} s and {memory:.0f} MB"
+        for place, (count, (seconds, memory)) in enumerate(costs.items())
     )
-    PAGE.write_text(f"{head}\n\n{table}\n", encoding="utf-8")
-    print(table)
+    words = f"A plan for {took} (medians of {ROUNDS} new processes)."
+    lines += ["", f"{words} Python {platform.python_version()}, numpy {np.__version__}."]
+    pages.put("queries", "sums", lines)
     quick = all(
         costs[count][0] <= most and costs[count][1] <= (room or np.inf) for count, (most, room) in LIMITS.items()
     )

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pages
 import pandas as pd
 
 import gaugedp as gd
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "benchmarks" / "synthetic_rows.md"
 NAMES = ("SEX", "AGEP", "EDU", "MSP", "RAC1P", "OWN_RENT", "PINCP_DECILE")
 DELTA, SEED = 1e-9, 1
 CHAIN = "; ".join("*".join(NAMES[place : place + 2]) for place in range(len(NAMES) - 1))
@@ -34,7 +34,8 @@ def main() -> None:
     domain = gd.Domain.load(ROOT / "examples" / "acs" / "domain.toml")
     frame = pd.read_csv(ROOT / "examples" / "acs" / "acs_ma2018.csv", dtype=str).astype({"AGEP": int})
     rows = [line(name, text, domain, frame, epsilon) for name, text, epsilon in CASES]
-    PAGE.write_text(page(rows, large()), "utf-8")
+    head = "| tables | cells | ε | released | clipped | rows | coverage | s |"
+    pages.put("synthetic_rows", "synthetic_rows", [head, "|---|" + "---:|" * 7, *rows, "", large()])
 
 
 def released(query: gd.queries.Query, frame: pd.DataFrame, guarantee: gd.guarantees.Guarantee) -> gd.Release:
@@ -58,7 +59,7 @@ def line(name: str, text: str, domain: gd.Domain, frame: pd.DataFrame, epsilon: 
     errors = [np.abs(part - truth).sum() / n for part in (answer.raw, np.maximum(answer.raw, 0), counts["rows"])]
     holds = (counts["lower"] <= truth) & (truth <= counts["upper"])
     cells = (
-        name, f"{len(query.outlines)}", f"{len(truth):,}", f"{epsilon:g}",
+        name, f"{len(truth):,}", f"{epsilon:g}",
         *(f"{error:.3f}" for error in errors), f"{holds.mean():.1%}", f"{seconds:.0f}",
     )  # fmt: skip
     print(*cells, flush=True)
@@ -85,21 +86,6 @@ def large() -> str:
         f"{len(made.cells):,} rows of {len(made.columns)} columns from {len(answer.labels):,} counts in 14 tables took "
         f"{seconds:.0f} s; {inside:.1%} of the counts of the rows lie within the released 95 % intervals.\n"
     )
-
-
-def page(rows: list[str], sentence: str) -> str:
-    """Return the page."""
-    head = (
-        "# Synthetic rows beside the truth\n\n"
-        f"Persons of the [ACS excerpt](../how-to/synthetic-rows.md), tables of {', '.join(NAMES)}, normal noise at\n"
-        f"δ = {DELTA:g}. An error is the sum of a table's distances from the true counts, over the number of rows, a\n"
-        "mean over tables: as released, cut off at 0, and of the rows. `holds`: how many released 95 % intervals hold\n"
-        "the truth.\n\n"
-        "| tables | number | cells | ε | released | cut off | rows | holds | s |\n"
-        "|---|---|---|---|---|---|---|---|---|\n"
-    )
-    foot = "Seconds of the clock. Written by `python benchmarks/synthetic_rows.py`.\n"
-    return head + "\n".join(rows) + f"\n\n{sentence}\n{foot}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Pairs of inputs with the same public facts and different contents are timed in turn, in random order, and the logarithms
 of the times are compared by Welch's t-test, each with a false-alarm rate of 0.001. A pair that is flagged need not tell
-much: the ratio of the medians says how much. Prints a table and writes docs/benchmarks/timing.md.
+much: the ratio of the medians says how much. Prints a table and writes docs/benchmarks/audits.md.
 
     python benchmarks/timing.py [TIMES]    60 times each
 """
@@ -20,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import pages
 import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import stats
@@ -29,7 +30,6 @@ from gaugedp.bodies import LpBall
 from gaugedp.estimators import PCA, LogisticRegression
 
 ALARM = 0.001
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "timing.md"
 DOMAIN = gd.Domain.of(A=gd.integers(0, 99), B=gd.integers(0, 9), PAY=gd.bounded(0, 1000))
 N_ROWS, N_FIT, D_FIT = 200_000, 2_000, 5
 Pair = tuple[Callable[[], object], Callable[[], object]]
@@ -100,13 +100,13 @@ def fits() -> dict[str, Pair]:
     pure, newton = ({**known, "delta": 0.0}, {**known, "delta": 1e-6})
     labelled = ((rows, classes), (rows, coins))
     return {
-        "eigenvectors by the Bingham law: rows all around or on one line": fitted(
+        "eigenvectors by the Bingham distribution: rows all around or on one line": fitted(
             lambda: PCA(n_components=1, epsilon=5.0, row_norm=1.0, solver="exponential"), ((rows,), (line,))
         ),
-        "objective perturbation, (ε, δ): classes told apart or by coins": fitted(
+        "objective perturbation, (ε, δ): classes separated or random": fitted(
             lambda: LogisticRegression(solver="objective", **newton), labelled
         ),
-        "noisy gradient descent: classes told apart or by coins": fitted(
+        "noisy gradient descent: classes separated or random": fitted(
             lambda: LogisticRegression(solver="gradient", **pure), labelled
         ),
     }
@@ -149,8 +149,8 @@ def row(name: str, pair: Pair, times: int) -> str:
     visible = np.exp((stats.norm.isf(ALARM / 2) + stats.norm.isf(0.2)) * spread_of_means)
     a, b = statistics.median(first), statistics.median(second)
     print(name, file=sys.stderr)
-    numbers = f"{a * 1000:.2f} | {b * 1000:.2f} | {b / a:.2f} | {visible:.2f} | {p:.1g}"
-    return f"| {name} | {numbers} | {'yes' if p < ALARM else 'no'} |"
+    numbers = f"{b / a:.2f} | {visible:.2f} | {f'**{p:.1g}**' if p < ALARM else f'{p:.1g}'}"
+    return f"| {name} | {numbers} |"
 
 
 def main(times: int) -> None:
@@ -158,25 +158,9 @@ def main(times: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = [row(name, pair, times) for name, pair in pairs(Path(folder)).items()]
     made_by = f"Python {platform.python_version()}, numpy {version('numpy')}, duckdb {version('duckdb')}"
-    lines = [
-        "# Does the time of a release depend on the data?",
-        "",
-        f"Each pair has the same public facts and different contents: medians of {times} times each, in random",
-        f"order, and Welch's t-test of the logarithms. A pair is flagged where p < {ALARM:g}: with {len(rows)} pairs,",
-        f"a false alarm in at most {len(rows) * ALARM:.0%} of runs. What is not flagged may still differ: 'visible'",
-        "is the ratio that this test would have flagged four times in five. It follows the load of the machine.",
-        f"{made_by}; {os.cpu_count()} cores.",
-        "",
-        "| pair | first, ms | second, ms | ratio | visible | p | flagged |",
-        "|---|---:|---:|---:|---:|---:|---|",
-        *rows,
-        "",
-        "What follows from it is in [sharp edges](../sharp-edges/timing.md). Written by `python benchmarks/timing.py`.",
-        "",
-    ]
-    print("\n".join(lines))
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text("\n".join(lines), encoding="utf-8")
+    head = "| pair | ratio | detectable | p |"
+    last = f"{times} times each. {made_by}; {os.cpu_count()} cores."
+    pages.put("audits", "timing", [head, "|---|---:|---:|---:|", *rows, "", last])
 
 
 if __name__ == "__main__":

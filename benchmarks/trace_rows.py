@@ -3,7 +3,7 @@
 y = ⟨zzᵀ, uuᵀ⟩ + noise uniform on ±0.2, unit rows z, u drawn anew in each repetition; X ⪰ 0 with tr X ≤ 1. δ = 1e-6 or
 pure ε = 1, rows are replaced. Excess over the truth on 40,000 other rows; all solvers of a repetition have the same
 rows and the same stream of noise. Then one pass over a million planted rows, d = 50, timed. Writes
-docs/benchmarks/trace_rows.md; takes some fifteen minutes of one core.
+docs/benchmarks/matrices.md; takes some fifteen minutes of one core.
 
     python benchmarks/trace_rows.py
 """
@@ -11,13 +11,12 @@ docs/benchmarks/trace_rows.md; takes some fifteen minutes of one core.
 import math
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
+import pages
 
 from gaugedp.estimators.trace_regression import TraceRegression
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "trace_rows.md"
 DELTA, WIDTH, OTHERS = 1e-6, 0.2, 40_000
 COUNTS = (4_000, 16_000, 64_000)
 REPEATS = {(10, DELTA): (6, 6, 4), (10, 0.0): (6, 0, 0), (20, DELTA): (4, 4, 3), (50, DELTA): (3, 3, 2)}
@@ -26,7 +25,7 @@ SOLVERS = ("moments", "descent", "frank_wolfe")
 ONE_PASS = ("toeplitz", "oja")  # one repetition, at most 16,000 rows; d = 50: 4,000
 NEAR = 1.1  # of the best solver
 MILLION = 1_000_000  # rows of a pass
-TARGETS = {16_000: (0.0032, 5.0), 64_000: (0.0014, 20.0)}  # isotropic, d = 10: what auto had; times below that
+SHOWN = (10, 50)  # d in the table
 
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -140,85 +139,68 @@ def beaten_once(found: dict) -> bool:
     return any(found["auto"][0] > NEAR * found[name][0] for name in ONE_PASS if name in found)
 
 
-def table(d: int, delta: float) -> tuple[list[str], dict[tuple[str, int], dict]]:
-    names = (*SOLVERS, *(ONE_PASS if delta > 0 else ()))
-    lines = [
-        "| rows | n | X = 0 | " + " | ".join(names) + " | auto takes | over the best |",
-        "|---" * (len(names) + 5) + "|",
-    ]
-    cells = {}
-    for kind in KINDS:
-        for n in (n for n, repeats in zip(COUNTS, REPEATS[d, delta], strict=True) if repeats):
-            result = cells[kind, n] = cell(kind, n, d, delta)
-            ratio, error = over_best(result)
-            row = [kind, f"{n:,}", f"{np.mean(result['X = 0']):.2g}", *(text(result.get(name)) for name in names)]
-            last = "1" if ratio == 1 else f"{ratio:.2f} ± {error:.2f}" if error else f"{ratio:.2f}"
-            lines.append("| " + " | ".join([*row, str(result["taken"]), last]) + " |")
-    return [*lines, ""], cells
+def cells_of(d: int, delta: float) -> dict[tuple[str, int], dict]:
+    """Return what was measured of all rows at one d."""
+    return {
+        (kind, n): cell(kind, n, d, delta)
+        for kind in KINDS
+        for n in (n for n, repeats in zip(COUNTS, REPEATS[d, delta], strict=True) if repeats)
+    }
 
 
-def million(d: int) -> list[str]:
-    """Time one pass over a million rows for each of two ways to find extreme points."""
+def table(found: dict[tuple[int, float], dict], shown: int) -> list[str]:
+    """Return the table at one number of rows and two d."""
+    names = (*SOLVERS, *ONE_PASS)
+    lines = [f"| δ = {DELTA:g} | d | X = 0 | {' | '.join(names)} |", "|---|---:|---:|" + "---:|" * len(names)]
+    for (d, delta), cells in found.items():
+        for (kind, n), result in cells.items():
+            if delta and d in SHOWN and n == shown:
+                texts = (text(result.get(name)) for name in names)
+                lines.append(f"| {kind} | {d} | {np.mean(result['X = 0']):.2g} | {' | '.join(texts)} |")
+    return lines
+
+
+def million(d: int) -> str:
+    """Return the time of one pass over a million rows for each of two ways to find extreme points."""
     data, others = made_twice("planted", MILLION, d, 0)
-    lines = [f"## One pass over {MILLION:,} planted rows, d = {d}, ε = 1, δ = {DELTA:g}", ""]
-    lines += ["Seconds of processor time, of one thread.", ""]
-    lines += ["| extreme points by | steps | rows a step | seconds | excess |", "|---|---|---|---|---|"]
+    found = []
     for solver in ONE_PASS:
         start = time.process_time()
         model = fitted(solver, data, DELTA, 0)
-        seconds, schedule = time.process_time() - start, model.method_.schedule
-        result = excess(model.coef_, others)
-        lines.append(f"| {solver} | {schedule.n_later:,} | {schedule.group} | {seconds:.0f} | {result:.2g} |")
-        print(lines[-1], flush=True)
-    return [*lines, ""]
+        seconds = time.process_time() - start
+        of_processor = " of processor time" * (not found)
+        found.append(f"{solver} {seconds:.0f} s{of_processor}, excess {excess(model.coef_, others):.2g}")
+        print(found[-1], flush=True)
+    return f"One pass over {MILLION:,} planted rows with d = {d}: {'; '.join(found)}."
 
 
-def summary(tables: dict[tuple[int, float], dict]) -> list[str]:
-    lines = ["| | measured | target |", "|---|---|---|"]
-    for n, (before, target) in TARGETS.items():
-        times = before / np.mean(tables[10, DELTA]["isotropic", n]["auto"])
-        what = f"isotropic, d = 10, n = {n:,}: the {before:g} of `auto` before `moments`, over that of auto"
-        lines.append(f"| {what} | {times:.1f} | at least {target:g} |")
-    for label, is_pure in ((f"δ = {DELTA:g}", False), ("pure ε", True)):
-        ratios = [over_best(result) for (_, delta), cells in tables.items() if (delta == 0) == is_pure
-                  for result in cells.values()]  # fmt: skip
-        if not ratios:
-            continue
-        near, (ratio, error) = sum(ratio <= NEAR for ratio, _ in ratios), max(ratios)
-        lines.append(f"| {label}: cells where auto is within 10 % of the best | {near} of {len(ratios)} | all |")
-        lines.append(f"| {label}: the most that auto is over the best | {ratio:.2f} ± {error:.2f} times | 1.1 times |")
-    tried = [cell for cells in tables.values() for cell in cells.values() if ONE_PASS[0] in cell]
-    beaten = sum(map(beaten_once, tried))
-    lines.append(f"| cells where one pass, tried once, is a tenth below auto | {beaten} of {len(tried)} | – |")
-    return [*lines, ""]
+def near_the_best(found: dict[tuple[int, float], dict], is_pure: bool) -> tuple[str, str]:
+    """Return how often `auto` is near the best solver of all rows, and its largest ratio to it."""
+    ratios = [
+        over_best(result) for (_, delta), cells in found.items() if (delta == 0) == is_pure for result in cells.values()
+    ]
+    ratio, error = max(ratios)
+    return f"{sum(ratio <= NEAR for ratio, _ in ratios)} of {len(ratios)} cells", f"{ratio:.2f} ± {error:.2f} times"
+
+
+def summary(found: dict[tuple[int, float], dict]) -> list[str]:
+    (near, most), (near_pure, most_pure) = (near_the_best(found, is_pure) for is_pure in (False, True))
+    tried = [cell for cells in found.values() for cell in cells.values() if ONE_PASS[0] in cell]
+    counts = ", ".join(f"{n:,}" for n in COUNTS[:-1])
+    return [
+        f"Over all n ({counts} and {COUNTS[-1]:,}), `auto` is within 10 % of the best solver of all rows in {near} "
+        f"with δ = {DELTA:g}, where it is at most\n{most} as bad, and in {near_pure} with pure ε, at most {most_pure}. "
+        f"One pass, tried once, is a tenth better than `auto` in {sum(map(beaten_once, tried))} of {len(tried)} cells."
+    ]
 
 
 def main() -> None:
-    start, lines, tables = time.perf_counter(), [], {}
-    for (d, delta), repeats in REPEATS.items():
-        rows, tables[d, delta] = table(d, delta)
-        privacy = f"ε = 1, δ = {delta:g}" if delta else "pure ε = 1"
-        times = ", ".join(f"{times} at n = {n:,}" for n, times in zip(COUNTS, repeats, strict=True) if times)
-        lines += [f"## d = {d}, {privacy}; repetitions: {times}", "", *rows]
-        write(lines, tables)
-    write(lines + million(50), tables)
+    start = time.perf_counter()
+    found = {(d, delta): cells_of(d, delta) for d, delta in REPEATS}
+    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
+    lines = [*table(found, COUNTS[1]), "", *summary(found)]
+    pages.put("matrices", "trace_rows", [*lines, f"{million(50)} {versions}"])
     print(f"{time.perf_counter() - start:.0f} s")
-
-
-def write(lines: list[str], tables: dict[tuple[int, float], dict]) -> None:
-    head = [
-        "# Trace regression: four kinds of rows",
-        "",
-        "y = ⟨zzᵀ, uuᵀ⟩ ± 0.2, unit rows z, X ⪰ 0, tr X ≤ 1, rows are replaced. *Isotropic*: uniform on the sphere. "
-        "*Planted*: at uniform angles to u. *Correlated*: variances fall as 0.7^i before rows are scaled. *One-hot*: "
-        "(e_i ± e_j)/√2. Excess population risk over the truth, means ± standard errors; one pass over the rows "
-        "(`toeplitz`, `oja`) once. All solvers of a repetition have the same rows. The last column is the mean of what "
-        "`auto` takes over the least mean of the three solvers of all rows, with the error of their difference. "
-        f"Python {sys.version.split()[0]}, numpy {np.__version__}. Written by `benchmarks/trace_rows.py`.",
-        "",
-        *summary(tables),
-    ]  # fmt: skip
-    PAGE.write_text("\n".join(head + lines).rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Zipf's law and the industry codes of the American Community Survey. The largest number is Σ π(n) over the keys, with the
 optimal π of the closed form (Desfontaines, Voss, Gipson and Mandayam 2022, theorem 1), computed here anew. Releases are
 drawn 400 times from the counts of the table. Fails where the mean is further than 2 % from the optimum. Writes
-docs/benchmarks/unknown_keys.md.
+docs/benchmarks/synthetic_rows.md.
 
     python benchmarks/unknown_keys.py
 """
@@ -12,6 +12,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pages
 import pandas as pd
 import scipy
 
@@ -20,18 +21,19 @@ from gaugedp.mechanisms.unknown_keys import _gaussian, _split
 from gaugedp.tables.keys import count_keys
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "benchmarks" / "unknown_keys.md"
 TIMES, WITHIN = 400, 0.02
 ASKED = ((1.0, 1e-6), (0.3, 1e-8), (3.0, 1e-6))
-SEVERAL = (1, 2, 3, 5, 10, 30, 100)
+SEVERAL = (1, 2, 3, 10, 100)
 
 
 def main() -> None:
     """Write the page."""
     tables = {"Zipf, 100,000 people": zipf(100_000), "industries, ACS 2018": industries()}
     rows = [line(name, counts_of(keys), *requested) for name, keys in tables.items() for requested in ASKED]
-    PAGE.write_text(page(rows, [several(n_changed) for n_changed in SEVERAL]), "utf-8")
-    print(f"{PAGE.name}: {len(rows)} rows")
+    head = "| categories | ε | δ | in the table | optimum | shown | shown over optimum | Laplace | Gaussian |"
+    pages.put("synthetic_rows", "selection", [head, "|---|" + "---:|" * 8, *rows])
+    head = "| changed categories | optimal noise, split | Gaussian noise | Gaussian, by hand | chosen |"
+    pages.put("synthetic_rows", "several", [head, "|" + "---:|" * 5, *map(several, SEVERAL)])
 
 
 def zipf(n_people: int) -> np.ndarray:
@@ -106,36 +108,6 @@ def several(n_changed: int) -> str:
     cells = (f"{n_changed}", *evens, f"{by_hand:,}", f"{chosen.least_count(0.5):,}")
     print(*cells, flush=True)
     return "| " + " | ".join(cells) + " |"
-
-
-def page(rows: list[str], evens: list[str]) -> str:
-    """Return the page."""
-    return f"""# Unknown keys
-
-How many keys a release shows on average, over {TIMES} releases, beside the most that any (ε, δ)-DP selection of single
-keys can show; each person has one key and is added or removed. The optimum is Σ π(n) over the keys of the table, with
-the largest chances π of the closed form, computed apart from the library's table. Keys by Zipf's law have the exponent
-1.2, cut at a million; industries are the codes of people who have one. Laplace and Gaussian noise with a threshold are
-by hand: the expected number of keys, with δ for the threshold, or half of it for noise and threshold each.
-
-| keys | ε | δ | in the table | optimum | shown | shown over optimum | Laplace | Gaussian |
-|---|---|---|---|---|---|---|---|---|
-{chr(10).join(rows)}
-
-The script fails where shown over optimum is further than {100 * WITHIN:g} % from 1.
-
-## People with several keys
-
-How many people must have a key for an even chance that it is shown, at ε = 1 and δ = 1e-6, where a person changes
-several: as many as `max_rows`, and twice as many where people are replaced. Optimal noise is split by plain sums.
-Gaussian noise by hand has half of δ for the noise and half for the threshold.
-
-| changed keys | optimal noise, split | Gaussian noise | Gaussian, by hand | chosen |
-|---|---|---|---|---|
-{chr(10).join(evens)}
-
-Written by `python benchmarks/unknown_keys.py`.
-"""
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Every row is a process of its own: processor seconds of each step on 100,000 rows of Parquet at rho = 0.1, and the
 largest memory of the process. Next to it, in the same run, peers where they are at hand: OpenDP (Gaussian noise on
 the same counts, the counts made by one product of matrices) and ResidualPlanner+ (its published code in a FOLDER; the
-closed form, which needs none of its solvers). Prints tables and writes docs/benchmarks/wide.md.
+closed form, which needs none of its solvers). Prints tables and writes docs/benchmarks/queries.md.
 
     python benchmarks/wide.py [FOLDER]
 """
@@ -11,7 +11,6 @@ closed form, which needs none of its solvers). Prints tables and writes docs/ben
 import importlib.metadata
 import importlib.util
 import json
-import math
 import os
 import platform
 import subprocess
@@ -22,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "wide.md"
 PAIRS = (10, 20, 32, 50, 70, 100)
-FITTED = 50  # columns from which the exponents are fitted: below, what is done once counts most
 MARGINS = (100, 1000)
 ROWS, RHO = 100_000, 0.1
 PEER_COLUMNS = 50  # up to which ResidualPlanner+ measures: a histogram for each set of columns
@@ -128,41 +126,33 @@ def stored(folder: str, k: int) -> str:
     return path
 
 
-def exponent(sizes: tuple[int, ...], seconds: list[float]) -> float:
-    """Return the slope of log seconds against log size, from `FITTED` columns on."""
-    pairs = [(math.log(k), math.log(time)) for k, time in zip(sizes, seconds, strict=True) if k >= FITTED]
-    return float(np.polyfit(*zip(*pairs, strict=True), 1)[0])
-
-
-def questionnaires(folder: str) -> Iterator[str]:
-    yield "| question | tables | mechanism | error | plan | print | release | JSON | MB of JSON | MiB |"
-    yield "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"
-    totals = []
-    for k, order in [(k, 2) for k in PAIRS] + [(k, 1) for k in MARGINS]:
-        cell = run(GAUGEDP, k=k, order=order, file=stored(folder, k))
-        totals += [cell["plan"] + cell["print"] + cell["release"]] if order == 2 else []
-        yield (
-            f"| {'pairs' if order == 2 else 'each alone'} of {k} | {math.comb(k, order):,} | {cell['mechanism']} "
-            f"| {cell['error']:,.6g} | {cell['plan']:.2f} | {cell['print']:.2f} | {cell['release']:.2f} "
-            f"| {cell['JSON']:.2f} | {cell['bytes'] / 1e6:.2f} | {cell['MiB']:.0f} |"
-        )
-    slope = exponent(PAIRS, totals)
-    yield ""
-    yield f"Pairs: plan, print and release together grow as k^{slope:.1f} from {FITTED} columns on; the tables as k^2."
-
-
-def peers(folder: str, residual: str | None) -> Iterator[str]:
-    yield "| pairs of | peer | error | plan | release |"
-    yield "|---:|---|---:|---:|---:|"
-    programs = [("OpenDP, Gaussian", OPENDP, {})] if importlib.util.find_spec("opendp") else []
-    programs += [("ResidualPlanner+", RESIDUAL, {"folder": residual})] if residual else []
-    for name, program, facts in programs:
-        for k in PAIRS:
+def pairs(folder: str, residual: str | None) -> Iterator[str]:
+    """Yield the table of all pairs: our plans and, where they are installed, those of peers."""
+    peers = {"OpenDP": (OPENDP, {})} if importlib.util.find_spec("opendp") else {}
+    peers |= {"ResidualPlanner+": (RESIDUAL, {"folder": residual})} if residual else {}
+    heads = ["k", "gaugedp: error", "plan, s", "release, s", "MiB"]
+    for name in peers:
+        heads += [f"{name}: error", *(["plan, s"] if name != "OpenDP" else []), "release, s"]
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + "---:|" * len(heads)
+    for k in PAIRS:
+        cell = run(GAUGEDP, k=k, order=2, file=stored(folder, k))
+        cells = [str(k), f"{cell['error']:,.6g}", f"{cell['plan']:.2f}", f"{cell['release']:.2f}", f"{cell['MiB']:.0f}"]
+        for name, (program, facts) in peers.items():
             cell = run(COUNTS + program, k=k, order=2, file=stored(folder, k), **facts)
-            is_measured = name.startswith("OpenDP") or k <= PEER_COLUMNS
-            released = f"{cell['release']:.2f}" if is_measured else "–"
-            plan = f"{cell['plan']:.2f}" if "plan" in cell else "–"
-            yield f"| {k} | {name} | {cell['error']:,.6g} | {plan} | {released} |"
+            is_measured = name == "OpenDP" or k <= PEER_COLUMNS
+            cells += [f"{cell['error']:,.6g}", *([f"{cell['plan']:.2f}"] if "plan" in cell else [])]
+            cells.append(f"{cell['release']:.2f}" if is_measured else "–")
+        yield f"| {' | '.join(cells)} |"
+
+
+def margins(folder: str) -> Iterator[str]:
+    found = []
+    for k in MARGINS:
+        cell = run(GAUGEDP, k=k, order=1, file=stored(folder, k))
+        times = f"plan {cell['plan']:.2f} s, release {cell['release']:.2f} s, {cell['MiB']:.0f} MiB"
+        found.append(f"{k:,} columns: error {cell['error']:,.6g}, {times}")
+    yield f"One-way tables: {'; '.join(found)}."
 
 
 def main() -> None:
@@ -170,28 +160,12 @@ def main() -> None:
     parts = [part for part in ("gaugedp", "numpy", "scipy", "duckdb", "opendp") if importlib.util.find_spec(part)]
     versions = ", ".join(f"{part} {importlib.metadata.version(part)}" for part in parts)
     with tempfile.TemporaryDirectory() as folder:
-        lines = [
-            "# Wide questionnaires",
-            "",
-            f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores. Processor seconds, each row a",
-            f"process of its own; {ROWS:,} rows of Parquet, columns of yes and no, rho = {RHO:g}. The release includes",
-            "the reading of the table. Errors are root mean squares of the l2 norm. Wanted at 100 columns: plan 5 s,",
-            "print 2 s, release 15 s, 1 GB.",
-            "",
-            *questionnaires(folder),
-            "",
-            "## Peers",
-            "",
-            "OpenDP adds Gaussian noise to each count; one product of matrices makes its counts. ResidualPlanner+",
-            "chooses the same noise for each interaction as Matrix does. Matrix rounds it to whole numbers, which adds",
-            f"1/12 to each variance. Measurements of ResidualPlanner+ are timed up to {PEER_COLUMNS} columns.",
-            "",
-            *peers(folder, residual),
-            "",
-            "Written by `python benchmarks/wide.py FOLDER`.",
-        ]
-    print("\n".join(lines))
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        pages.put(
+            "queries",
+            "pairs",
+            [*pairs(folder, residual), "", f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores."],
+        )
+        pages.put("queries", "margins", margins(folder))
 
 
 if __name__ == "__main__":

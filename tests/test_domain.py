@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.domain.attributes import MAX_STEPS, OTHER, BoundedColumn, EdgeBins
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
+from gaugedp.queries.rules import query_rules
 from gaugedp.tables.aggregate import Aggregate
 
 NAN, INFINITY = math.nan, math.inf
@@ -130,9 +131,9 @@ REFUSED = [
     (lambda: gd.bins(edges=[0, INFINITY]), "Give edge as a finite number."),
     (lambda: gd.bins(edges="12"), "Give edge as a finite number."),
     (lambda: gd.integers(2, 1), "Give from at most to."),
-    (lambda: gd.integers(1.5, 2), "Give first as a whole number"),
-    (lambda: gd.integers(1, NAN), "Give last as a whole number"),
-    (lambda: gd.integers(1, True), "Give last as a whole number"),
+    (lambda: gd.integers(1.5, 2), "Give first as an integer"),
+    (lambda: gd.integers(1, NAN), "Give last as an integer"),
+    (lambda: gd.integers(1, True), "Give last as an integer"),
     (lambda: gd.integers(1, 2, "no"), "Choose one of: 'drop', 'other'."),
     (lambda: gd.categories([]), "List at least one category."),
     (lambda: gd.categories(["a", "a"]), "List each category once."),
@@ -158,8 +159,8 @@ REFUSED = [
     (lambda: gd.Domain.of(x={"a", "b"}), "Give a list of categories, gd.bins, gd.integers or gd.bounded."),
     (lambda: gd.Domain.of(x=[]), "List at least one category."),
     (lambda: gd.PrivacyUnit(neighbours="swap"), "Choose one of: 'add_remove', 'replace'."),
-    (lambda: gd.PrivacyUnit("pid", max_rows=0), "Give max_rows as a whole number of at least 1."),
-    (lambda: gd.PrivacyUnit("pid", max_rows=1.5), "Give max_rows as a whole number of at least 1."),
+    (lambda: gd.PrivacyUnit("pid", max_rows=0), "Give max_rows as an integer of at least 1."),
+    (lambda: gd.PrivacyUnit("pid", max_rows=1.5), "Give max_rows as an integer of at least 1."),
     (lambda: gd.PrivacyUnit(max_rows=2), "Name the column that tells whose a row is."),
 ]
 
@@ -215,7 +216,7 @@ def test_a_unit_says_whom_it_protects() -> None:
     [
         ({"colum": "pid"}, UnknownName, "Did you mean 'column'?"),
         ({"neighbours": ["replace"]}, InvalidRequest, "Choose one of"),
-        ({"max_rows": "3", "column": "pid"}, InvalidRequest, "whole number"),
+        ({"max_rows": "3", "column": "pid"}, InvalidRequest, "an integer of"),
         ([], InvalidRequest, "Write it with the keys column, neighbours, max_rows."),
         ("row", InvalidRequest, "Write it with the keys"),
     ],
@@ -272,7 +273,7 @@ def test_codes_for_unknown_numbers_tell_questions_apart() -> None:
     assert repr(plain) == f"BoundedColumn(low=Fraction(0, 1), high=Fraction(98, 1), step={step}"
     questions = [gd.query(gd.Domain.of(HOURS=one), "mean(HOURS)") for one in (plain, coded)]
     assert questions[0].digest() != questions[1].digest()
-    assert "HOURS = 99 counts as missing." in questions[1].rules[0]
+    assert "HOURS = 99 counts as missing." in query_rules(questions[1])[0]
 
 
 def test_codes_of_many_digits_are_exact() -> None:
@@ -319,7 +320,7 @@ BROKEN = [
     ("[attributes]\nA = {low = 0}", "Give a list of categories, or low, high and width"),
     ("[attributes]\nA = {low = 0, high = 1, width = 1, from = 2}", "Give a list of categories"),
     ("[attributes]\nA = {hihg = 0}", "Did you mean 'high'?"),
-    ("[attributes]\nA = {from = 1, to = 2.5}", "whole number"),
+    ("[attributes]\nA = {from = 1, to = 2.5}", "an integer of"),
     ("[attributes]\nA = {from = 1, to = 2, outside = 3}", "Choose one of"),
     ("[attributes]\nA = []", "List at least one category."),
     ("[attributes]\nA = [1, 2]", "Write each as text"),

@@ -7,6 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.queries.rules import query_rules
 from gaugedp.tables.aggregate import Aggregate
 from tests.tables.engines import ENGINES
 
@@ -126,7 +127,7 @@ def test_rows_without_a_match_are_left_out_of_the_question_and_counted_elsewhere
     table = gd.Table.scan(pa.table(ROWS), domain=domain)
     assert table.totals([Aggregate(("KIND",))], b"")[0].tolist() == [3, 1]
     assert table.totals([Aggregate(())], b"")[0].tolist() == [7]
-    rules = gd.query(domain, "KIND*COAST").rules
+    rules = query_rules(gd.query(domain, "KIND*COAST"))
     assert "Rows whose KIND is missing or outside its cells are left out of the whole question." in rules
 
 

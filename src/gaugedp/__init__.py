@@ -1,4 +1,4 @@
-"""Differential privacy shaped to the geometry of the question."""
+"""Differential privacy shaped to the geometry of the query."""
 
 from gaugedp._internal.displays import drawings_are_in
 from gaugedp._internal.late import attach

@@ -1,4 +1,4 @@
-"""Randomness: ChaCha20 keyed by the operating system; seeded only where a person asks for research."""
+"""Cryptographic randomness, with seeds only for research."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ _forks = 0  # how often this process is a fork of another
 
 
 def _note_fork() -> None:
-    global _forks  # noqa: PLW0603 - the one fact about the process that all streams must see
+    global _forks  # noqa: PLW0603 - all streams must see it
     _forks += 1
 
 
@@ -23,16 +23,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def fork_count() -> int:
-    """Return how often this process is a fork of another: what must be used once belongs to one process."""
+    """Return how often this process is a fork of another."""
     return _forks
 
 
 class Entropy:
-    """A stream of independent uniform bits: the ChaCha20 key stream of a secret 32-byte key.
+    """Stream of uniform bits: ChaCha20 with a secret 32-byte key.
 
     A system stream takes its key from the operating system and takes a new one in a forked process, so that two
-    processes never share noise. A research stream takes its key from a seed: its answers protect nobody, and what
-    it touches is stamped with the seed. Streams can be neither copied nor pickled.
+    processes never share noise. A research stream takes its key from a seed: its answers protect nobody, and everything
+    that uses it is stamped with the seed. Streams can be neither copied nor pickled.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -42,15 +42,15 @@ class Entropy:
 
     @property
     def is_secure(self) -> bool:
-        """Return whether the key came from the operating system."""
+        """True if the key came from the operating system."""
         return self.seed is None
 
     def words(self, count: int) -> np.ndarray:
-        """Return `count` uniform 64-bit words, shape (count,), dtype uint64."""
+        """Return `count` uniform 64-bit words, dtype uint64."""
         return np.frombuffer(self.bytes(8 * count), dtype="<u8")
 
     def bits(self, count: int) -> np.ndarray:
-        """Return `count` fair coins, shape (count,), dtype bool."""
+        """Return `count` fair coins, dtype bool."""
         packed = np.frombuffer(self.bytes((count + 7) // 8), dtype=np.uint8)
         return np.unpackbits(packed, count=count).astype(bool)
 
@@ -68,7 +68,7 @@ class Entropy:
         return self._buffer[self._used - count : self._used]
 
     def bytes(self, count: int) -> bytes:
-        """Return `count` uniform bytes, never the same twice, from any thread or process."""
+        """Return `count` uniform bytes, never repeated, from any thread or process."""
         if self.seed is None and self._generation != _forks:
             self._rekey()
         with self._lock:
@@ -91,13 +91,20 @@ class Entropy:
 
 
 def system_rng() -> Entropy:
-    """Return a stream keyed afresh by the operating system: what every release uses by default."""
+    """Return a new stream with a system key, the default."""
     return Entropy()
 
 
 def research_rng(seed: int) -> Entropy:
-    """Return a repeatable stream, for tests and research only: whoever knows the seed can subtract the noise."""
+    """Return a repeatable stream, for tests and research only: whoever knows the seed can subtract the noise.
+
+    Examples
+    --------
+    >>> from gaugedp import research_rng
+    >>> research_rng(1).integer(8) == research_rng(1).integer(8)
+    True
+    """
     whole(minimum=0, seed=seed)
     if seed >= 2**256:
-        raise InvalidRequest("The seed has more than 256 bits.", "Give a whole number below 2^256.")
+        raise InvalidRequest("The seed has more than 256 bits.", "Give an integer below 2^256.")
     return Entropy(int(seed))

@@ -1,4 +1,4 @@
-"""The six exceptions and one warning. An exception says what is wrong, what to do, and what was not done."""
+"""Exceptions and warnings, stating what is wrong and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -8,9 +8,10 @@ STAYS_SPENT = "The budget of this request stays spent; no answer was shown."
 
 
 class GaugedpError(Exception):
-    """A refusal in plain words: `what` is wrong, what to `do`, and what was left `undone`.
+    """Base class of the library's errors.
 
-    The message is made of the request and of public facts, never of a value from the data.
+    The message consists of `what` is wrong, what to `do`, and what was left `undone`. It uses the request and public
+    facts, never a value from the data.
     """
 
     exit_code = 2
@@ -24,15 +25,15 @@ class GaugedpError(Exception):
 
 
 class InvalidRequest(GaugedpError, ValueError):
-    """A number, a shape or a combination of arguments that no answer can be given for."""
+    """Invalid number, shape or combination of arguments."""
 
 
 class UnknownName(GaugedpError, LookupError):
-    """A name that the domain, the table or the query language does not have."""
+    """Unknown name in the domain, table or query language."""
 
     @classmethod
     def among(cls, kind: str, name: object, known: Iterable[object], undone: str = UNTOUCHED) -> "UnknownName":
-        """Return the error for `name`, with the nearest `known` name as a hint."""
+        """Return the error, with the nearest known name as a hint."""
         names = [str(item) for item in known]
         near = get_close_matches(str(name), names, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of: {', '.join(names[:18]) or '(none)'}."
@@ -40,21 +41,21 @@ class UnknownName(GaugedpError, LookupError):
 
 
 class UnreadableTable(GaugedpError):
-    """A file, frame or relation that cannot be read as the domain describes it."""
+    """File, frame or relation that does not match its domain."""
 
 
 class LedgerRefused(GaugedpError):
-    """The ledger does not allow the request: budget, identity, lock, damage or disk."""
+    """Refusal by the ledger: budget, identity, lock, damage, disk."""
 
     exit_code = 3
 
 
 class NotDurable(UserWarning):
-    """A ledger that a restart or a power cut may lose."""
+    """Ledger that a restart or a power cut may lose."""
 
 
 class MissingExtra(GaugedpError, ImportError):
-    """An optional part that is not installed."""
+    """Optional dependency that is not installed."""
 
     @classmethod
     def needed_for(cls, purpose: str, extra: str) -> "MissingExtra":

@@ -25,7 +25,6 @@ MUST_NOT_KNOW = {
     "mechanisms": {"tables", "queries", "ledger"},
     "statistics": {"tables", "bodies", "samplers"},
 }
-KNOWN_CIRCLES = {("queries/base.py", "queries/linear.py")}  # an annotation: a query says which part of it is linear
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
     "openpyxl": "releases/tidy/spreadsheet.py",
@@ -132,7 +131,7 @@ def _imported(place: str, source: str, modules: dict[str, str]) -> Iterator[str]
     """Yield the files that a file imports but the package's own: that of `import gaugedp` leads everywhere."""
     for name, _, _ in imports(place, source):
         there = modules.get(name) or modules.get(name.rpartition(".")[0])
-        if there not in (None, "__init__.py", place) and (place, there) not in KNOWN_CIRCLES:
+        if there not in (None, "__init__.py", place):
             yield str(there)
 
 

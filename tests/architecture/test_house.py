@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gaugedp.queries.base import Query
 from tests.architecture import checks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -171,6 +172,16 @@ def test_a_planted_violation_of_the_library_is_found(
 def test_sizes_leave_out_docstrings_remarks_and_self() -> None:
     files = {"releases/releasing.py": _function(8, "self, a, b, *, c, d")}
     assert not [line for check in LIBRARY_CHECKS for line in check(files)]
+
+
+def _public(kind: type) -> set[str]:
+    declared = {"domain", "text"}  # fields of some, computed by others
+    return declared | {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_a_query_has_at_most_16_public_members() -> None:
+    assert {"sensitivity", "evaluate"} <= _public(Query)
+    assert len(_public(Query)) <= 16
 
 
 def _pages() -> set[str]:

@@ -206,7 +206,7 @@ REFUSED = {
     "runs is 99": {"runs": 99},
     "runs is 1000.5": {"runs": 1000.5},
     "The two answers are equal": {"b": 0.0},
-    "carries no claim": {"claim": None},
+    "has no claim": {"claim": None},
     "The claim is 2.0": {"claim": 2.0},
     "have the shapes () and (2,)": {"b": [1, 2]},
     "raised ZeroDivisionError on answer_": {"mechanism": lambda x: 1 / (x - x)},
@@ -226,7 +226,7 @@ def test_bad_requests_are_refused_in_a_sentence(words: str) -> None:
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        (([0.0], [2.0]), "not neighbours"),
+        (([0.0], [2.0]), "cannot be neighbours"),
         (([0.0, 1.0], [1.0, 1.0]), "have shape (2,)"),
         (([0.0], [0.0]), "are equal"),
         (([0.0], [math.nan]), "is NaN"),
@@ -381,8 +381,10 @@ def gaussian(std: float, seed: int = 7):
 
 def test_marks_and_guesses_are_explained() -> None:
     text = repr(audited(response(1.5)))
-    assert "! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others." in text
-    assert "In brackets: which answer, a or b, is guessed from the score of an output, and how many" in text
+    assert (
+        "! marks a test that alarms, * one that may alarm and does not; the others do not affect the verdict." in text
+    )
+    assert "In brackets: the answer, a or b, that the score of an output suggests, and the number" in text
     assert re.search(r"\(b if score ≥ \S+, (else a|a if ≤ \S+): [\d,]+ of [\d,]+ right\)", text)
 
 
@@ -393,7 +395,7 @@ def test_an_audit_has_the_name_that_it_is_given() -> None:
 
 def test_low_digits_are_told_apart_from_noise_that_is_too_small() -> None:
     toss = coins(5)
-    sentence = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
+    sentence = "The low digits of the outputs reveal the answer: round the outputs to audit only the calibration."
     by_digits = audited(lambda x: x + toss.laplace(), 0.0, 1.0)
     assert by_digits.remarks == (sentence,)
     assert sentence in repr(by_digits)

@@ -155,8 +155,8 @@ def test_the_ceiling_is_the_least_over_the_curve() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"members": np.zeros((0, 5))}, "There are no members"),
-        ({"non_members": np.zeros((0, 4000))}, "There are no non_members"),
+        ({"members": np.zeros((0, 5))}, "members has shape"),
+        ({"non_members": np.zeros((0, 4000))}, "non_members has shape"),
         ({"non_members": np.zeros((5, 3))}, "4000 coordinates and the non-members 3"),
         ({"members": np.full((2, 4000), np.nan)}, "not finite"),
         ({"false_positive_rate": 0.0}, "false_positive_rate is 0.0"),

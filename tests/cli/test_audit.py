@@ -61,7 +61,7 @@ def test_a_violation_is_exit_code_one(desk: Desk, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(command, "run_audit", broken)
     done = desk.gaugedp(*AUDIT, "--mechanism", "Laplace")
     assert done.code == 1
-    assert "The noise does not follow the claimed law" in done.out
+    assert "The noise does not follow the claimed distribution" in done.out
 
 
 REFUSED = {

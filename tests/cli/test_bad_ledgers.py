@@ -77,7 +77,7 @@ def test_a_budget_that_is_exceeded(desk: Desk, epsilon: str) -> None:
 @pytest.mark.parametrize("chosen", [{"rho": "0.1"}, {"mu": "0.1"}])
 @pytest.mark.usefixtures("unread")
 def test_a_guarantee_that_has_no_cost_in_this_budget(desk: Desk, chosen: dict[str, str]) -> None:
-    check_kept(desk, "cannot be charged for", "Ask with epsilon", epsilon=None, **chosen)
+    check_kept(desk, "cannot be charged for", "Specify only epsilon", epsilon=None, **chosen)
 
 
 def test_a_guarantee_of_another_kind_costs_what_it_is(desk: Desk) -> None:

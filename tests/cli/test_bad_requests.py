@@ -46,10 +46,10 @@ def test_a_delta_of_0_is_a_pure_guarantee(desk: Desk, text: str) -> None:
     ("chosen", "words"),
     [
         ({"epsilon": None}, ("No guarantee is given.", "Give epsilon, such as 0.5")),
-        ({"epsilon": None, "delta": "1e-6"}, ("delta alone is no guarantee.", "Give epsilon, such as 0.5")),
+        ({"epsilon": None, "delta": "1e-6"}, ("delta needs epsilon.", "Give epsilon, such as 0.5")),
         ({"rho": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
         ({"rho": "1", "mu": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
-        ({"epsilon": None, "rho": "1", "delta": "1e-6"}, ("delta is given beside rho.", "Leave delta out")),
+        ({"epsilon": None, "rho": "1", "delta": "1e-6"}, ("delta is given together with rho.", "Leave delta out")),
     ],
 )
 def test_a_guarantee_that_is_not_clear(desk: Desk, chosen: dict[str, str | None], words: tuple[str, ...]) -> None:
@@ -249,7 +249,7 @@ def test_a_column_of_the_wrong_type(desk: Desk, column: str, values: pa.Array, w
         ("[columns]\nPAY = { low = 0, high = 10, missing = 'skip' }", "missing is 'skip'. Give \"drop\", or"),
         ("[unit]\nneighbours = 'swap'", "Choose one of: 'add_remove', 'replace'"),
         ("[unit]\nmax_rows = 3", "Name the column"),
-        ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "whole number of at least 1"),
+        ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "integer of at least 1"),
         ("AGE = { values = 5 }", "Give"),
         ("AGE = { edges = 5 }", "Give"),
         ("AGE = { values = '12' }", "Give"),

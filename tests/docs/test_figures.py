@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import summary
+from benchmarks import pages, summary
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "benchmarks").glob("*.md"))}
@@ -64,3 +64,21 @@ def test_the_figures_of_the_readme_are_those_of_their_pages() -> None:
 
 def test_the_page_of_peers_is_what_its_script_writes() -> None:
     assert PAGES["summary"] == summary.page()
+
+
+def test_each_block_of_a_page_is_written_by_one_script() -> None:
+    scripts = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "benchmarks").glob("*.py")))
+    written = [pair for text in scripts for pair in re.findall(r'put\(\s*"(\w+)",\s*f?"([^"]+)"', text)]
+    written = [(page, name.replace("{engine}", engine)) for page, name in written for engine in ("duckdb", "spark")]
+    written += [("accountant", name) for name in ("different", "sgd", "calibration", "small")]  # in one loop
+    blocks = {(page, name) for page, text in PAGES.items() for name in pages.names(text)}
+    assert blocks == set(written) | {("summary", "peers")}
+
+
+def test_only_the_block_with_the_name_is_replaced() -> None:
+    text = "a\n\n<!--begin:one-->\n\nold\n\n<!--end:one-->\n\nb\n\n<!--begin:two-->\n\nold\n\n<!--end:two-->\n"
+    result = pages.replaced(text, "two", ["| new |", "|---|"])
+    assert result == text.replace("<!--begin:two-->\n\nold", "<!--begin:two-->\n\n| new |\n|---|")
+    assert pages.names(result) == ["one", "two"]
+    with pytest.raises(ValueError, match="0 blocks named 'three'"):
+        pages.replaced(text, "three", [])

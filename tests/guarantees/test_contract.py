@@ -233,7 +233,7 @@ def test_a_group_is_never_guaranteed_more(guarantee: Guarantee, size: int) -> No
             guarantee.group(size)
         return
     if isinstance(guarantee, TruncatedPoisson):
-        with pytest.raises(InvalidRequest, match="nothing of groups"):
+        with pytest.raises(InvalidRequest, match="does not cover groups"):
             guarantee.group(size)
         return
     grown = guarantee.group(size)

@@ -253,7 +253,7 @@ def test_a_distribution_of_losses_is_read_with_both_directions() -> None:
     read = G.from_pld(SimpleNamespace(_pmf_remove=pmf(*REMOVED), _pmf_add=pmf(-3, [0.5, -1e-18, 0.0, 0.5])))
     assert read == G.LossDistribution(0.1, REMOVED, ADDED)
     for wrong in (SimpleNamespace(_pmf_remove=pmf(*ADDED), _pmf_add=pmf(*ADDED, 0.0, False)), 3):
-        with pytest.raises(InvalidRequest, match=r"optimistic|no privacy loss"):
+        with pytest.raises(InvalidRequest, match=r"optimistic|not a PrivacyLossDistribution"):
             G.from_pld(wrong)
 
 

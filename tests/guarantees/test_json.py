@@ -87,7 +87,7 @@ def test_text_is_refused(text: str) -> None:
 
 @given(VALUES)
 def test_json_is_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="describes no guarantee"):
+    with pytest.raises(InvalidRequest, match="does not describe a guarantee"):
         from_json(json.dumps(value))
 
 
@@ -127,7 +127,7 @@ def test_near_misses_are_refused_or_read_back_equal(kind: str, facts: dict[str, 
     ],
 )
 def test_wrong_facts_are_refused(facts: dict[str, object]) -> None:
-    with pytest.raises(InvalidRequest, match="describes no guarantee"):
+    with pytest.raises(InvalidRequest, match="does not describe a guarantee"):
         from_json(json.dumps(facts))
 
 

@@ -296,9 +296,9 @@ def test_a_truncated_sample_says_nothing_of_groups(cut: tuple[int, float, int, f
     wrapped = [G.Mixture([0.5, 0.5], [step, gd.PureDP(1)]), G.RepeatAndSelect(step, 2.0, 1.0)]
     for each in (step, 3 * step, step + gd.PureDP(0.1), *read, *wrapped, 2 * wrapped[1]):
         for size in (2, 3, 64):
-            with pytest.raises(InvalidRequest, match="nothing of groups"):
+            with pytest.raises(InvalidRequest, match="does not cover groups"):
                 each.group(size)
-    with pytest.raises(InvalidRequest, match="nothing of groups"):
+    with pytest.raises(InvalidRequest, match="does not cover groups"):
         G.Grouped(step, 2)
     with pytest.raises(InvalidRequest):
         G.from_dict({"kind": "Grouped", "guarantee": step.to_dict(), "size": 2})
@@ -517,7 +517,7 @@ def test_the_guarantee_of_an_interval_is_rounded_up(half_width: float, sensitivi
     ("half_width", "level", "law"), [(1e8, 0.95, "discrete_laplace"), (10, 1e-7, "discrete_gaussian")]
 )
 def test_discrete_noise_that_is_too_wide_to_look_for_is_refused(half_width: float, level: float, law: str) -> None:
-    with pytest.raises(InvalidRequest, match="continuous law"):
+    with pytest.raises(InvalidRequest, match="or continuous noise"):
         G.interval_noise(half_width, level, law)
 
 

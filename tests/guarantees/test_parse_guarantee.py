@@ -50,7 +50,7 @@ def test_each_way_of_asking(asked: dict[str, float], guarantee: Guarantee) -> No
     ],
 )
 def test_none_or_two_guarantees_at_once_are_refused(asked: dict[str, float]) -> None:
-    with pytest.raises(InvalidRequest, match=r"guarantee|delta is given beside"):
+    with pytest.raises(InvalidRequest, match=r"guarantee|delta needs epsilon|delta is given together with"):
         guarantee_asked(**asked)
 
 

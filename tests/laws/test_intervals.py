@@ -69,7 +69,7 @@ def truth(query: Any, exact: list[np.ndarray]) -> Truth:
 
 
 def _of_sums(query: Any, exact: np.ndarray) -> Truth:
-    numbers, answers, defined = exact.astype(float) * query.step_sizes, [], []
+    numbers, answers, defined = exact.astype(float) * query.steps.sizes, [], []
     starts = np.cumsum([0, *(estimate.n_released for estimate in query.estimates)])
     for estimate, start, end in zip(query.estimates, starts, starts[1:], strict=False):
         answers.append(estimate.answers(numbers[start:end]))

@@ -85,7 +85,7 @@ class Stated:
         widths, steps, place, released = {}, {}, 0, 0
         for (text, _), estimate in zip(query.labels.terms, query.estimates, strict=True):
             widths[text] = both[:, place : place + estimate.n_widths]
-            sizes = query.step_sizes[released : released + estimate.n_widths]
+            sizes = query.steps.sizes[released : released + estimate.n_widths]
             steps[text] = np.ones(estimate.n_widths) if estimate.ends else sizes
             place, released = place + estimate.n_widths, released + estimate.n_released
         ranks = tuple(part.name for part in plan.mechanism.parts if part.in_rows)

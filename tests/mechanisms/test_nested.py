@@ -53,7 +53,7 @@ def test_every_row_is_within_the_radius_and_one_attains_it(text: str, unit: str,
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_what_is_said_of_the_matrix_is_true(text: str, p: int) -> None:
-    weights = np.random.default_rng(1).uniform(0.2, 5, gd.query(DOMAIN, text).n_released)
+    weights = np.random.default_rng(1).uniform(0.2, 5, len(gd.query(DOMAIN, text).steps))
     for chosen in (None, weights):
         strategy = strategy_of(text, ROW, p, chosen)
         matrix = matrix_of(strategy)
@@ -96,7 +96,7 @@ def test_it_errs_less_than_independent_levels_after_least_squares(guarantee: Gua
     body = REGULAR.sensitivity(ROW)
     kind = gd.Laplace if guarantee == PURE else gd.Gaussian
     alone = kind.calibrate(body, guarantee).draw(N_DRAWS, gd.research_rng(1)).astype(float)
-    deviations = np.full(REGULAR.n_released, 1.0)
+    deviations = np.full(len(REGULAR.steps), 1.0)
     after = [process(("consistent",), draw, REGULAR.are_counts, REGULAR, deviations) for draw in alone]
     ours = Matrix.calibrate(body, guarantee).draw(N_DRAWS, gd.research_rng(2))
     assert (np.square(ours).sum(axis=1).mean()) < 0.9 * np.square(after).sum(axis=1).mean()

@@ -533,7 +533,7 @@ def test_units_of_so_many_rows_that_shares_do_not_fit_are_refused() -> None:
     question = gd.quantiles(domain, "v", 0.123457, 0.5)
     for rows in (1000, 10**6):
         unit = gd.PrivacyUnit("pid", "replace", rows)
-        mechanism = next(question.candidates(unit, gd.PureDP(1.0)))
+        mechanism = next(question.mechanisms.candidates(unit, gd.PureDP(1.0)))
         assert mechanism._largest_product < 2**62
     with pytest.raises(InvalidRequest, match="too many rows for quantiles"):
-        next(question.candidates(gd.PrivacyUnit("pid", "replace", 4 * 10**6), gd.PureDP(1.0)))
+        next(question.mechanisms.candidates(gd.PrivacyUnit("pid", "replace", 4 * 10**6), gd.PureDP(1.0)))

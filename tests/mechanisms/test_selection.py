@@ -450,7 +450,7 @@ def test_huge_scores_do_not_overflow(kind) -> None:
 
 REFUSED = [
     (lambda: gd.Peeling.calibrate(CUBE, ONE, k=5), "k is 5 and there are 4"),
-    (lambda: gd.Peeling.calibrate(CUBE, ONE, k=0), "whole number of at least 1"),
+    (lambda: gd.Peeling.calibrate(CUBE, ONE, k=0), "integer of at least 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="cauchy"), "Choose one of"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, share=1.5), "between 0 and 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="laplace"), "Peeling with Laplace noise is not for"),

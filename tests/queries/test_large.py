@@ -65,7 +65,7 @@ def test_the_joint_table_of_many_attributes_is_never_made() -> None:
     actual = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
     assert [candidate.mechanism.name for candidate in actual.candidates] == ["Laplace", "Gaussian", "Matrix"]
     with pytest.raises(InvalidRequest, match="The joint table has"):
-        body.support(np.ones(query.n_released))
+        body.support(np.ones(len(query.steps)))
 
 
 @pytest.mark.parametrize(

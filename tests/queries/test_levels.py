@@ -74,7 +74,7 @@ def differences(query, unit):
 @given(questions(PARTS + MEASURES + SHARES), st.sampled_from(UNITS))
 def test_no_neighbours_differ_by_more_than_the_body(query, unit) -> None:
     body, apart = query.sensitivity(unit), differences(query, unit)
-    directions = np.random.default_rng(5).normal(size=(8, query.n_released))
+    directions = np.random.default_rng(5).normal(size=(8, len(query.steps)))
     assert (body.support(directions) >= (directions @ apart.T).max(axis=1) - 1e-9 * body.radius(np.inf)).all()
     for p in POWERS:
         assert body.radius(p) >= longest(apart, p) * (1 - 1e-12)
@@ -85,7 +85,7 @@ def test_no_neighbours_differ_by_more_than_the_body(query, unit) -> None:
 def test_counts_at_all_levels_have_a_body_no_larger_than_the_differences(query, unit) -> None:
     """A row is in one area of every level: the support is attained, and no row has the areas of two branches."""
     body, apart = query.sensitivity(unit), differences(query, unit)
-    directions = np.random.default_rng(6).normal(size=(5, query.n_released))
+    directions = np.random.default_rng(6).normal(size=(5, len(query.steps)))
     assert np.allclose(body.support(directions), (directions @ apart.T).max(axis=1), rtol=1e-9, atol=1e-12)
     assert body.rank == np.linalg.matrix_rank(apart)
     if unit.neighbours == "add_remove":
@@ -99,7 +99,7 @@ def test_the_generators_are_what_rows_add(query) -> None:
     operator = query.operator
     assume(operator.n_generators <= 300)
     columns = np.stack([operator.column(i) for i in range(operator.n_generators)], axis=1)
-    tables, direction = np.eye(operator.n_generators), np.random.default_rng(2).normal(size=query.n_released)
+    tables, direction = np.eye(operator.n_generators), np.random.default_rng(2).normal(size=len(query.steps))
     assert np.allclose(operator.apply(tables), columns.T)
     assert np.allclose(operator.adjoint(direction), columns.T @ direction)
     (high, _), (low, _) = operator.extremes(direction)

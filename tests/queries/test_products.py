@@ -19,7 +19,7 @@ TEXTS = ["prefix(a)*c", "ranges(a) by c", "ranges(a)*ranges(b)", "c*prefix(b)*ra
 def test_no_neighbours_differ_by_more_than_the_body(text: str, unit: gd.PrivacyUnit) -> None:
     query = gd.query(DOMAIN, text)
     body, apart = query.sensitivity(unit), differences(query, unit)
-    directions = np.random.default_rng(5).normal(size=(8, query.n_released))
+    directions = np.random.default_rng(5).normal(size=(8, len(query.steps)))
     assert (body.support(directions) >= (directions @ apart.T).max(axis=1) * (1 - 1e-12)).all()
     for p in (1, 2, np.inf):
         assert body.radius(p) >= longest(apart, p) * (1 - 1e-12)
@@ -33,7 +33,7 @@ def test_a_product_counts_the_rows_that_are_in_both() -> None:
     answers = dict(zip([label for _, label in query.labels], query.pieces[0].cells.apply(cells.ravel()), strict=True))
     assert answers["a=1..a=2, ..b=2"] == cells[:2, :2].sum()
     assert answers["a=2..a=3, ..b=other"] == cells[1:].sum()
-    directions = np.random.default_rng(3).normal(size=query.n_released)
+    directions = np.random.default_rng(3).normal(size=len(query.steps))
     adjoint = query.pieces[0].cells.adjoint(directions)
     assert adjoint @ cells.ravel() == pytest.approx(directions @ query.pieces[0].cells.apply(cells.ravel()))
 

@@ -22,8 +22,8 @@ QUICK = examples(40)
 
 def check_holds(query, unit) -> None:
     body, apart = query.sensitivity(unit), differences(query, unit)
-    assert body.ambient_dim == query.n_released == apart.shape[1]
-    directions = np.random.default_rng(5).normal(size=(8, query.n_released))
+    assert body.ambient_dim == len(query.steps) == apart.shape[1]
+    directions = np.random.default_rng(5).normal(size=(8, len(query.steps)))
     assert (body.support(directions) >= (directions @ apart.T).max(axis=1) - 1e-6 * body.radius(np.inf)).all()
     for p in POWERS:
         assert body.radius(p) >= longest(apart, p) * (1 - 1e-12)
@@ -89,7 +89,7 @@ def test_the_radii_of_one_sum_are_exact(domain, data, unit) -> None:
 @given(exact_stacks(), st.sampled_from(UNITS))
 def test_the_support_of_counts_is_attained_by_neighbours(query, unit) -> None:
     body, apart = query.sensitivity(unit), differences(query, unit)
-    directions = np.random.default_rng(6).normal(size=(5, query.n_released))
+    directions = np.random.default_rng(6).normal(size=(5, len(query.steps)))
     assert np.allclose(body.support(directions), (directions @ apart.T).max(axis=1), rtol=1e-9, atol=1e-12)
     ends = body.argmax(directions)
     assert np.allclose((directions * ends).sum(axis=1), body.support(directions), rtol=1e-9, atol=1e-12)
@@ -116,7 +116,7 @@ def test_every_difference_has_gauge_at_most_one(query, unit) -> None:
 def test_three_rows_a_person_make_exactly_three_times_the_body(query, neighbours) -> None:
     one = query.sensitivity(gd.PrivacyUnit("pid", neighbours))
     three = query.sensitivity(gd.PrivacyUnit("pid", neighbours, 3))
-    directions = np.random.default_rng(4).normal(size=(4, query.n_released))
+    directions = np.random.default_rng(4).normal(size=(4, len(query.steps)))
     assert np.allclose(three.support(directions), 3 * one.support(directions), rtol=1e-12)
     for p in POWERS:
         assert three.radius(p) == pytest.approx(3 * one.radius(p), rel=1e-12)
@@ -167,7 +167,7 @@ def test_a_body_that_is_too_small_would_be_caught(factor: float) -> None:
         def __init__(self, query) -> None:
             self.query = query
             self.domain, self.attributes, self.columns = query.domain, query.attributes, query.columns
-            self.n_released, self.errors, self.evaluate = query.n_released, query.errors, query.evaluate
+            self.steps, self.errors, self.evaluate = query.steps, query.errors, query.evaluate
 
         def sensitivity(self, unit):
             body = self.query.sensitivity(unit)

@@ -13,7 +13,9 @@ from gaugedp.bodies import Product
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.together import Together
+from gaugedp.queries.linear import as_workload
 from gaugedp.queries.quantiles import Quantiles
+from gaugedp.queries.rules import query_rules
 from gaugedp.queries.stacked import Stacked
 from gaugedp.releases.answer import Release
 from gaugedp.report.explorer import save_explorer
@@ -71,7 +73,7 @@ def test_stacks_of_stacks_are_one_stack() -> None:
 
 
 def test_without_quantiles_a_stack_is_one_workload_and_alone_a_question_is_itself() -> None:
-    assert gd.stack(gd.count(DOMAIN), gd.marginals(DOMAIN, "SEX")).linear is not None
+    assert as_workload(gd.stack(gd.count(DOMAIN), gd.marginals(DOMAIN, "SEX"))) is not None
     median = gd.quantiles(DOMAIN, "PAY", 0.5)
     assert gd.stack(median) is median
 
@@ -247,8 +249,8 @@ def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
     query = gd.query(domain, "X; median(PAY) by Y")
     frame = pd.DataFrame({"X": ["1", "1", "2"], "Y": ["a", "b", "a"], "PAY": [1, 2, 3]})
     table = gd.Table.scan(frame, domain=domain, unit=gd.PrivacyUnit())
-    assert not any("the whole question" in rule for rule in query.rules)
-    assert "Rows whose Y is missing or outside its cells are left out of median(PAY) by Y." in query.rules
+    assert not any("the whole question" in rule for rule in query_rules(query))
+    assert "Rows whose Y is missing or outside its cells are left out of median(PAY) by Y." in query_rules(query)
     assert gd.plan(query, gd.PrivacyUnit(), epsilon=1).remarks()[-2].startswith("X: Left out: rows whose X")
     answer = gd.release(query, table, ledger=gd.Ledger.open(":memory:", budget=gd.PureDP(1e9)), epsilon=1e6)
     assert answer.values[:2].tolist() == [2, 1]

@@ -85,7 +85,7 @@ def test_levels_of_trees_are_looked_for_in_proportion() -> None:
 
     def calls(n_columns: int) -> int:
         domain, profile = yes_or_no(n_columns), cProfile.Profile()
-        operator = gd.marginals(domain, *combinations(domain.attributes, 2)).linear.operator
+        operator = gd.marginals(domain, *combinations(domain.attributes, 2)).operator
         assert profile.runcall(lambda: operator.nesting) is None
         return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 

@@ -63,9 +63,9 @@ def released(draw, questions=QUESTIONS):
     sizes = st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=1, max_size=3)
     query = gd.query(areas(draw(sizes), draw(st.sampled_from(["drop", "other"]))), draw(st.sampled_from(questions)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    deviations = rng.uniform(0.5, 3, query.n_released)
+    deviations = rng.uniform(0.5, 3, len(query.steps))
     truth = query.operator.apply(rng.poisson(draw(st.sampled_from([0.1, 3])), query.operator.n_generators))
-    return query, truth + deviations * rng.standard_normal(query.n_released), deviations
+    return query, truth + deviations * rng.standard_normal(len(query.steps)), deviations
 
 
 def processed(question, *steps):
@@ -115,7 +115,7 @@ def test_estimates_and_variances_are_those_of_dense_least_squares(question) -> N
 def test_they_are_those_of_the_closed_form_of_marginals() -> None:
     """Where a tree is one more attribute, both ways to the least squares are there."""
     query, flat = gd.query(DOMAIN, "SEX; TRACT*SEX"), gd.query(DOMAIN, "SEX; TRACT*SEX; TRACT; AGE")
-    values = np.random.default_rng(1).normal(size=flat.n_released)
+    values = np.random.default_rng(1).normal(size=len(flat.steps))
     deviations = np.repeat([1.0, 2.0, 1e6, 1e6], [2, 26, 13, 3])
     both = consistent(flat, values, deviations)[:28]
     assert process(("consistent",), values[:28], query.are_counts, query, deviations[:28]) == pytest.approx(
@@ -129,7 +129,7 @@ def test_without_negatives_each_level_is_the_nearest_given_the_one_above(questio
     """Dense least squares of each level and those below, and for each area a root of the sum of what is at least 0."""
     query, values, deviations = question
     F, actual = columns(query), processed(question, *COUNTS)
-    levels = query.operator.nesting.split(np.arange(query.n_released))
+    levels = query.operator.nesting.split(np.arange(len(query.steps)))
     for i, level in enumerate(levels):
         below = np.concatenate([rows.ravel() for rows in levels[i:]])
         known, covariance = best(F[below], values[below], deviations[below])
@@ -174,7 +174,7 @@ def test_a_large_tree_is_done_at_once_and_said_so() -> None:
     with pytest.raises(InvalidRequest, match="6,000,000 cells"):
         check(STEPS, gd.query(domain, "SEX*REGION; DISTRICT*AGE; TRACT*SEX"))
     rng = np.random.default_rng(1)
-    values = process(STEPS, rng.normal(0, 5, query.n_released), query.are_counts, query, np.full(query.n_released, 5.0))
+    values = process(STEPS, rng.normal(0, 5, len(query.steps)), query.are_counts, query, np.full(len(query.steps), 5.0))
     assert (values == np.rint(values)).all()
     assert values.min() == 0
     region, district, tract = query.operator.nesting.split(values)

@@ -67,7 +67,7 @@ def noisy(query: Workload, seed: int, size: int = 1) -> tuple[np.ndarray, np.nda
     """Draws around 0 and their deviations, one for each piece."""
     rng = np.random.default_rng(seed)
     deviations = np.concatenate([np.full(piece.cells.n_released, rng.uniform(1, 5)) for piece in query.pieces])
-    return rng.standard_normal((size, query.n_released)) * deviations, deviations
+    return rng.standard_normal((size, len(query.steps))) * deviations, deviations
 
 
 # -- least squares ---------------------------------------------------------------------------------

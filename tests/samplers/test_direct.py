@@ -182,7 +182,7 @@ def test_images() -> None:
 )
 def test_what_has_no_recipe_is_refused(body: Body) -> None:
     assert not has_direct(body)
-    with pytest.raises(InvalidRequest, match="recipe"):
+    with pytest.raises(InvalidRequest, match="direct uniform sampler"):
         uniform_direct(body, 1, research_rng(1))
 
 

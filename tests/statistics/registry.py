@@ -108,7 +108,7 @@ def table_of(rows: list[Row]) -> gd.Table:
 def released(term: str, rows: list[Row]) -> np.ndarray:
     """Return what a release of the rows would have without noise, in its units."""
     query = gd.query(DOMAIN, term)
-    return query.evaluate(StubTable(DOMAIN, rows), bytes(16)).astype(float) * query.step_sizes
+    return query.evaluate(StubTable(DOMAIN, rows), bytes(16)).astype(float) * query.steps.sizes
 
 
 def answered(term: str, numbers: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.entropy import research_rng
+from gaugedp.queries.linear import are_counts
 from gaugedp.queries.text import WORDS
 from gaugedp.report.terms import read_terms
 from gaugedp.statistics import KINDS
@@ -73,7 +74,7 @@ def test_intervals_of_draws_hold_as_often_as_they_say_and_narrower_ones_do_not(t
     (curves,) = curves_of(query.estimates, plan.curves(0.95))
     rows = made(np.random.default_rng(3), 800)
     exact, expected = registry.released(term, rows), truth(term, rows)
-    noise = [row * query.step_sizes for row in plan.mechanism.sample_noise(DRAWS, research_rng(7)).astype(float)]
+    noise = [row * query.steps.sizes for row in plan.mechanism.sample_noise(DRAWS, research_rng(7)).astype(float)]
     shares = []
     for factor in (1.0, 0.5):
         ends = [statistic.intervals(exact + one, np.zeros(len(exact)), factor * curves) for one in noise]
@@ -184,7 +185,7 @@ def test_what_is_computed_from_counts_is_charged_as_counts_are(term: str) -> Non
     counts = gd.query(DOMAIN, "a*b" if " by b" in term else "a")
     assert query.pieces == counts.pieces
     assert query.digest() != counts.digest()
-    assert query.are_counts.all()
+    assert are_counts(query).all()
     plans = [gd.plan(one, UNIT, epsilon=1) for one in (query, counts)]
     assert [plan.mechanism.guarantee for plan in plans] == [plans[0].mechanism.guarantee] * 2
     assert plans[0].error == plans[1].error

@@ -209,7 +209,7 @@ def planned(text: str, guarantee: dict) -> Plan:
 
 def pairs_of(plan: Plan, start: int, statistic) -> tuple[np.ndarray, np.ndarray]:
     """Return draws of the noise above and below the line of each answer's quotient, shapes (draws, n)."""
-    rows = plan.mechanism.sample_noise(DRAWS, research_rng(99)) * plan.query.step_sizes
+    rows = plan.mechanism.sample_noise(DRAWS, research_rng(99)) * plan.query.steps.sizes
     rows = rows[:, start : start + statistic.n_released]
     if statistic.pivot == "quotients":
         top, bottom = np.split(rows, 2, axis=1)
@@ -251,7 +251,7 @@ def test_widths_hold_as_often_as_they_say_and_a_fifth_less_do_not(text: str, gua
 
 
 def _lattice(plan: Plan, start: int, statistic) -> float:
-    sizes = plan.query.step_sizes
+    sizes = plan.query.steps.sizes
     return float(plan.mechanism.lattice_step) * (
         sizes[start] + statistic.half_range * sizes[start + statistic.n_answers]
     )
@@ -260,11 +260,13 @@ def _lattice(plan: Plan, start: int, statistic) -> float:
 def test_widths_of_means_are_narrower_than_both_widths_together_and_alike_for_like_noise() -> None:
     plan = planned("mean(V) by s", {"rho": 0.1})
     curves = plan.curves(0.95)["quotients"]
-    each = plan.mechanism.half_widths(0.975) * plan.query.step_sizes
+    each = plan.mechanism.half_widths(0.975) * plan.query.steps.sizes
     assert (curves[:, -1] < 0.75 * (each[:3] + 5 * each[3:])).all()
     assert (curves == curves[0]).all()
     above = plan._trials["quotients"][0].widths(0.99999)
-    assert above[0, 0] == pytest.approx((plan.mechanism.half_widths(0.999995) * plan.query.step_sizes)[[0, 3]] @ [1, 5])
+    assert above[0, 0] == pytest.approx(
+        (plan.mechanism.half_widths(0.999995) * plan.query.steps.sizes)[[0, 3]] @ [1, 5]
+    )
 
 
 @pytest.mark.parametrize("text", ["mean(V)", "share(s)", "change(s)", "sd(V)"])
@@ -281,9 +283,9 @@ def test_walks_and_long_lists_have_no_widths_but_those_of_means(text: str) -> No
         exactness, n_answers = noise.exactness, 20_000
 
     for kind in (Walk, Long) if text != "mean(V)" else (Walk,):
-        trials = terms[0][1].trials(kind(), query.step_sizes, terms)
+        trials = terms[0][1].trials(kind(), query.steps.sizes, terms)
         widths = trials and trials.widths(0.9)
-        both = noise.half_widths(0.95) * query.step_sizes * [1, 5] if text == "mean(V)" else None
+        both = noise.half_widths(0.95) * query.steps.sizes * [1, 5] if text == "mean(V)" else None
         expected = None if both is None else both[0] + both[1] * np.abs(np.linspace(-1, 1, 9))
         assert widths is None if expected is None else widths[0] == pytest.approx(expected)
     high = gd.plan(query, ROW, epsilon=1).curves(0.99999)
@@ -313,7 +315,7 @@ def test_one_cell_tells_nothing_of_cells_with_a_little_more_noise() -> None:
     query = gd.query(DOMAIN, "share(s)")
     noise = Laplace.calibrate(query.sensitivity(ROW), gd.PureDP(1.1), weights=np.array([1.0, 1.0, 1.3]))
     assert np.unique(noise.half_widths(0.95)).size == 1
-    widths = KINDS["share"].trials(noise, query.step_sizes, [(0, query.estimates[0])]).widths(0.99)
+    widths = KINDS["share"].trials(noise, query.steps.sizes, [(0, query.estimates[0])]).widths(0.99)
     noises = noise.sample_noise(DRAWS, research_rng(4))
     assert np.mean(np.abs(noises[:, 2]) <= widths[2, 0]) >= 0.99
 
@@ -331,7 +333,7 @@ def test_widths_of_deviations_leave_a_step_of_the_lattice_for_what_is_between_pl
     """Chords lie above quantiles of continuous noise alone. With noise of few steps the room is seen at the places."""
     plan = gd.plan(gd.query(gd.Domain.of(V=gd.bounded(0, 100)), "sd(V)"), ROW, epsilon=30.0)
     widths = plan.curves(0.95)["deviations"][0, len(ENDS) :].reshape(len(MEANS), len(PLACES))
-    steps = plan.query.step_sizes / [50.0, 2500.0, 1.0]
+    steps = plan.query.steps.sizes / [50.0, 2500.0, 1.0]
     e_sum, e_square, e_count = (plan.mechanism.sample_noise(20_000, research_rng(13)) * steps).T
     for place, mean in enumerate(MEANS):
         for other, c in enumerate(PLACES):

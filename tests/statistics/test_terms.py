@@ -92,7 +92,7 @@ def test_shares_of_crossed_attributes_add_up_to_those_of_each() -> None:
 
 def test_a_missing_value_that_counts_is_in_the_mean_and_all_terms_speak_of_the_same_rows() -> None:
     query, rows = gd.query(DOMAIN, "mean(z)"), [{"a": 0, "z": None}, {"a": None, "z": 10}]
-    exact = query.evaluate(StubTable(DOMAIN, rows), bytes(16)).astype(float) * query.step_sizes
+    exact = query.evaluate(StubTable(DOMAIN, rows), bytes(16)).astype(float) * query.steps.sizes
     assert all_answers(query.estimates, exact).tolist() == [7.0]
     both = gd.query(DOMAIN, "count; a")
     assert both.evaluate(StubTable(DOMAIN, rows), bytes(16)).tolist() == [1, 1, 0, 0]  # left out of both

@@ -153,7 +153,7 @@ def test_a_stream_is_opened_again_as_it_was(
 def test_a_stream_is_opened_again_with_whole_numbers(tmp_path: Path, ledger: gd.Ledger, number: object) -> None:
     opened(tmp_path, ledger)
     for change in ({"periods": number}, {"periods_per_person": number}):
-        with pytest.raises(InvalidRequest, match="as a whole number of at least 1"):
+        with pytest.raises(InvalidRequest, match="as an integer of at least 1"):
             opened(tmp_path, ledger, **change)  # type: ignore[arg-type]
 
 

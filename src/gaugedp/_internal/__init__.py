@@ -1,1 +1,1 @@
-"""Helpers without a subject of their own: numbers, names, files, progress, lazy imports."""
+"""Shared utilities: numbers, names, files, progress, lazy imports."""

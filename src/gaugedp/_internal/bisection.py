@@ -1,4 +1,4 @@
-"""Places where a monotone condition on numbers, or the sign of a function, changes."""
+"""Bisection of monotone conditions and root finding."""
 
 import math
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from collections.abc import Callable
 def bisected(
     low: float, high: float, is_low: Callable[[float], bool], apart: float = 0.0, relative: float = 0.0
 ) -> tuple[float, float]:
-    """Return numbers around the place where the monotone `is_low` changes from True to False.
+    """Return a bracket of the place where `is_low` turns False.
 
-    They are at most `apart` + `relative`·high apart, or neighbouring floats. The ends are taken on trust: what is
-    returned was asked, but for an end that no number replaced.
+    `is_low` is monotone. The ends are at most `apart` + `relative`·high apart, or adjacent floats. The given ends are
+    trusted: `is_low` is evaluated only at numbers between them.
     """
     while high - low > apart + relative * high:
         middle = low + (high - low) / 2
@@ -23,10 +23,10 @@ def bisected(
 def root_of(
     function: Callable[[float], float], low: float, high: float, apart: float = 0.0, relative: float = 2.0**-50
 ) -> float:
-    """Return about a zero between two numbers where the function has different signs (Chandrupatla 1997).
+    """Return about a zero of a function (Chandrupatla 1997).
 
-    The sign changes within `apart` + `relative`·root of it. Steps are by inverse quadratic interpolation where that is
-    sure to be good, else halves.
+    It has different signs at `low` and `high`. The sign changes within `apart` + `relative`·root of the result. Steps
+    are by inverse quadratic interpolation where that is sure to be good, else halves.
     """
     x, value = high, function(high)
     other, opposite = low, function(low)
@@ -50,7 +50,7 @@ def root_of(
 
 
 def _share(x: float, other: float, before: float, value: float, opposite: float, earlier: float) -> float:
-    """Return the share of the way from `x` to `other` where the quadratic in the values is 0, or ½."""
+    """Return the relative zero of the quadratic interpolation, or ½."""
     if earlier in (value, opposite):
         return 0.5
     place, height = (x - other) / (before - other), (value - opposite) / (earlier - opposite)

@@ -1,4 +1,4 @@
-"""Tables in memory, read a cell at a time: no cell decides how another is read, or what is refused."""
+"""Tables in memory, read cell by cell."""
 
 import math
 import re
@@ -14,14 +14,13 @@ from gaugedp.errors import InvalidRequest
 
 NUMERIC, TIMES = "biuf", "mM"  # NumPy's kinds of numbers, and of durations and dates
 _NUMBERS = Real | Decimal | str | bytes | np.bool_
-_WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them beside a text
+_WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them next to a text
 _NUMBER = re.compile(r"(?i)u?int\d+|float\d*|halffloat|double|bool(ean)?")  # names of types
 _TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary<values=(large_)?str.*")
-_DEPTH = 2  # a list of matrices has cells so far below its entries
 
 
 def number(cell: Any) -> float:
-    """Return the number that a cell is or writes, alone or in a list of its own; NaN where there is none."""
+    """Return the number in a cell or one-entry list, else NaN."""
     if type(cell) is float:
         return cell
     inner = _alone(cell)
@@ -32,22 +31,23 @@ def number(cell: Any) -> float:
     try:
         return float(inner)
     except OverflowError:
-        return math.inf if inner > 0 else -math.inf  # type: ignore[operator]  # whole numbers and fractions
+        return math.inf if inner > 0 else -math.inf  # type: ignore[operator]  # integers and fractions
     except (TypeError, ValueError):
         return math.nan
 
 
 def _alone(cell: Any) -> Any:
-    """Return the only entry of a list or an array, and anything else as it is."""
+    """Return the entry of a one-entry list, else the cell."""
     if isinstance(cell, np.ndarray):
         return cell.flat[0] if cell.size == 1 else cell
     return cell[0] if isinstance(cell, list | tuple) and len(cell) == 1 else cell
 
 
 def numbers(cells: np.ndarray) -> np.ndarray:
-    """Return an array of any type as floats: where it is of numbers all at once, else every cell by itself.
+    """Return an array of any type as floats.
 
-    Of an array of complex numbers those without an imaginary part are numbers: one cell may have made it complex.
+    Numeric arrays are converted together, others cell by cell. In an array of complex numbers those without an
+    imaginary part are numbers: one cell may have made it complex.
     """
     if cells.dtype.kind == "c":
         cells = np.where(cells.imag == 0, cells.real, math.nan)
@@ -58,7 +58,7 @@ def numbers(cells: np.ndarray) -> np.ndarray:
 
 
 def as_they_are(entries: Iterable[Any]) -> np.ndarray:
-    """Return entries as objects: no type is looked for that suits all of them."""
+    """Return entries as objects."""
     listed = list(entries)
     objects = np.empty(len(listed), dtype=object)
     for place, entry in enumerate(listed):  # one by one: a list among them stays one entry
@@ -67,7 +67,7 @@ def as_they_are(entries: Iterable[Any]) -> np.ndarray:
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Return an array, or a column of a data frame, as NumPy holds it; what is masked in it as NaN."""
+    """Return a column as an array, masked entries as NaN."""
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(column.astype(object), math.nan))
     if hasattr(getattr(column, "type", None), "value_type"):  # Arrow: NumPy misreads what its dictionaries miss
@@ -81,7 +81,7 @@ def cells_of(column: Any) -> np.ndarray:
 
 
 def entries_of(column: Any) -> np.ndarray:
-    """Return the same, of a list every entry as it is, and of what has no entries an array without dimensions."""
+    """Return the entries of a column or list."""
     if hasattr(column, "__array__"):
         return cells_of(column)
     has_entries = hasattr(column, "__iter__") and not isinstance(column, str | bytes)
@@ -89,7 +89,7 @@ def entries_of(column: Any) -> np.ndarray:
 
 
 def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
-    """Return the columns of a data frame of pandas, Polars or Arrow by name; None for any other table."""
+    """Return the named columns of a data frame, or None."""
     kind = type(X)
     if hasattr(kind, "itercolumns"):  # Arrow
         return list(zip(X.column_names, X.itercolumns(), strict=True))
@@ -99,11 +99,11 @@ def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
 
 
 def read_cells(X: Any) -> np.ndarray:
-    """Return a table as floats in its shape; what is no number is NaN, infinity may be in it.
+    """Return a table as floats; other cells are NaN.
 
-    Refused, by the type of an array or a column alone: text and categories, dates and durations, and arrays of complex
-    numbers. Columns of Python objects are read cell by cell, as one cell may have made them so. The shape of a list is
-    that of most entries (`shape_of_most`).
+    The shape is unchanged, and infinity is possible. Refused, only by the type of an array or a column: text and
+    categories, dates and durations, and arrays of complex numbers. Columns of Python objects are read cell by cell, as
+    one cell may have made them so. The shape of a list is that of most entries (`shape_of_most`).
     """
     columns = columns_of(X)
     if columns is not None:
@@ -119,19 +119,19 @@ def read_cells(X: Any) -> np.ndarray:
 
 
 def kind_of(column: Any) -> str:
-    """Return NumPy's kind of an array or of a column by its type; "O" where it has none."""
+    """Return NumPy's kind of a column by its type."""
     kind = str(getattr(getattr(column, "dtype", None), "kind", "O"))
     return "O" if kind == "c" and not isinstance(column, np.ndarray) else kind
 
 
 def is_text(column: Any) -> bool:
-    """Return True if an array or column holds text or categories, judging by its type alone."""
+    """Return True for text or categories, only by type."""
     dtype = _type_of(column)
     return getattr(dtype, "kind", "") in ("U", "S") or bool(_TEXT.fullmatch(str(dtype)))
 
 
 def is_number(column: Any) -> bool:
-    """Return True if an array or column holds numbers, judging by its type alone."""
+    """Return True for numbers, only by type."""
     dtype = _type_of(column)
     return str(getattr(dtype, "kind", "O")) in NUMERIC or bool(_NUMBER.fullmatch(str(dtype)))
 
@@ -145,7 +145,7 @@ def _text(what: str) -> InvalidRequest:
 
 
 def dated(what: str) -> InvalidRequest:
-    """Return the refusal of dates and durations, which floats would count in nanoseconds."""
+    """Return the error for dates and durations."""
     return InvalidRequest(
         f"{what} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
     )
@@ -171,13 +171,14 @@ def _read_list(entries: np.ndarray) -> np.ndarray:
 
 
 def shape_of_most(entries: Sequence[Any] | np.ndarray) -> tuple[int, ...]:
-    """Return the shape that most entries of a list have: () of cells, (d,) of rows, (m, k) of matrices.
+    """Return the most frequent shape of a list's entries.
 
-    It is public, like that of an array. Where all entries of at least three, or all but one, have one shape, no single
-    entry decides it. Where two shapes are about equally frequent, one entry does, as in every rule of a majority: build
-    an array, which has a shape. A single entry is a row.
+    () for cells, (d,) for rows, (m, k) for matrices. It is public, like that of an array. If all entries of at least
+    three, or all but one, have one shape, no single entry decides it. If two shapes are about equally frequent, one
+    entry does, as in every rule of a majority: build an array, which has a shape. A single entry is a row.
     """
-    depth = min(len(entries), _DEPTH)  # in one row, or one of two, a cell that is a list would make it a matrix
+    # 2: a list of matrices has cells so far below its entries
+    depth = min(len(entries), 2)  # in one row, or one of two, a cell that is a list would make it a matrix
     counts = Counter(_shape(entry, depth) for entry in entries)
     return max(counts, key=lambda shape: (counts[shape], -len(shape), shape), default=())
 
@@ -191,7 +192,7 @@ def _shape(entry: Any, depth: int) -> tuple[int, ...]:
 
 
 def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
-    """Return the numbers of an entry in lists of this shape; none, where it has another."""
+    """Return the numbers of an entry in lists of this shape, NaN if it has another."""
     if not shape:
         return number(entry)
     row = row_of(entry)
@@ -201,11 +202,11 @@ def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_nested(column: Any) -> bool:
-    """Return True if most entries of a list, and more than one, are lists themselves.
+    """Return True if most entries (at least two) are lists.
 
-    Where all entries of at least three, or all but one, are of one form, no single entry decides it. In a list of which
-    about half of the entries are lists, which is neither numbers nor rows, one entry does: neighbours of such a list
-    are told apart by whether they are refused. Arrays and columns have a shape instead.
+    If all entries of at least three, or all but one, are of one form, no single entry decides it. In a list of which
+    about half of the entries are lists, which is neither numbers nor rows, one entry does: a refusal distinguishes
+    neighbours of such a list. Arrays and columns have a shape instead.
     """
     if hasattr(column, "__array__") or not isinstance(column, Sequence) or isinstance(column, str | bytes):
         return False
@@ -214,7 +215,7 @@ def is_nested(column: Any) -> bool:
 
 
 def row_of(entry: Any) -> Sequence[Any] | None:
-    """Return the cells of a row; None for what is no row."""
+    """Return the cells of a row, or None."""
     if isinstance(entry, float | int | str | bytes):
         return None
     if hasattr(type(entry), "__array__"):

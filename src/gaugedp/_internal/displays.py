@@ -1,6 +1,6 @@
-"""Pages, pictures and notebook displays of values, which do not know how they are drawn.
+"""Drawings of values for pages and notebooks.
 
-The package says where the drawings are (`gaugedp/__init__.py`), and they are imported when somebody asks for one.
+Values do not know how they are drawn: the package registers a module (`gaugedp/__init__.py`), imported at first use.
 """
 
 import importlib
@@ -11,7 +11,7 @@ _places: list[str] = []
 
 
 def drawings_are_in(module: str) -> None:
-    """Say in which module the drawings are."""
+    """Register the module of the drawings."""
     _places[:] = [module]
 
 

@@ -1,4 +1,4 @@
-"""Names of files that are written, and what stands in their place while they are."""
+"""Names of output files, and their unfinished parts."""
 
 import csv
 import os
@@ -15,7 +15,7 @@ _ALSO = {".html": (".htm",), ".csv": (".txt",)}  # other endings of a format
 
 
 def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written.") -> None:
-    """Refuse a name with another ending than `kind`, such as ".csv"; one without an ending is taken."""
+    """Refuse a name with another ending than `kind`."""
     ending = Path(path).suffix.lower()
     if ending not in ("", kind, *_ALSO.get(kind, ())):
         raise InvalidRequest(
@@ -26,7 +26,7 @@ def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written
 
 
 def write_csv(path: str | Path, blocks: Iterable[Mapping[str, Iterable[Any]]]) -> None:
-    """Write blocks of columns one below another, under the names of the first."""
+    """Write blocks of columns one below another, with one header."""
     check_ending(path, ".csv")
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -37,7 +37,7 @@ def write_csv(path: str | Path, blocks: Iterable[Mapping[str, Iterable[Any]]]) -
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names of the files in a folder to the disk, where the system can do so."""
+    """Flush the names in a folder to the disk, if possible."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -47,7 +47,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def part_prefix(folder: Path) -> str:
-    """Return how the name of an unfinished file begins in a folder, and remove those that killed runs left there."""
+    """Return the prefix of unfinished files in a folder, and remove those of killed runs."""
     host = re.sub(r"[^A-Za-z0-9]", "", socket.gethostname()) or "host"
     for part in folder.glob(f".gaugedp-{host}-*-*"):
         process = part.name.removeprefix(f".gaugedp-{host}-").split("-")[0]
@@ -57,7 +57,7 @@ def part_prefix(folder: Path) -> str:
 
 
 def _runs(process: int) -> bool:
-    """Return whether a process runs, or may: one that is somebody else's does."""
+    """Return True if a process runs, or may run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Lazy imports: a package's names, as its stub file lists them, are imported when they are first used."""
+"""Lazy imports of the names in a package's stub file."""
 
 import ast
 import importlib
@@ -11,7 +11,7 @@ from typing import Any
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__`.
 
-    `file` is the package's `__init__.py`; the stub beside it imports every public name from the module that holds it.
+    `file` is the package's `__init__.py`; the stub next to it imports every public name from its module.
     """
     places = _places(Path(file).with_suffix(".pyi"), package)
 
@@ -29,10 +29,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
 
 def _places(stub: Path, package: str) -> dict[str, tuple[str, str]]:
-    """Return the module and the attribute of it that each name of a stub stands for; no attribute for a module.
-
-    `import *` stands for the module's `__all__`.
-    """
+    """Return the module and attribute (none for modules) of each name in a stub; `import *` means `__all__`."""
     statements = ast.parse(stub.read_text("utf-8")).body
     imports = [statement for statement in statements if isinstance(statement, ast.ImportFrom)]
     return {

@@ -1,4 +1,4 @@
-"""The printed form of a number, the same wherever people meet it. The report only sets its signs and powers in type."""
+"""The printed form of numbers, the same everywhere."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,31 +8,27 @@ import numpy as np
 
 Column = Sequence[float] | np.ndarray
 
-_AS_WRITTEN = 6  # significant digits up to which a number is shown in full: people write no longer ones
 _READ = 4  # significant digits of any other
-_WORTH = 3  # significant digits of the half width of an interval; the answer is shown to the same place
-_NARROWEST = 1e-4  # of a question's widest interval: narrower ones do not lengthen all its numbers
-_MOST_DECIMALS = 9
 _EXACT = Context(prec=700)  # digits enough for every float
 
 
 def exact(value: float) -> str:
-    """Return the shortest text that reads back as the same number: 0.1, 2, 1e-06."""
+    """Return the shortest text that parses to the same number."""
     return repr(float(value)).removesuffix(".0")
 
 
 def digits_up(value: float | str) -> str:
-    """Return a number of at least `value`: `value` itself where it has at most six digits, else four digits."""
+    """Round up to four significant digits, unless six suffice."""
     return _rounded(value, ROUND_CEILING)
 
 
 def digits_down(value: float | str) -> str:
-    """Return a number of at most `value`: `value` itself where it has at most six digits, else four digits."""
+    """Round down to four significant digits, unless six suffice."""
     return _rounded(value, ROUND_FLOOR)
 
 
 def readable(value: float) -> str:
-    """Return at most four significant digits, rounded to the nearest, such as 83.43, 12,340 or 2.1e-07."""
+    """Return at most four significant digits, such as 12,340."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value).replace("inf", "∞")
     if not 1e-3 <= abs(value) < 1e12:
@@ -43,33 +39,35 @@ def readable(value: float) -> str:
 
 
 def scientific(value: float) -> str:
-    """Return three significant digits and a power of ten, such as 2.1e-07."""
+    """Return three significant digits and a power of ten."""
     mantissa, power = f"{value:.2e}".split("e")
     return f"{float(mantissa):g}e{power}"
 
 
 def decimals(estimate: Column, lower: Column, upper: Column) -> int:
-    """Return the decimals (below 0: tens, hundreds) that all answers of a question are worth, by their intervals."""
+    """Return the decimals that a query's intervals justify."""
     numbers = np.array([estimate, lower, upper], dtype=float)
     half = (numbers[2] - numbers[1]) / 2
     half = half[(half > 0) & np.isfinite(half)]
-    finest = max(half.min(), _NARROWEST * half.max()) if half.size else 10.0**-_READ
-    worth = min(_MOST_DECIMALS, _WORTH - 1 - math.floor(math.log10(finest)))
+    # 1e-4: of a question's widest interval: narrower ones do not lengthen all its numbers
+    finest = max(half.min(), 1e-4 * half.max()) if half.size else 10.0**-_READ
+    # 3: significant digits of the half width of an interval; the answer is shown to the same place
+    worth = min(9, 3 - 1 - math.floor(math.log10(finest)))  # decimals at most
     return next((some for some in range(worth) if (np.round(numbers, some) == numbers).all()), worth)
 
 
 def interval(lower: float, upper: float, places: int) -> tuple[str, str]:
-    """Return the ends to so many `places`, rounded outwards."""
+    """Return the interval ends to `places` decimals, rounded outwards."""
     return _fixed(lower, places, ROUND_FLOOR), _fixed(upper, places, ROUND_CEILING)
 
 
 def nearest(value: float, places: int) -> str:
-    """Return a number to so many `places`, rounded to the nearest."""
+    """Return a number to `places` decimals."""
     return _fixed(value, places, ROUND_HALF_EVEN)
 
 
 def answers(estimate: Column, lower: Column, upper: Column, *others: Column) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of a question's answers, of the ends of their intervals and of `others`, all to one place."""
+    """Yield a query's answers, interval ends and `others` as text."""
     places = decimals(estimate, lower, upper)
     for middle, low, high, *more in zip(estimate, lower, upper, *others, strict=True):
         yield (nearest(middle, places), *interval(low, high, places), *(nearest(value, places) for value in more))
@@ -77,7 +75,8 @@ def answers(estimate: Column, lower: Column, upper: Column, *others: Column) -> 
 
 def _rounded(value: float | str, direction: str) -> str:
     number = Decimal(value if isinstance(value, str) else exact(value))
-    if number.is_finite() and len(number.normalize().as_tuple().digits) > _AS_WRITTEN:
+    # 6: significant digits up to which a number is shown in full: people write no longer ones
+    if number.is_finite() and len(number.normalize().as_tuple().digits) > 6:
         number = Context(prec=_READ, rounding=direction).plus(number)
     return exact(float(number))
 

@@ -1,4 +1,4 @@
-"""PostgreSQL servers: their addresses, and connections to them. The only file that imports psycopg."""
+"""Addresses of PostgreSQL servers, and connections; the only file that imports psycopg."""
 
 import re
 from collections.abc import Mapping
@@ -13,34 +13,34 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _NO_PATH = re.compile(r"(?is)\s*[a-z][a-z0-9+.-]+:/|(.*\s)?(host|hostaddr|password|dbname|service)\s*=")
-_PLAIN = re.compile(r"[A-Za-z0-9_.,:\[\]-]*")  # what of an address is shown: nothing that a password may hide in
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:\[\]-]*")  # the visible part of an address, which cannot contain a password
 _SECRET = re.compile("password|secret|scram_.*_key")  # the parameters of an address that are secrets
 _USUAL = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 _OURS = {"client_encoding": "utf8", "application_name": "gaugedp"}
 
 
 def is_address(source: object) -> bool:
-    """Return whether `source` is the address of a PostgreSQL server."""
+    """Return True for the address of a PostgreSQL server."""
     return isinstance(source, str) and _SCHEME.match(source) is not None
 
 
 def is_no_path(text: str) -> bool:
-    """Return whether `text` is an address of some kind rather than the path of a file: it may hold a password."""
+    """Return True for an address rather than a path: it may contain a password."""
     return _NO_PATH.match(text) is not None
 
 
 @dataclass(frozen=True)
 class Address:
-    """A database on a server. `shown` is what messages call it: it has neither user nor password."""
+    """Database on a server; `shown` names it in messages, without user and password."""
 
     shown: str
     _parameters: Mapping[str, Any] = field(repr=False)
 
     @classmethod
     def parse(cls, url: str, word: str) -> "tuple[Address, str | None]":
-        """Return the address, and what it says for our own `word`: "…?word=this", or None.
+        """Return the address, and its value of our parameter `word`.
 
-        Raises InvalidRequest where it is no address, with no part of it in the message.
+        It is "this" in "…?word=this", or None. InvalidRequest, without any part of it, if it is not an address.
         """
         before, _, query = url.partition("?")
         options = [option for option in query.split("&") if option]
@@ -56,7 +56,7 @@ class Address:
         return cls(_shown(parameters), parameters), said
 
     def connect(self, seconds: float) -> "psycopg.Connection[Any]":
-        """Return a new connection that commits each statement, made in at most about `seconds`; psycopg's errors."""
+        """Return a new autocommit connection within about `seconds`."""
         limit = min(max(2, int(seconds)), 3600)
         parameters = {"connect_timeout": limit, **_USUAL, **self._parameters, **_OURS}
         connection: psycopg.Connection[Any] = driver().connect(**parameters, autocommit=True)
@@ -64,13 +64,13 @@ class Address:
         return connection
 
     def without_password(self) -> "Address":
-        """Return the address to be kept elsewhere: the password is then found by PGPASSWORD or a password file."""
+        """Return the address without its password, for storage: PGPASSWORD or a password file then provides it."""
         parameters = {name: value for name, value in self._parameters.items() if not _SECRET.search(name)}
         return Address(self.shown, parameters)
 
 
 def driver() -> Any:
-    """Return the module psycopg; MissingExtra where it is not installed."""
+    """Return the module psycopg, or raise MissingExtra."""
     try:
         import psycopg
         import psycopg.conninfo

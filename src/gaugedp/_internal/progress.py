@@ -1,4 +1,4 @@
-"""Progress reports of long work: a function of the share that is done."""
+"""Progress reports of long work."""
 
 import sys
 from collections.abc import Callable
@@ -11,15 +11,15 @@ def silent(share: float) -> None:
 
 
 def part_of(progress: Progress, start: float, stop: float) -> Progress:
-    """Return what is told the share done of a part that goes from `start` to `stop`."""
+    """Return the progress of a part, from `start` to `stop`."""
     return lambda share: progress(start + share * (stop - start))
 
 
 class ProgressLine:
-    """A line that tells the share that is done, written over at each percent; in a notebook as in a terminal.
+    """Line that shows the completed share as a percentage.
 
-    For `on_progress`, as in gd.release(..., on_progress=gd.ProgressLine()). It goes to standard error, and ends where
-    all is done; the next work begins another line. `name` stands before the percentage.
+    For `on_progress`, as in gd.release(..., on_progress=gd.ProgressLine()). It is overwritten at each percent, goes to
+    standard error, and ends when all is done; the next work begins another line. `name` precedes the percentage.
     """
 
     def __init__(self, name: str = "Done") -> None:
@@ -27,7 +27,7 @@ class ProgressLine:
         self._percent = -1
 
     def __call__(self, share: float) -> None:
-        """Write the share, where its percentage is another one than before."""
+        """Write the share if its percentage has changed."""
         percent = int(100 * min(max(share, 0.0), 1.0))
         if percent == self._percent:
             return

@@ -1,4 +1,4 @@
-"""Long arrays as JSON holds them: equal neighbours counted once, and very many numbers packed."""
+"""Long arrays in JSON, by run lengths or packed."""
 
 import base64
 from collections.abc import Sequence
@@ -9,36 +9,35 @@ import numpy as np
 _WRITTEN_OUT = 100_000  # numbers up to which JSON lists each
 _WHOLE = ("<i1", "<i2", "<i4", "<i8")
 _TYPES = (*_WHOLE, "<f8")
-_SELDOM = 4  # times as many numbers as runs
 
 Folded = Any  # [[how many, value], …], or a long array that `packed` wrote
 
 
 def fold(values: np.ndarray | Sequence[Any], counts: Sequence[int] | None = None) -> Folded:
-    """Write equal neighbours as [how many, value]; `counts` says how often each value stands there, once where None."""
+    """Write equal neighbours as [count, value]; `counts` are their multiplicities, by default 1."""
     array = np.asarray(values)
     starts = np.flatnonzero(np.concatenate([[True], array[1:] != array[:-1]])[: len(array)])
-    if counts is None and len(starts) > max(_WRITTEN_OUT, len(array) // _SELDOM):
+    if counts is None and len(starts) > max(_WRITTEN_OUT, len(array) // 4):  # times as many numbers as runs
         return packed(array)
     ends = np.append(starts, len(array)) if counts is None else np.cumsum([0, *counts])[np.append(starts, len(array))]
     return [list(run) for run in zip(np.diff(ends).tolist(), array[starts].tolist(), strict=True)]
 
 
 def unfold(folded: Folded) -> np.ndarray:
-    """Return the values that `fold` wrote, as floats."""
+    """Return the values of a `fold`, as floats."""
     sizes = folded_sizes(folded)
     return np.repeat(sizes, [int(count) for count, _ in folded]) if isinstance(folded, list) else sizes
 
 
 def folded_sizes(folded: Folded) -> np.ndarray:
-    """Return the values that occur, as floats."""
+    """Return the distinct runs' values, as floats."""
     if isinstance(folded, list):
         return np.array([float(value) for _, value in folded])
     return unpacked(folded).astype(float)
 
 
 def n_folded(folded: Folded) -> int:
-    """Return how many values there are. Refused: runs of fewer than none."""
+    """Return the number of values; ValueError for negative counts."""
     counts = [count for count, _ in folded] if isinstance(folded, list) else [len(unpacked(folded))]
     if min(counts, default=0) < 0:
         raise ValueError
@@ -46,13 +45,13 @@ def n_folded(folded: Folded) -> int:
 
 
 def check_lengths(runs: list[Folded], most: int) -> None:
-    """Fail where one stands for more than `most` values, which would fill the memory."""
+    """Raise ValueError for more than `most` values, which would fill the memory."""
     if any(n_folded(run) > most for run in runs):
         raise ValueError
 
 
 def packed(values: np.ndarray, longest_list: int | None = None) -> Any:
-    """Return whole numbers or floats for JSON: a list, of more than `longest_list` or 100,000 {"type", "base64"}."""
+    """Return numbers for JSON, long arrays as {"type", "base64"}."""
     if len(values) <= (_WRITTEN_OUT if longest_list is None else longest_list) or values.dtype == object:
         return values.tolist()
     kind, values = "<f8", whole_where_all_are(values)
@@ -64,7 +63,7 @@ def packed(values: np.ndarray, longest_list: int | None = None) -> Any:
 
 
 def unpacked(facts: Any) -> np.ndarray:
-    """Return what `packed` wrote: int64 or floats, or, of a list of anything else, objects. Refused: another type."""
+    """Return the array of a `packed`; ValueError for other types."""
     if isinstance(facts, list):
         return whole(facts)
     if facts["type"] not in _TYPES:
@@ -74,13 +73,13 @@ def unpacked(facts: Any) -> np.ndarray:
 
 
 def whole_where_all_are(values: np.ndarray) -> np.ndarray:
-    """Return numbers as int64 where all are whole and fit; else the array itself."""
+    """Return int64 if possible without loss, else the array."""
     is_whole = (np.abs(values) < 2.0**63) & (np.rint(values) == values)
     return values.astype(np.int64) if is_whole.all() else values
 
 
 def whole(numbers: Sequence[Any] | np.ndarray) -> np.ndarray:
-    """Return whole numbers as int64 where they all fit, floats as floats, and anything else as objects."""
+    """Return int64 for integers that fit, floats, or objects."""
     if isinstance(numbers, np.ndarray) and numbers.dtype == np.int64:
         return numbers
     try:

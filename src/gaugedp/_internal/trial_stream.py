@@ -1,8 +1,9 @@
-"""Randomness of draws that describe noise: numpy's generator with a public seed, and never that of a release."""
+"""Random numbers with a public seed for simulations of noise, never for a release."""
 
 import numpy as np
 
 TrialStream = np.random.Generator
+PUBLIC_SEED = 20240229  # of trial draws that describe noise: the same ones each time
 
 
 def trial_stream(seed: int) -> TrialStream:

@@ -1,4 +1,4 @@
-"""Validation happens once, at the door, with these helpers; nothing inside checks again."""
+"""Validation of arguments, once, at the entry points."""
 
 import math
 from fractions import Fraction
@@ -14,27 +14,27 @@ def decimal(value: float | Fraction) -> Fraction:
 
 
 def written(value: object) -> str:
-    """Return a number or a text as it is written, and of anything else its type: an array may hold data."""
+    """Return a number or text as written, else only its type, as arrays may hold data."""
     return repr(value) if isinstance(value, Real | str | None) else f"of type {type(value).__name__}"
 
 
 def finite(**numbers: object) -> None:
-    """Refuse anything that is not a finite real number."""
+    """Refuse anything but finite real numbers."""
     for name, value in numbers.items():
         if not is_finite(value):
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a finite number.")
 
 
 def is_finite(value: object) -> bool:
-    """Return whether this is a finite real number."""
+    """Return True for a finite real number."""
     try:
         return isinstance(value, (float, Real)) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number beyond the floats
+    except OverflowError:  # an integer beyond the floats
         return False
 
 
 def positive(**numbers: Any) -> None:
-    """Refuse anything that is not a finite number above 0."""
+    """Refuse anything but finite numbers above 0."""
     for name, value in numbers.items():
         if type(value) is float and 0 < value < math.inf:  # the usual case, first: very many guarantees are built
             continue
@@ -44,7 +44,7 @@ def positive(**numbers: Any) -> None:
 
 
 def moderate(**numbers: Any) -> None:
-    """Refuse anything that is not a number above 0 which may be multiplied, divided and squared with others such."""
+    """Refuse anything but positive numbers of moderate size."""
     positive(**numbers)
     for name, value in numbers.items():
         if not 2.0**-200 < value < 2.0**200:
@@ -54,7 +54,7 @@ def moderate(**numbers: Any) -> None:
 
 
 def non_negative(**numbers: Any) -> None:
-    """Refuse anything that is not a finite number of at least 0."""
+    """Refuse anything but finite numbers of at least 0."""
     for name, value in numbers.items():
         if type(value) is float and 0 <= value < math.inf:
             continue
@@ -64,7 +64,7 @@ def non_negative(**numbers: Any) -> None:
 
 
 def between(low: float, high: float, **numbers: Any) -> None:
-    """Refuse anything that is not strictly between `low` and `high`."""
+    """Refuse anything not strictly between `low` and `high`."""
     finite(**numbers)
     for name, value in numbers.items():
         if not low < value < high:
@@ -74,16 +74,14 @@ def between(low: float, high: float, **numbers: Any) -> None:
 
 
 def whole(minimum: int = 0, **numbers: object) -> None:
-    """Refuse anything that is not a whole number of at least `minimum`."""
+    """Refuse anything but integers of at least `minimum`."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, Integral)) or value < minimum:
-            raise InvalidRequest(
-                f"{name} is {written(value)}.", f"Give {name} as a whole number of at least {minimum}."
-            )
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as an integer of at least {minimum}.")
 
 
 def one_of(choices: tuple[str, ...], **values: object) -> None:
-    """Refuse anything that is not one of the `choices`."""
+    """Refuse anything but one of the `choices`."""
     for name, value in values.items():
         if value not in choices:
             raise InvalidRequest(f"{name} is {written(value)}.", f"Choose one of: {', '.join(map(repr, choices))}.")

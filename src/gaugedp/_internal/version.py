@@ -1,3 +1,3 @@
-"""The version of the library, which releases, fits and pages name."""
+"""Version of the library in releases, fits and pages."""
 
 __version__ = "0.2.0"

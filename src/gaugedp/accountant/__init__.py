@@ -1,1 +1,1 @@
-"""The accountant: from Rényi curves and privacy losses to (ε, δ)."""
+"""Accountant: from Rényi curves and privacy losses to (ε, δ)."""

@@ -1,4 +1,4 @@
-"""The exact profile of finitely many losses: all sums of losses are listed."""
+"""Exact privacy profile of finitely many losses."""
 
 import itertools
 import math
@@ -12,16 +12,15 @@ from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 
-_MOST = 2**20  # losses written out
+_MOST_LOSSES = 2**20  # losses listed explicitly
 LONGEST = 200  # releases of one kind: more lose too many digits
 
 
 @dataclass(frozen=True)
 class ExplicitDistribution:
-    """The distribution of a sum of finitely many losses.
+    """Distribution of a sum of finitely many losses.
 
-    `losses` descend and are rounded up, each by at most `raised`. `weights` are their probabilities; `lost` bounds the
-    relative errors in units of rounding.
+    `losses` descend and are rounded up by at most `raised`; `lost` bounds the relative rounding of `weights` in units.
     """
 
     losses: Array
@@ -30,7 +29,7 @@ class ExplicitDistribution:
     raised: float
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return log δ at `epsilon`: Σ w·(1 − e^{ε−x}) over x > ε, with its rounding."""
+        """Return log δ at `epsilon`, with its rounding."""
         above = int(np.searchsorted(-self.losses, -epsilon))
         weights, losses = self.weights[:above], self.losses[:above]
         delta = float(weights @ -np.expm1(epsilon - losses))
@@ -40,17 +39,17 @@ class ExplicitDistribution:
 
     @property
     def largest(self) -> float:
-        """Return the largest loss, above which δ is 0."""
+        """The largest loss, above which δ is 0."""
         return float(self.losses[0])
 
 
 def explicit_distribution(total: Total) -> ExplicitDistribution | None:
-    """Return all losses of the total; None where one is not finite, or they are too many."""
+    """Return all sums of losses, or None if too many."""
     rows = total.atoms()
     if rows is None or any(count > LONGEST for _, _, count in rows):
         return None
     sizes = [n_sums(*row) for row in rows]
-    if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
+    if math.prod(sizes) > _MOST_LOSSES or max(sizes, default=1) > _MOST_LOSSES // 32:
         return None
     losses, weights = np.zeros(1), np.ones(1)
     for values, probabilities, count in rows:
@@ -65,12 +64,12 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
 
 
 def n_sums(values: Array, _: Array, count: int) -> int:
-    """Return how many sums of `count` of the values there are."""
+    """Return the number of sums of `count` values."""
     return math.comb(count + len(values) - 1, count)
 
 
 def repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
-    """Return the losses and weights of `count` independent copies, by how often each value occurs."""
+    """Return the losses and weights of `count` independent copies."""
     if count == 1:
         return values, weights
     times = np.array(list(_compositions(count, len(values))))
@@ -81,7 +80,7 @@ def repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
 
 
 def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:
-    """Return all ways to write `count` as an ordered sum of `n_values` whole numbers."""
+    """Return all compositions of `count` into `n_values` parts ≥ 0."""
     bars = itertools.combinations(range(count + n_values - 1), n_values - 1)
     ends = ((-1, *places, count + n_values - 1) for places in bars)
     return [tuple(high - low - 1 for low, high in itertools.pairwise(row)) for row in ends]

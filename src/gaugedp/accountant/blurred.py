@@ -1,4 +1,4 @@
-"""The exact profile of a few releases of faint noise on samples, also beside finitely many other losses."""
+"""Exact profile of a few releases of small noise on samples."""
 
 import math
 from dataclasses import dataclass
@@ -12,14 +12,12 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
-_MOST = 2**16  # losses written out
-_LONGEST = 200  # releases of one kind
-_FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
+_DEVIATIONS, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
 
 
 @dataclass(frozen=True)
 class Blurred:
-    """A mixture of normal losses with `means`, `variances` and `log_weights`.
+    """Mixture of normal losses with `means`, `variances` and `log_weights`.
 
     Each variance is 0 or at least 400; `lost` bounds the rounding in units.
     """
@@ -30,7 +28,7 @@ class Blurred:
     lost: float
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return log δ at `epsilon`: roundings of means move it, others change it by a share."""
+        """Return log δ at `epsilon`, with rounding."""
         size = abs(epsilon) + float(np.abs(self.means).max())
         shift = UNIT * self.lost * size
         if epsilon - shift > self.largest:
@@ -40,8 +38,8 @@ class Blurred:
 
     @property
     def largest(self) -> float:
-        """Return what no loss exceeds with a probability that is a float."""
-        return float((self.means + _FAR * np.sqrt(self.variances)).max())
+        """A loss that is exceeded with negligible probability."""
+        return float((self.means + _DEVIATIONS * np.sqrt(self.variances)).max())
 
     def _value(self, epsilon: float) -> float:
         """Return log of Σ w·(Φ(−y) − e^{ε−m+v/2}·Φ(−y − √v)), y = (ε − m)/√v; for v = 0, of Σ w·(1 − e^{ε−m})₊."""
@@ -59,12 +57,12 @@ class Blurred:
 
 
 def blurred(total: Total) -> Blurred | None:
-    """Return all losses of the total; None without faint noise, with other kinds, or with too many."""
+    """Return all losses; None without small noise, or with other kinds or too many."""
     rows = [row for family in total.families for row in family.sampled_normals()]
-    if not rows or any(n > _LONGEST for *_, n in rows):
+    if not rows or any(n > 200 for *_, n in rows):  # releases of one kind
         return None
     finite = explicit_distribution(total.of([family for family in total.families if not family.sampled_normals()]))
-    if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > _MOST:
+    if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > 2**16:  # losses listed explicitly
         return None
     means, log_weights = finite.losses, np.log(np.maximum(finite.weights, 1e-320))
     variances = np.zeros(len(means))

@@ -1,4 +1,4 @@
-"""The profile by an integral over complex orders, with both ends of a bracket.
+"""Privacy profiles by a contour integral, with a bracket.
 
 With M(z) = E_P[e^{zL}] and any c > 0, δ(ε) = (1/2πi)∫ M(z)·e^{−εz}/(z(z + 1)) dz over Re z = c (Alghamdi et al. 2023,
 theorem 3.1). The trapezoid rule of step h gives Σ_n δ(ε + 2πn/h)·e^{2πnc/h} ≥ δ(ε); docs/theory/accountant.md.
@@ -17,12 +17,12 @@ from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
 _PROBES = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # orders beyond c, for the Chernoff bounds
-_PRECISION = 37.0  # what is cut off or folded in is below e^−37 of the answer
+_PRECISION = 37.0  # truncation and aliasing are below e^−37 of the result
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """Bounds on log δ at one ε: low ≤ log δ ≤ high. `low` is −∞ where nothing is certified."""
+    """Bounds `low` ≤ log δ ≤ `high`; low may be −∞."""
 
     low: float
     high: float
@@ -30,10 +30,10 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Contour:
-    """Nodes c + ijh of the integral and the integrand at them, for any ε.
+    """Contour nodes c + ijh and the integrand there.
 
-    On the whole line `span` is None, and the values include 1/(z(z + 1)). Otherwise the losses are `offset` plus
-    integers times `span`, and the line is one period, without a cut.
+    They serve any ε. On the whole line `span` is None, and the values include 1/(z(z + 1)). Otherwise the losses are
+    `offset` plus integers times `span`, and the line is one period, without truncation.
     """
 
     order: float
@@ -49,7 +49,7 @@ class Contour:
     offset: float = 0.0
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return the bracket of log δ at `epsilon`; its high end is never above the Chernoff bound at the axis."""
+        """Return the bracket of log δ at `epsilon`."""
         if self.span is None:
             return self._bracket(epsilon)
         shift = 4 * UNIT * (epsilon + abs(self.offset) + self.span)  # δ may vanish at a point of the lattice
@@ -64,7 +64,7 @@ class Contour:
         return Bracket(log_of(low) + log_size, min(math.log(high) + log_size if high > 0 else math.inf, chernoff))
 
     def plus(self, more: Total) -> "Contour":
-        """Return the contour with the losses of `more` added at the nodes there are; not on a lattice."""
+        """Return the contour with more losses; not on a lattice."""
         line = more.line(self.order, self.heights)
         at_axis = float(more.log_moment(np.array([self.order]))[0])
         return replace(
@@ -77,7 +77,7 @@ class Contour:
         )
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
-        """Return log of the size at the axis, and the sum and its rounding in units of that size."""
+        """Return log of the size at the axis, and the sum and its rounding in these units."""
         logs = self.log_values - self.order * epsilon
         turned = self.phases - epsilon * self.heights
         if self.span is not None:
@@ -93,7 +93,7 @@ class Contour:
         return float(logs[0]), weight * float(sizes @ np.cos(turned)), weight * float(lost)
 
     def _kernel(self, span: float, epsilon: float) -> tuple[Array, Array]:
-        """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to the lattice beyond it."""
+        """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to further lattice points."""
         first = span * (math.floor((epsilon - self.offset) / span) + 1) + self.offset - epsilon
         z = self.order + 1j * self.heights
         kernel = np.exp(-z * first) / -np.expm1(-z * span)
@@ -101,7 +101,7 @@ class Contour:
         return np.log(np.maximum(np.abs(kernel) * span, 1e-300)), np.angle(kernel)
 
     def _log_folded(self, epsilon: float) -> float:
-        """Return log of a bound on what the trapezoid rule adds: replicas from below, at most 1, and from above."""
+        """Return a log bound on the aliases of the trapezoid rule."""
         period = 2 * math.pi / self.step
         below = -period * self.order - math.log(-math.expm1(-period * self.order))
         gaps = period * (self.probes.orders - self.order)
@@ -110,7 +110,7 @@ class Contour:
 
 
 class Probes:
-    """Chernoff bounds from a few orders beyond c = `order`: log δ(ε) ≤ log M(c′) + κ(c′) − c′ε for each."""
+    """Chernoff bounds log δ(ε) ≤ log M(c′) + κ(c′) − c′ε from a few orders c′ beyond c = `order`."""
 
     def __init__(self, total: Total, order: float) -> None:
         self.orders = order * np.array(_PROBES)
@@ -120,7 +120,7 @@ class Probes:
         self._bounds = moments[1:] + log_chernoff(self.orders)
 
     def plus(self, more: Total, order: float) -> "Probes":
-        """Return the bounds with the losses of `more` added."""
+        """Return the bounds with the losses of `more`."""
         probes = copy(self)
         probes.at_axis = self.at_axis + float(more.log_moment(np.array([order]))[0])
         probes._bounds = self._bounds + more.log_moment(self.orders)
@@ -131,25 +131,25 @@ class Probes:
         return self._bounds - self.orders * epsilon
 
     def best_step(self, order: float, epsilon: float, log_delta: float) -> float:
-        """Return a step at which the replicas are below e^−37 of δ: from below by its size, from above by Chernoff."""
+        """Return a step with aliases below e^−37 of δ."""
         above = (self.orders - order) / np.maximum(self.log_chernoff(epsilon) - log_delta + _PRECISION, 1.0)
         return 2 * math.pi * min(order / (_PRECISION - log_delta), float(above.max()))
 
 
 def log_chernoff(orders: Array) -> Array:
-    """Return log of max over x ≥ 0 of (1 − e^{−x})·e^{−cx}: c·log c − (c + 1)·log(c + 1)."""
+    """Return log max (1 − e^{−x})·e^{−cx} over x ≥ 0: c·log c − (c + 1)·log(c + 1)."""
     return -np.log1p(orders) - orders * np.log1p(1 / orders)
 
 
 def log_of(value: float) -> float:
-    """Return log of `value`, −∞ where it is not above 0."""
+    """Return log of `value`, −∞ unless it is positive."""
     return math.log(value) if value > 0 else -math.inf
 
 
 def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_largest: int) -> Contour:
-    """Return the contour for answers near (ε, δ): cut off where the tail bound allows, else padded until it does.
+    """Return the contour for results near (ε, δ).
 
-    Padding adds a fictitious Gaussian release, so that what is returned stays an upper bound.
+    It is truncated if the tail bound allows; else a fictitious Gaussian release pads it: still an upper bound.
     """
     probes = Probes(total, order)
     step = probes.best_step(order, epsilon, log_delta)
@@ -177,19 +177,19 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
 
 
 def is_enough(total: Total, order: float, epsilon: float, log_delta: float, n_nodes: int) -> bool:
-    """Return whether `n_nodes` are enough for a line that is cut off, near (ε, δ)."""
+    """Return True if `n_nodes` suffice for a truncated line."""
     probes = Probes(total, order)
     height = n_nodes * probes.best_step(order, epsilon, log_delta)
     return _excess(total, order, probes.log_moment - order * epsilon - log_delta, height) <= 0
 
 
 def _excess(total: Total, order: float, log_size: float, height: float, until: float = math.inf) -> float:
-    """Return by how much the part from `height` on is too large to be cut off; M·e^−cε is e^`log_size` of δ."""
+    """Return the log excess of the tail beyond `height`, for a line of size e^`log_size` of δ."""
     return log_size + total.log_tail(order, height, until) - math.log(math.pi * height) + _PRECISION
 
 
 def _first(enough: Callable[[int], bool], n_largest: int) -> int:
-    """Return the first of a growing sequence of numbers of nodes that is enough, or the largest."""
+    """Return the first sufficient number of nodes, at most `n_largest`."""
     n_nodes = 32
     while n_nodes < n_largest and not enough(n_nodes):
         n_nodes = min(n_largest, n_nodes + n_nodes // 2)
@@ -197,7 +197,7 @@ def _first(enough: Callable[[int], bool], n_largest: int) -> int:
 
 
 def on_a_lattice(total: Total, order: float, probes: Probes, span: float, offset: float, n_nodes: int) -> Contour:
-    """Return the contour over one period of a total whose losses are `offset` + integers·`span`, with 2·`n_nodes`."""
+    """Return the contour over one period of a lattice, with 2·`n_nodes` nodes."""
     step = math.pi / span / n_nodes
     return _sampled(total, order, probes, step, n_nodes, -math.inf, span=span, offset=offset)
 

@@ -16,17 +16,18 @@ _RANGE = (-25.0, 45.0)  # of log c
 
 
 class Converted(NamedTuple):
-    """An ε or a δ, and the order minus 1 that gave it."""
+    """An ε or δ with its order minus 1."""
 
     value: float
     order: float
 
 
 def renyi_to_epsilon(log_moment: LogMoment, delta: float, knots: Sequence[float] = ()) -> Converted:
-    """Return min over orders a of R(a) + log(1 − 1/a) − (log δ + log a)/(a − 1), at least 0; infinity at δ = 0.
+    """Return the least ε of a Rényi curve at `delta`.
 
-    Canonne, Kamath and Steinke 2020, proposition 12, with c = a − 1 and c·R(a) = `log_moment`(c). Every order gives
-    a valid ε, so the search cannot err unsafely. `knots` are orders minus 1 that are tried as well.
+    It is min over orders a of R(a) + log(1 − 1/a) − (log δ + log a)/(a − 1), at least 0; infinity at δ = 0 (Canonne,
+    Kamath and Steinke 2020, proposition 12, with c = a − 1 and c·R(a) = `log_moment`(c)). Every order gives a valid ε,
+    so the search cannot err unsafely. `knots` are orders minus 1 that are tried as well.
     """
     if delta == 0:
         return Converted(math.inf, 1.0)
@@ -51,13 +52,13 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
 
 
 def _sum(*terms: Array | float) -> Array:
-    """Return the sum rounded up, whatever cancels; infinity where it is not a number."""
+    """Return the sum rounded up, or infinity if undefined."""
     total = sum(terms) + 8 * UNIT * sum(map(np.abs, terms))
     return np.nan_to_num(total, nan=math.inf, posinf=math.inf)
 
 
 def _minimum(objective: Callable[[Array], Array], knots: Sequence[float]) -> Converted:
-    """Return the least value met on a logarithmic scale of c, refined around the best until nothing moves."""
+    """Return the least value by refinement in log c."""
     low, high = _RANGE
     best, points = Converted(math.inf, 1.0), np.linspace(low, high, 71)
     if len(knots):

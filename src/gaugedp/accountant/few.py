@@ -1,7 +1,7 @@
-"""The profile of few kinds of releases by a pair of distributions with losses on a lattice.
+"""Profile of few kinds of releases on a lattice.
 
-A cell of losses is split between its ends with the mean of dP/dQ kept, which can only raise the profile, and not by
-more than a bound of second order in the span: docs/theory/accountant.md.
+A cell of losses is split between its ends with the mean of dP/dQ unchanged, which can only raise the profile, and not
+by more than a bound of second order in the span: docs/theory/accountant.md.
 """
 
 import math
@@ -22,29 +22,24 @@ from gaugedp.accountant.total import Total
 
 Cells = Callable[[Array], tuple[Array, Array]]
 
-_KINDS, _RELEASES = 64, 2**20  # different ones, and all
-_PLACES, _MOST = 5000.0, 2**17  # of a sum: times √n, n releases, and at most
-_LONGEST = 2**20  # cells of one loss
-_WRITTEN = 2**11  # sums of a kind with few losses, up to which all are written out
-_LOOKS, _TRIES = 512, 6  # cells of a first look, and how often it is narrowed
-_FOLDED = 45.0  # e^−45 of the tilted sum is outside of its places
-_BEYOND = 25.0  # losses above all cells have e^−25 of the δ that is looked for
-_BELOW = 1e-12  # of the tilted losses are below all cells, which are raised or left out
-_SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last of the cells are looked for
+_KINDS, _RELEASES = 64, 2**20  # kinds, and releases of all kinds
+_PLACES, _MOST_PLACES = 5000.0, 2**17  # places of a sum: times √n for n releases, and at most
+_LOOKS, _TRIES = 512, 6  # cells of a preliminary evaluation, and how often it is narrowed
+_FOLDED = 45.0  # the log share of the tilted sum outside of its places is −45
+_SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last cells are sought
 _STEPS = np.geomspace(0.03, 30, 12)  # of the order, for Chernoff bounds
-_SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than rounding takes
-_FALLEN = 690.0  # logarithm of how much a kernel falls before the rest is bounded
+_SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than their rounding
+_FALLEN = 690.0  # log of the decrease of a kernel beyond which the rest is bounded
 _LOST = 2.0**-36  # relative, of a probability
-_HALF = math.sqrt(math.log(4) / 2)  # what a sum of splits is within with probability ½, in spans times √n
-_SPLIT = 20.0  # the same that it exceeds with less than the least float
+_HALF = math.sqrt(math.log(4) / 2)  # bound on a sum of splits with probability ½, in spans times √n
 
 
 @dataclass(frozen=True)
 class LatticeSum:
-    """A sum of losses at ascending `places`, with its `chances` after tilting by `order`.
+    """Tilted sum of losses at ascending `places`.
 
-    `log_moment` is log M(order), `lost` bounds the error of a chance, `folded` what is not at its place, and `rounding`
-    the error of log M.
+    `chances` are tilted by `order` and `log_moment` is log M(order); `lost` bounds the error of a chance, `folded` the
+    mass outside of the places, and `rounding` the error of log M.
     """
 
     order: float
@@ -56,7 +51,7 @@ class LatticeSum:
     rounding: float
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0, ε = `epsilon`."""
+        """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0."""
         shift = 4 * UNIT * (abs(epsilon) + float(np.abs(self.places[[0, -1]]).max()))
         ends = np.searchsorted(self.places, [epsilon - shift, epsilon + _FALLEN / self.order])
         gaps, chances = np.maximum(self.places[slice(*ends)] - epsilon, 0.0), self.chances[slice(*ends)]
@@ -70,15 +65,16 @@ class LatticeSum:
         return Bracket(log_of(total - lost) + size - slack, log_of(total + lost) + size + slack)
 
     def log_excess(self, epsilon: float, span: float, n_splits: int) -> float:
-        """Return log of a bound on what `n_splits` splits of cells of a `span` have raised δ by.
+        """Return a log bound on the increase of δ by splits.
 
-        2·E[B((|x| − r)₊)] with x as above, B(a) = ∫_a^∞ e^{−2t²/w²} dt, w = √n·span, and r what a sum of splits is
-        within with probability ½.
+        For `n_splits` splits of cells it is 2·E[B((|x| − r)₊)] with x = place − ε, B(a) = ∫_a^∞ e^{−2t²/w²} dt, w =
+        √n·span, and r a bound on a sum of splits with probability ½.
         """
         width = span * math.sqrt(n_splits)
         slack = _HALF * width + width**2 + 2 * n_splits * span * _raised(self.places, span)
         gaps = self.places - epsilon
-        near = np.abs(gaps) < slack + _SPLIT * width
+        # 20.0: what a sum of splits exceeds with less than the least float, in spans times √n
+        near = np.abs(gaps) < slack + 20.0 * width
         bound = scipy.special.erfc(np.maximum(np.abs(gaps[near]) - slack, 0.0) * math.sqrt(2) / width)
         kernel = bound * np.exp(np.minimum(-self.order * gaps[near], _FALLEN))
         excess = float(kernel @ (np.abs(self.chances[near]) + self.lost)) + self.folded * float(kernel.max(initial=0.0))
@@ -88,9 +84,9 @@ class LatticeSum:
 
 @dataclass(frozen=True)
 class FewLosses:
-    """Sums of losses that are split, with rounding upwards and downwards; `log_beyond` bounds what is left.
+    """Sums of split losses, rounded up and down.
 
-    `below` is None where no lower bound is asked for.
+    `log_beyond` bounds the remaining losses. `below` is None without a lower bound.
     """
 
     above: LatticeSum
@@ -109,19 +105,20 @@ class FewLosses:
 
 
 def few_losses(total: Total, order: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
-    """Return the sums of few losses, tilted by `order`, for δ near e^`log_delta`; None of many, or of other kinds.
+    """Return the sums of few losses near log δ, or None.
 
-    Without a lower bound it takes half of the time.
+    None for other kinds or many losses. They are tilted by `order`. Without a lower bound this takes half the time.
     """
     kinds = _kinds(total)
     if kinds is None or log_delta < math.log(LEAST_SURE):
         return None
     n_releases = sum(count for _, count in kinds)
-    looks = [(_Look.of(cells, order, log_delta - _BEYOND - math.log(n_releases)), count) for cells, count in kinds]
+    # 25.0: losses above all cells have e^−25 of the δ that is looked for
+    looks = [(_Look.of(cells, order, log_delta - 25.0 - math.log(n_releases)), count) for cells, count in kinds]
     if not all(look.first < look.last for look, _ in looks):
         return None
     window = _Window.of(looks, order)
-    if max(look.last - look.first for look, _ in looks) > _LONGEST * window.span:
+    if max(look.last - look.first for look, _ in looks) > 2**20 * window.span:  # cells of one loss
         return None
     above, below, beyond = _Summed(order, window), _Summed(order, window), 0.0
     for (cells, count), (look, _) in zip(kinds, looks, strict=True):
@@ -139,19 +136,20 @@ def few_losses(total: Total, order: float, log_delta: float, with_low: bool = Tr
 
 
 def too_many(total: Total) -> bool:
-    """Return whether there are too many kinds, or releases."""
+    """Return True if there are too many kinds or releases."""
     times = [count for family in total.families for count in family.times]
     return len(times) > _KINDS or sum(times) > _RELEASES
 
 
 def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
-    """Return the cells of each kind and how often it occurs; those with few sums are one release of these."""
+    """Return cells and multiplicity of each kind; listed sums count as one release."""
     if too_many(total):
         return None
     kinds: list[tuple[Cells, int]] = []
     for family in total.single_rows():
         atoms = family.atoms()
-        if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= _WRITTEN:
+        # 2**11: sums of a kind with few losses, up to which all are written out
+        if atoms is not None and atoms[0][2] <= LONGEST and n_sums(*atoms[0]) <= 2**11:
             kinds.append((partial(atom_cells, *repeated(*atoms[0])), 1))
         elif family.cells(np.zeros(1)) is None:
             return None
@@ -167,14 +165,14 @@ def _cells_of(family: PrivacyLoss, edges: Array) -> tuple[Array, Array]:
 
 
 class _Look(NamedTuple):
-    """The `edges` of cells of a loss, with the logarithms of their probabilities after tilting."""
+    """Edges of cells of a loss, with tilted log probabilities."""
 
     edges: Array
     logs: Array
 
     @classmethod
     def of(cls, cells: Cells, order: float, log_beyond: float) -> "_Look":
-        """Return some cells between losses below which next to nothing is, and above which e^`log_beyond`."""
+        """Return cells between negligible losses below and e^`log_beyond` above."""
         edges = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
         for _ in range(_TRIES):
             p, _ = cells(edges)
@@ -185,7 +183,8 @@ class _Look(NamedTuple):
             with np.errstate(divide="ignore"):
                 below = np.log(np.cumsum(p[:-1])) + order * edges
                 below -= np.logaddexp.reduce(np.log(p[1:-1]) + order * edges[:-1])
-            first = max(int(np.searchsorted(below, math.log(_BELOW), side="right")) - 1, 0)
+            # 1e-12: of the tilted losses are below all cells, which are raised or left out
+            first = max(int(np.searchsorted(below, math.log(1e-12), side="right")) - 1, 0)
             is_found = len(edges) == _LOOKS + 1 and last - first > _LOOKS // 2
             if is_found or not first < last:
                 break
@@ -198,23 +197,23 @@ class _Look(NamedTuple):
 
     @property
     def first(self) -> float:
-        """Return the first edge."""
+        """The first edge."""
         return float(self.edges[0])
 
     @property
     def last(self) -> float:
-        """Return the last edge."""
+        """The last edge."""
         return float(self.edges[-1])
 
     def moved(self, steps: Array, edges: Array) -> Array:
-        """Return log of the mean of e^{step·loss}, each loss at its one of the `edges`."""
+        """Return the log mean of e^{step·loss} with losses at `edges`."""
         return np.asarray(np.logaddexp.reduce(self.logs + steps[:, None] * edges, axis=1))
 
 
 class _Window(NamedTuple):
-    """The places of a sum: a `size`, a power of 2, the `first` of them, their `span`, and steps that show it is enough.
+    """Places of a tilted sum: `size`, a power of 2, from `first` by `span`.
 
-    Of the tilted sum about e^−45 is outside, by Chernoff bounds with these steps below and above.
+    About e^−45 of it is outside, by Chernoff bounds with the `steps` below and above.
     """
 
     size: int
@@ -224,27 +223,26 @@ class _Window(NamedTuple):
 
     @classmethod
     def of(cls, looks: list[tuple[_Look, int]], order: float) -> "_Window":
-        """Return a window for the sum of as many losses."""
+        """Return a window for the sum of these losses."""
         steps = order * _STEPS
         below = -(_FOLDED + np.sum([n * look.moved(-steps, look.edges[:-1]) for look, n in looks], axis=0)) / steps
         above = (_FOLDED + np.sum([n * look.moved(steps, look.edges[1:]) for look, n in looks], axis=0)) / steps
         low, high = int(below.argmax()), int(above.argmin())
         n_releases = sum(n for _, n in looks)
-        size = min(_MOST, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
+        size = min(_MOST_PLACES, 2 ** math.ceil(math.log2(_PLACES * math.sqrt(n_releases))))
         span = float(above[high] - below[low]) / (size - 8)
         return cls(size, float(below[low]) - 3 * span, span, (-float(steps[low]), float(steps[high])))
 
 
 def _raised(places: Array, span: float) -> float:
-    """Return by how much a share is raised, which is more than rounding takes."""
+    """Return the increase of a share, above its rounding."""
     return _SPARE + _FINEST * (1 + float(np.abs(places[[0, -1]]).max())) / span
 
 
 def _split(p: Array, q: Array, edges: Array, is_up: bool = True) -> Array:
-    """Return the probabilities at the `edges`, under P, of cells that are split between their ends.
+    """Return the probabilities of split cells at the `edges`, under P.
 
-    Rounding is upwards: what is below all cells is at the first edge, and cells of floats that may have lost digits are
-    at their upper ends. Or it is downwards, without either.
+    Rounding up moves losses below all cells, and cells of inaccurate floats, upwards; rounding down leaves them out.
     """
     span = float(edges[1] - edges[0])
     raised = _raised(edges, span) if is_up else -_raised(edges, span)
@@ -260,18 +258,18 @@ def _split(p: Array, q: Array, edges: Array, is_up: bool = True) -> Array:
 
 
 class _Summed:
-    """Sums of independent losses on lattices of one span, tilted by `order`, at the places of a `window`."""
+    """Tilted sums of independent losses at the places of a `window`."""
 
     def __init__(self, order: float, window: _Window) -> None:
         self.order, self.window = order, window
         self.rows: list[tuple[int, Array, int]] = []
 
     def add(self, first: int, chances: Array, count: int) -> None:
-        """Add `count` losses with these chances at `first`, `first` + 1, … spans."""
+        """Add `count` losses with these probabilities from `first` spans on."""
         self.rows.append((first, chances, count))
 
     def result(self) -> LatticeSum:
-        """Return the sum, by a Fourier transform; what that folds into the window is bounded."""
+        """Return the sum by a Fourier transform."""
         size, low, span, steps = self.window
         n_releases = sum(count for *_, count in self.rows)
         moment, log_moment, ends = np.ones(size // 2 + 1, dtype=complex), 0.0, np.zeros(2)

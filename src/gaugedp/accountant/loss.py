@@ -1,4 +1,4 @@
-"""The interface of a privacy loss: moments, values on a vertical line, and exact forms where it has some."""
+"""Interface of a privacy loss."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,14 +16,13 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]
-LARGEST_LOSS = 1e6  # a guarantee that allows more is left to the plain rules
-_CHUNK = 2**19  # numbers held at a time
+LARGEST_LOSS = 1e6  # guarantees beyond use only the plain rules
 
 
 class Pair(NamedTuple):
-    """A pair of laws (P, Q) that dominates a mechanism: its `family`, its parameters, and P(loss = ∞).
+    """Pair of distributions (P, Q) that dominates a mechanism.
 
-    The family speaks of the law of the loss under P given that it is finite.
+    `family` and `row` describe the loss under P given that it is finite; `impossible` is P(loss = ∞).
     """
 
     family: "type[PrivacyLoss]"
@@ -32,14 +31,14 @@ class Pair(NamedTuple):
 
 
 class Line(NamedTuple):
-    """log M(c + it) − log M(c) on a line: real and imaginary part, and a bound on the rounding of both together."""
+    """log M(c + it) − log M(c), and a bound on its rounding."""
 
     real: Array
     imaginary: Array
     rounding: Array
 
     def plus(self, line: "Line") -> "Line":
-        """Return the line of both together."""
+        """Return the sum of two lines."""
         return Line(*(mine + theirs for mine, theirs in zip(self, line, strict=True)))
 
     @classmethod
@@ -48,12 +47,12 @@ class Line(NamedTuple):
         return reduce(Line.plus, lines, cls(*np.zeros((3, len(heights)))))
 
     def times(self, count: Array | float) -> "Line":
-        """Return the line of as many independent copies."""
+        """Return the line of `count` independent copies."""
         return Line(self.real * count, self.imaginary * count, self.rounding * count)
 
 
 class Lattice(NamedTuple):
-    """Losses of a row: each is `offset` plus a whole number of spans; the row occurs so many `times`."""
+    """Lattice `offset` + integers·`span` of a row's losses."""
 
     offset: Fraction
     span: Fraction
@@ -61,7 +60,7 @@ class Lattice(NamedTuple):
 
 
 def common_span(spans: Iterable[Fraction]) -> Fraction:
-    """Return the largest number of which all `spans` are multiples."""
+    """Return the greatest common divisor of the `spans`."""
     return reduce(_common_divisor, spans, Fraction(0))
 
 
@@ -70,9 +69,9 @@ def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
 
 
 class PrivacyLoss(ABC):
-    """Independent privacy losses of one kind: one row of parameters each, and how often it occurs.
+    """Independent privacy losses of one kind, with multiplicities.
 
-    M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); every sum runs over the rows, each as often as its count.
+    Each has a row of parameters. M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); sums run over rows with multiplicities.
     """
 
     symmetric: ClassVar[bool] = True
@@ -82,7 +81,7 @@ class PrivacyLoss(ABC):
 
     @abstractmethod
     def log_moment(self, orders: Array) -> Array:
-        """Return log M at each of the real `orders` > 0, correct to a few units in the last place of each row's."""
+        """Return log M at `orders` > 0, to a few units in the last place of each row's."""
 
     @abstractmethod
     def line(self, order: float, heights: Array) -> Line:
@@ -90,40 +89,40 @@ class PrivacyLoss(ABC):
 
     @abstractmethod
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Return a bound, at most 0, on log |M(c + it)/M(c)| that holds for every t from `height` to `until`."""
+        """Return a bound ≤ 0 on log |M(c + it)/M(c)| for all t from `height` to `until`."""
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound on the error of `log_moment` at each of the `orders`."""
+        """Return a bound on the error of `log_moment`."""
         return 64 * UNIT * self.log_moment(orders)
 
     @property
     def largest_order(self) -> float:
-        """Return the largest order a contour may use."""
+        """The largest order for a contour."""
         return math.exp(12)
 
     @property
     def largest(self) -> float:
-        """Return a bound on the sum of the losses, infinity where there is none."""
+        """An upper bound on the sum of the losses."""
         return math.inf
 
     def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
-        """Return the profile of all rows together where it has a closed form, rounded up."""
+        """Return the joint profile, rounded up, or None."""
         return None
 
     def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
-        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
+        """Return the inverse of `exact_delta`, rounded up, or None."""
         return None
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
-        """Return (values, weights, count) of each row where all losses have finitely many values."""
+        """Return (values, weights, count) of each row, or None."""
         return None
 
     def lattices(self) -> list[Lattice] | None:
-        """Return the lattice of decimals that each row lies on, where all are known."""
+        """Return the lattice of decimals of each row, or None."""
         return None
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
-        """Return (P, Q, count) of each row where the loss is a number with a known distribution.
+        """Return (P, Q, count) of each row, or None.
 
         P holds the probabilities of a loss up to the first of the ascending `edges`, between the first and the second,
         …, beyond the last. Q holds the means of e^{−loss} in the same cells.
@@ -132,30 +131,30 @@ class PrivacyLoss(ABC):
         return None if rows is None else [(*atom_cells(*row[:2], edges), row[2]) for row in rows]
 
     def shifts(self) -> list[tuple[float, int]]:
-        """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
+        """Return (t, count) of rows of Laplace distributions of scale 1 with centres t apart."""
         return []
 
     def sampled_normals(self) -> list[tuple[float, float, int]]:
-        """Return (q, σ, count) where losses are log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²)."""
+        """Return (q, σ, count) for losses log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²)."""
         return []
 
     def plain_sum(self) -> float:
-        """Return the sum of the rows' first numbers in the decimals that they print as, rounded up."""
+        """Return the decimal sum of the rows' first numbers, rounded up."""
         return up_decimal(sum((n * decimal(row[0]) for row, n in zip(self.rows, self.times, strict=True)), Fraction(0)))
 
     @property
     def work(self) -> int:
-        """Return the number of evaluations per node of a line."""
+        """The number of evaluations per node of a line."""
         return len(self.rows)
 
     @property
     def period_work(self) -> int:
-        """Return the number of evaluations per node of one lattice period."""
+        """The number of evaluations per node of a period."""
         return self.work
 
 
 class PrivacyLossOfNumbers(PrivacyLoss):
-    """Losses whose rows are one number each: sums run over columns of `numbers`, a block of rows at a time."""
+    """Losses with one number per row, in blocks."""
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         super().__init__(rows, counts)
@@ -167,7 +166,7 @@ class PrivacyLossOfNumbers(PrivacyLoss):
 
     @abstractmethod
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
-        """Return the line of the rows, each as often as its count."""
+        """Return the line of the rows with multiplicities."""
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M."""
@@ -183,7 +182,7 @@ class PrivacyLossOfNumbers(PrivacyLoss):
 
 
 def atom_cells(values: Array, weights: Array, edges: Array) -> tuple[Array, Array]:
-    """Return the sums of the `weights` of the values in each cell, and of weight·e^{−value}."""
+    """Return sums of weights and of weight·e^{−value} by cell."""
     with np.errstate(divide="ignore", over="ignore"):
         against = np.exp(np.log(weights) - values)
     places, n_cells = np.searchsorted(edges, values), len(edges) + 1
@@ -191,38 +190,38 @@ def atom_cells(values: Array, weights: Array, edges: Array) -> tuple[Array, Arra
 
 
 def normal_cells(ends: Array) -> Array:
-    """Return the probabilities of a standard normal number between the `ends`."""
+    """Return standard normal probabilities between the `ends`."""
     low, high = ends[:-1], ends[1:]
     tails = scipy.special.ndtr(np.where(low > 0, [-low, -high], [high, low]))
     return np.asarray(np.maximum(tails[0] - tails[1], 0.0))
 
 
 def growing_cells(width: float, edges: Array) -> tuple[Array, Array]:
-    """Return the integrals of e^{(x−width)/2}/2 and of e^{−(x+width)/2}/2 over the cells of ±width."""
+    """Return integrals of e^{(x−width)/2}/2 and e^{−(x+width)/2}/2 over the cells of ±width."""
     ends = np.clip(np.concatenate([[-width], edges, [width]]), -width, width)
     shares = -np.expm1((ends[:-1] - ends[1:]) / 2)
     return shares * np.exp((ends[1:] - width) / 2), shares * np.exp(-(ends[:-1] + width) / 2)
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield slices of the rows that keep a block of `width` numbers a row small."""
-    size = max(1, _CHUNK // max(1, width))
+    """Yield slices of rows for blocks of limited size."""
+    size = max(1, 2**19 // max(1, width))  # numbers held at a time
     for start in range(0, n_rows, size):
         yield slice(start, start + size)
 
 
 def log_sum(logs: Array) -> float:
-    """Return log Σ e^x, the largest taken out first."""
+    """Return log Σ e^x without overflow."""
     largest = float(logs.max())
     return largest + math.log(float(np.exp(logs - largest).sum()))
 
 
 def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Line:
-    """Return the line of rows whose M/M(c) − 1 is `real` + i·`imaginary`; `relative` bounds its error in units.
+    """Return the line from M/M(c) − 1 of all rows.
 
-    All are (rows, heights); the sum runs over the rows.
+    It is `real` + i·`imaginary`, `relative` bounds its error in units, and all are (rows, heights); rows are summed.
     """
-    floor = relative * UNIT  # what is below its own error counts as large as that
+    floor = relative * UNIT  # values below their own error count as that error
     change = 2 * real + real * real + imaginary * imaginary
     near = np.abs(change) < 0.5
     if near.all():
@@ -237,12 +236,12 @@ def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Li
 
 
 def gaussian_moment(square: float, orders: Array) -> Array:
-    """Return log M of a Gaussian with μ² = `square`: z(z + 1)·μ²/2."""
+    """Return log M of a Gaussian with this μ²."""
     return orders * ((orders + 1) * (square / 2))
 
 
 def gaussian_line(square: float, order: float, heights: Array) -> Line:
-    """Return the line of a Gaussian with μ² = `square`: −t²·μ²/2 and (2c + 1)·t·μ²/2."""
+    """Return the line of a Gaussian with this μ²."""
     real = -(heights**2) * (square / 2)
     imaginary = (2 * order + 1) * heights * (square / 2)
     return Line(real, imaginary, 8 * UNIT * (np.abs(real) + imaginary))

@@ -1,4 +1,4 @@
-"""The protocol between the accountant and a guarantee."""
+"""Protocol between the accountant and a guarantee."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -12,46 +12,45 @@ Cost = tuple[Fraction, ...]
 
 
 class Part(ABC):
-    """A guarantee as the accountant sees it: its Rényi curve, its dominating pair, its costs and closed forms."""
+    """Guarantee as seen by the accountant."""
 
-    is_chain: ClassVar[bool] = False  # a guarantee to a group, along a chain of neighbours
+    is_chain: ClassVar[bool] = False  # True for a group guarantee along a chain of neighbours
 
     @property
     def pair_has_curve(self) -> bool:
-        """Return whether the pair's Rényi curve is the guarantee's own."""
+        """True if the pair has the guarantee's own Rényi curve."""
         return True
 
     @property
     def pair_is_least(self) -> bool:
-        """Return whether the pair's profile is the guarantee's own, not one above it."""
+        """True if the pair has the guarantee's own profile, not one above it."""
         return True
 
     @property
     def n_units(self) -> int:
-        """The number of units, added or removed, in which the tables of a pair differ."""
+        """The number of units in which tables differ."""
         return 1
 
     @abstractmethod
     def components(self) -> "Iterable[tuple[Part, int]]":
-        """Return the single guarantees and how often each is made."""
+        """Return the single guarantees with their multiplicities."""
 
     @abstractmethod
     def renyi(self, order: float) -> float:
-        """Return an upper bound on the Rényi divergence of `order` in [1, ∞], in nats; infinity where there is none."""
+        """Return an upper bound on the Rényi divergence of `order` in [1, ∞], in nats."""
 
     @abstractmethod
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what a budget in `accounting` is charged: numbers that add up under composition; None if it cannot be.
+        """Return the charge to a budget in `accounting`, or None.
 
-        Accounting is "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). Each sum is valid
-        also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md for the theorems.
+        Charges add up under composition: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²).
+        Each sum is valid also when parameters depend on earlier answers: docs/theory/budgets.md.
         """
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the pair of laws that dominates the mechanism; None where only the Rényi curve is known.
+        """Return the dominating pair, or None if it is unknown.
 
-        P is the law with `removed` of the `n_units`, which Q is without, and Q that with the others. Symmetric
-        neighbours have one pair for all.
+        P has `removed` of the `n_units`, which Q lacks, and Q has the others; symmetric neighbours have one pair.
         """
         return None
 
@@ -60,17 +59,17 @@ class Part(ABC):
         return ()
 
     def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
-        """Return the profile of a single release where it has a closed form, rounded up."""
+        """Return the profile of one release, rounded up, or None."""
         return None
 
     def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
-        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
+        """Return the inverse of `exact_delta`, rounded up, or None."""
         return None
 
     def chain_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
-        """Return a δ at `epsilon` along a chain of neighbours; None where the guarantee is not to a group."""
+        """Return a δ along a chain of neighbours, for groups."""
         return None
 
     def chain_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
-        """Return an ε at `delta` along a chain of neighbours; None where the guarantee is not to a group."""
+        """Return an ε along a chain of neighbours, for groups."""
         return None

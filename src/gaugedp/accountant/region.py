@@ -1,9 +1,10 @@
-"""Privacy regions of Rényi bounds: all pairs (P(E), Q(E)) that they allow, and the least ε and δ for these.
+"""Privacy regions of Rényi bounds.
 
-A pair (p, q) can occur exactly where two coins with these chances keep the bounds: an event makes coins of P and Q, and
-divergences do not grow (data processing); and the coins are themselves a pair of laws. So the profile of a set of
-bounds is that of their region (Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, for one order). The region is
-convex: chords of its edge bound it from inside, and their extensions from outside. docs/theory/renyi_region.md
+A region contains all pairs (P(E), Q(E)) that the bounds allow, and gives their least ε and δ. A pair (p, q) can occur
+exactly if two coins with these probabilities satisfy the bounds: an event makes coins of P and Q, and divergences do
+not increase (data processing); and the coins are themselves a pair of distributions. So the profile of a set of bounds
+is that of their region (Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, for one order). The region is convex:
+chords of its edge bound it from inside, and their extensions from outside. docs/theory/renyi_region.md
 """
 
 import math
@@ -19,25 +20,23 @@ from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE, up
 
 _DIGITS = 1e-9  # of δ and ε
-_ROUNDS, _NEAR_END = 16, 1e-3  # of finer points; gaps, from which on rounding can stop the search
-_HALVINGS = 6  # of a step beyond the least ε
+_ROUNDS, _NEAR_END = 16, 1e-3  # rounds of refinement; relative gap below which rounding can stop the search
 _NEW, _MANY = 40, 1000  # points of each round, and of all
 _FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
-_MOST = 700.0  # of ε: e^ε is a float
+_LARGEST_EPSILON = 700.0  # of ε: e^ε is a float
 _LARGEST = 690.0  # of |log r|, for log ratios r
 _STEPS, _STILL = 100, 1e-14  # of a search on a line
-_CLOSE = 0.1  # to a bound, in its log: Newton steps need no halving
-_SAME = 1e-13  # of a bound that follows from others
-_ULPS = 8 * UNIT  # by what rounding moves a number, relative to the numbers it is made of
-_NEAR = 0.3  # of 0: where a series replaces differences
+_SAME = 1e-13  # relative tolerance for a bound that follows from others
+_ULPS = 8 * UNIT  # rounding error relative to the terms of a number
 _SERIES = 1 / np.cumprod(np.arange(2.0, 15.0))[::-1]  # 1/14!, …, 1/2!
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Pairs (p, q) with c·D_{1+c}(p‖q) ≤ moments[0] for all `orders` c ≥ 0, and c·D_{1+c}(q‖p) ≤ moments[1].
+    """Pairs (p, q) whose Rényi divergences stay within bounds.
 
-    At c = 0 the moment is D₁ itself. Log ratios of chances are at most `largest`.
+    c·D_{1+c}(p‖q) ≤ moments[0] for all `orders` c ≥ 0, and c·D_{1+c}(q‖p) ≤ moments[1]. At c = 0 the moment is D₁
+    itself. Log ratios of probabilities are at most `largest`.
     """
 
     orders: Array
@@ -45,28 +44,28 @@ class Region:
     largest: float = math.inf
 
     def delta(self, epsilon: float, most: float) -> float:
-        """Return a δ ≥ max p − e^ε·q over the region, to nine digits, at most `most`."""
+        """Return a δ ≥ max p − e^ε·q to nine digits, at most `most`."""
         if self.largest <= epsilon:
             return 0.0
         if most < LEAST_SURE or not len(self.orders):
             return most
-        near = min(epsilon, _MOST)  # δ falls in ε
+        near = min(epsilon, _LARGEST_EPSILON)  # δ falls in ε
         return min(most, max(float(self._fine_edge(lambda _: near).ceilings(near).max()), LEAST_SURE))
 
     def epsilon(self, delta: float, most: float) -> float:
-        """Return an ε such that p − e^ε·q ≤ `delta` in the region, to nine digits, at most `most`."""
+        """Return an ε with p − e^ε·q ≤ `delta` to nine digits, at most `most`."""
         most = min(most, self.largest)
         if delta < LEAST_SURE or not len(self.orders):
             return most
 
         def least(edge: "_Edge") -> float:
-            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _MOST)
+            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _LARGEST_EPSILON)
 
         edge = self._fine_edge(least)
         return edge.sure_epsilon(delta, least(edge), most)
 
     def _fine_edge(self, least: Callable[["_Edge"], float]) -> "_Edge":
-        """Return the edge with as many points as nine digits of the largest δ(p) need at ε = `least`(edge)."""
+        """Return an edge with points for nine digits of δ at ε = `least`(edge)."""
         edge, gap = _Edge.of(self), math.inf
         for _ in range(_ROUNDS):
             epsilon = least(edge)
@@ -78,16 +77,16 @@ class Region:
         return edge
 
     def highest(self, q: float) -> float:
-        """Return the largest p with (p, q) in the region, rounded up, for 0 < q < 1.
+        """Return the largest p for 0 < q < 1, rounded up.
 
-        (1 − q, 1 − p) is in the region of the other direction, and there 1 − p is the least beside 1 − q.
+        (1 − q, 1 − p) is in the region of the other direction, and 1 − p is the least there with 1 − q.
         """
         other = replace(self, moments=self.moments[::-1])
         ratio = other.log_ratios(np.array([1 - q]), np.array([q]))[1][0]
         return min(1.0, up(float(q - (1 - q) * np.expm1(-ratio))))
 
     def without_idle_orders(self) -> "Region":
-        """Return the region without orders whose bound follows from those next to it, as c·D is convex, 0 at c = 0."""
+        """Return the region without orders whose bounds follow from adjacent ones."""
         c, moments = self.orders, np.pad(self.moments, ((0, 0), (1, 0)))
         if len(c) < 2:
             return self
@@ -99,7 +98,7 @@ class Region:
         return replace(self, orders=c[~is_idle], moments=self.moments[:, ~is_idle])
 
     def log_ratios(self, p: Array, rest: Array) -> tuple[Array, Array]:
-        """Return log(p/q) of the least q for each p and `rest` = 1 − p, rounded down and up."""
+        """Return log(p/q) of the least q for each p, rounded down and up; `rest` = 1 − p."""
         low, high = np.full(len(p), -_LARGEST), np.full(len(p), _LARGEST)
         middle = self._start(p, rest)
         for turn in range(_STEPS):
@@ -109,7 +108,8 @@ class Region:
             worst = excess.max(axis=1)
             is_in = worst < 0
             low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
-            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < _CLOSE))
+            # 0.1: close to a bound, in its log: Newton steps need no halving
+            is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < 0.1))
             before, middle = middle, np.where(is_usable, after, (low + high) / 2)
             if np.all(np.abs(middle - before) < _STILL * (1 + np.abs(middle))):
                 break
@@ -118,14 +118,14 @@ class Region:
         return low, high
 
     def _caps(self, p: Array, rest: Array) -> tuple[Array, Array]:
-        """Return log(p/q), rounded down and up, at which it or log((1 − q)/(1 − p)) is `largest`."""
+        """Return log(p/q), rounded down and up, limited by `largest`."""
         with np.errstate(all="ignore"):
-            share = rest * math.expm1(min(self.largest, _MOST)) / p
+            share = rest * math.expm1(min(self.largest, _LARGEST_EPSILON)) / p
             least, most = (np.where(x < 1, -np.log1p(-x), math.inf) for x in (share * (1 - _ULPS), share * (1 + _ULPS)))
         return np.minimum(least * (1 - _ULPS), self.largest), np.minimum(most * (1 + _ULPS), self.largest)
 
     def _start(self, p: Array, rest: Array) -> Array:
-        """Return about the logs of log(p/q): of small ones by their square, of large ones by their power."""
+        """Return initial values of log log(p/q)."""
         c, odds = self.orders, (np.log(rest) - np.log(p))[:, None]
         with np.errstate(all="ignore"):
             of_small = (math.log(2) + self._log_bounds[0] - np.log1p(c) + odds) / 2
@@ -134,7 +134,7 @@ class Region:
         return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST))
 
     def _around(self, p: Array, rest: Array, ratios: Array) -> tuple[Array, Array]:
-        """Return log ratios around `ratios` that are surely inside and outside."""
+        """Return log ratios near `ratios`, surely inside and outside."""
         n, apart = len(p), UNIT
         p, rest, ratios = np.tile(p, 2), np.tile(rest, 2), np.tile(ratios, 2)
         side = np.repeat([-1.0, 1.0], n)
@@ -147,10 +147,11 @@ class Region:
         return ends[:n], ends[n:]
 
     def _excess(self, p: Array, rest: Array, ratios: Array, side: Array | int = 0) -> tuple[Array, Array]:
-        """Return the logs of the divergences over their bounds where log(p/q) is `ratios`, and slopes in log(ratio).
+        """Return log(divergence/bound) at `ratios`, and slopes.
 
-        All rounding is subtracted for side 1 and added for −1. A divergence is the mean of G(log ratio) under its
-        first coin, with G(z) = (e^{cz} − 1)/c + e^{−z} − 1 = z²·(c·φ(cz) + φ(−z)) and φ(u) = (e^u − 1 − u)/u² > 0.
+        The slopes are in log(ratio), ratios being log(p/q). All rounding is subtracted for side 1 and added for −1. A
+        divergence is the mean of G(log ratio) under its first coin, with G(z) = (e^{cz} − 1)/c + e^{−z} − 1 =
+        z²·(c·φ(cz) + φ(−z)) and φ(u) = (e^u − 1 − u)/u² > 0.
         """
         c = self.orders
         with np.errstate(all="ignore"):
@@ -185,9 +186,10 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class _Edge:
-    """Points (p, q) of the edge of a region: rising `odds`, logs of p/(1 − p), and log(p/q) between `low` and `high`.
+    """Points (p, q) on the edge of a region.
 
-    δ(p) = max p − e^ε·q is concave in p, at most p, and 0 at p = 0: the chord of two points, extended, is above it.
+    `odds` are ascending logs of p/(1 − p), and log(p/q) is between `low` and `high`. δ(p) = max p − e^ε·q is concave in
+    p, at most p, and 0 at p = 0: the chord of two points, extended, is above it.
     """
 
     region: Region
@@ -197,12 +199,12 @@ class _Edge:
 
     @classmethod
     def of(cls, region: Region) -> "_Edge":
-        """Return points all over the edge of `region`."""
+        """Return points on the whole edge of `region`."""
         odds, needed = _FIRST_ODDS, region.without_idle_orders()
         return cls(needed, odds, *needed.log_ratios(scipy.special.expit(odds), scipy.special.expit(-odds)))
 
     def finer(self, parts: Array) -> "_Edge":
-        """Return the edge with more points in and next to these `parts` between points, as `ceilings` counts them."""
+        """Return the edge with more points in and next to `parts`."""
         at = np.flatnonzero(parts)
         first, last = max(at[0] - 2, 0), min(at[-1] + 1, len(self.odds) - 1)
         n_pieces = max(2, _NEW // (last - first))
@@ -215,33 +217,33 @@ class _Edge:
         return _Edge(self.region, odds[order], *ends)
 
     def least_epsilon(self, delta: float) -> float:
-        """Return a number below an ε whose δ(p) is `delta` at some point."""
+        """Return a lower bound on an ε with δ(p) = `delta`."""
         with np.errstate(all="ignore"):
             epsilons = self.low + np.log1p(-delta / scipy.special.expit(self.odds))
         return max(0.0, float(np.nan_to_num(epsilons, nan=0.0).max()))
 
     def sure_epsilon(self, delta: float, low: float, most: float) -> float:
-        """Return an ε from `low` on at which no δ(p) exceeds `delta`; `most` where none is met before."""
+        """Return an ε ≥ `low` with no δ(p) above `delta`, at most `most`."""
         under = over = low
         step = max(low * _DIGITS, float(self.ceilings(low).max()) - delta)  # no δ(p) falls faster than ε grows
-        while over < min(most, _MOST) and self.ceilings(over).max() > delta:
+        while over < min(most, _LARGEST_EPSILON) and self.ceilings(over).max() > delta:
             under, over, step = over, over + step, 2 * step
-        if over >= min(most, _MOST):
+        if over >= min(most, _LARGEST_EPSILON):
             return most
-        for _ in range(_HALVINGS):
+        for _ in range(6):  # halvings of a step beyond the least ε
             middle = (under + over) / 2
             under, over = (middle, over) if self.ceilings(middle).max() > delta else (under, middle)
         return over
 
     def deltas(self, epsilon: float) -> Array:
-        """Return δ(p) rounded down and up at p = 0, at the points, and at p = 1: shape (2, points + 2)."""
+        """Return δ(p), rounded down and up, at 0, the points and 1: shape (2, points + 2)."""
         ends = np.array([[0.0, 0.0], [-math.expm1(epsilon), 1.0]])
         deltas = -scipy.special.expit(self.odds) * np.expm1(epsilon - np.stack([self.low, self.high]))
         deltas += _ULPS * np.abs(deltas) * [[-1.0], [1.0]]
         return np.column_stack([ends[0], deltas, ends[1]])
 
     def ceilings(self, epsilon: float) -> Array:
-        """Return upper bounds on δ(p) between 0 and the first point, and so on until 1: shape (points + 1,)."""
+        """Return upper bounds on δ(p) between points: shape (points + 1,)."""
         low, high = self.deltas(epsilon)
         widths = self._widths()
         with np.errstate(all="ignore"):
@@ -255,7 +257,7 @@ class _Edge:
         return np.asarray(np.minimum(np.nan_to_num(tops, nan=1.0, posinf=1.0), 1.0))
 
     def _widths(self) -> Array:
-        """Return the differences of p between 0, the points and 1."""
+        """Return the gaps of p between 0, points and 1."""
         p, rest = scipy.special.expit(self.odds), scipy.special.expit(-self.odds)
         return np.concatenate([p[:1], -p[1:] * rest[:-1] * np.expm1(-np.diff(self.odds)), rest[-1:]])
 
@@ -264,4 +266,5 @@ def _log_phi(u: Array) -> Array:
     """Return log((e^u − 1 − u)/u²)."""
     far = np.abs(u)
     direct = np.where(u > 0, u + np.log1p(-(1 + u) * np.exp(-far)), np.log(np.expm1(-far) + far)) - 2 * np.log(far)
-    return np.asarray(np.where(far < _NEAR, np.log(np.polyval(_SERIES, u)), direct))
+    # 0.3: so near to 0 a series replaces differences
+    return np.asarray(np.where(far < 0.3, np.log(np.polyval(_SERIES, u)), direct))

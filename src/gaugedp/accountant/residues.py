@@ -1,8 +1,8 @@
-"""The exact profile of a few Laplace losses, also beside finitely many others, by residues in exact decimals.
+"""Exact profile of a few Laplace losses by residues.
 
-With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n. Let x = location − ε. For
-x > 0 each term contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. The proof is in
-docs/theory/accountant.md.
+Finitely many other losses may be added. With n Laplace losses the moment is a sum of exponentials times (z +
+1)^j·z^{n−j}/(2z + 1)^n. Let x = location − ε. For x > 0 each term contributes its residues at 0, −1 and, of order n,
+−½; for x ≤ 0 nothing. The proof is in docs/theory/accountant.md.
 """
 
 import math
@@ -18,13 +18,12 @@ from gaugedp.accountant.atoms import ExplicitDistribution, explicit_distribution
 from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.total import Total
 
-_MOST = 45_000  # terms times the order of the pole
-_SPARE = 22  # digits that the answer keeps
+_MOST_TERMS = 45_000  # terms times the order of the pole
 
 
 @dataclass
 class Residues:
-    """The sum of Laplace losses, `shifts` = [(distance, count), …], and a `finite` distribution."""
+    """Sum of Laplace losses `shifts` and a `finite` distribution."""
 
     shifts: list[tuple[float, int]]
     finite: ExplicitDistribution
@@ -34,25 +33,25 @@ class Residues:
 
     @cached_property
     def n_laplace(self) -> int:
-        """Return the order of the pole at −½."""
+        """The order of the pole at −½."""
         return sum(count for _, count in self.shifts)
 
     @property
     def largest(self) -> float:
-        """Return the largest loss, above which δ is 0."""
+        """The largest loss, above which δ is 0."""
         return self.finite.largest + math.fsum(shift * count for shift, count in self.shifts)
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return log δ at `epsilon`; its low end further on, by what roundings may have moved the losses upwards."""
+        """Return log δ at `epsilon`; its low end undoes the rounding of losses."""
         shift = UNIT * (16 * self.largest + self.finite.lost * float(np.abs(self.finite.losses).max()))
         high, low = self._value(epsilon), self._value(epsilon + shift, uncertain=-math.inf)
         lost = UNIT * (8 + 2 * self.finite.lost) * (1 + abs(low) if low > -math.inf else 1.0)
         return Bracket(low - lost, high + lost)
 
     def _value(self, epsilon: float, uncertain: float | None = None) -> float:
-        """Return log of the sum at `epsilon`, with as many digits as the residues cancel.
+        """Return the log of the sum, with sufficient digits.
 
-        Where they cancel all digits: `uncertain`, or by default the log of the sum of the absolute values.
+        If residues cancel all digits: `uncertain`, or by default the log of the sum of the absolute values.
         """
         self.digits = self.digits or 40 + self.n_laplace
         while True:
@@ -60,14 +59,14 @@ class Residues:
                 total, sizes = self._sum(Decimal(epsilon), self.digits)
                 if sizes == 0:
                     return -math.inf
-                if total > sizes.scaleb(_SPARE - self.digits):
+                if total > sizes.scaleb(22 - self.digits):  # significant digits of the result
                     return float(total.ln())
             if self.digits > 4000:
                 return float(sizes.ln()) if uncertain is None else uncertain
             self.digits = self.digits * 3 // 2
 
     def _sum(self, epsilon: Decimal, digits: int) -> tuple[Decimal, Decimal]:
-        """Return the sum of all residues and the sum of their absolute values."""
+        """Return the sums of residues and of absolute residues."""
         coefficients = self._coefficients(digits)
         total = sizes = Decimal(0)
         for location, weight, j in self._located(digits):
@@ -85,9 +84,10 @@ class Residues:
         return total, sizes
 
     def _coefficients(self, digits: int) -> list[list[Decimal]]:
-        """Return, for each j, a_m/(n−1−m)!/2^n for m < n, a_m the coefficients of (w + ½)^{j−1}(w − ½)^{n−j−1} at 0.
+        """Return, for each j, a_m/(n−1−m)!/2^n for m < n.
 
-        From j to j + 1 the series is multiplied by (w + ½)/(w − ½).
+        a_m are the coefficients of (w + ½)^{j−1}(w − ½)^{n−j−1} at 0; from j to j + 1 they are multiplied by (w + ½)/(w
+        − ½).
         """
         if digits not in self._series:
             n, half = self.n_laplace, Decimal("0.5")
@@ -101,7 +101,7 @@ class Residues:
         return self._series[digits]
 
     def _located(self, digits: int) -> list[tuple[Decimal, Decimal, int]]:
-        """Return all terms (location, weight, j), those at the same place together."""
+        """Return all terms (location, weight, j), merged by location."""
         if digits not in self._terms:
             terms: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
             for loss, weight in zip(self.finite.losses.tolist(), self.finite.weights.tolist(), strict=True):
@@ -125,7 +125,7 @@ def _joined(
 
 
 def _powers(base: Decimal, exponent: int, n: int) -> list[Decimal]:
-    """Return the first n coefficients of (w + base)^exponent, the exponent being −1 or more."""
+    """Return the first n coefficients of (w + base)^exponent, exponent ≥ −1."""
     coefficients = [base**exponent]
     for m in range(1, n):
         coefficients.append(coefficients[-1] * (exponent - m + 1) / (m * base))
@@ -148,13 +148,13 @@ def _turned(series: list[Decimal]) -> list[Decimal]:
 
 
 def residues(total: Total) -> Residues | None:
-    """Return the residues of a few Laplace and finite losses; None for other kinds, or too many."""
+    """Return the residues, or None for other or many losses."""
     shifts = [shift for family in total.families for shift in family.shifts()]
     kinds = [count for _, count in shifts]
     n_laplace = sum(kinds)
-    if not shifts or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
+    if not shifts or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST_TERMS:
         return None
     finite = explicit_distribution(total.of([family for family in total.families if not family.shifts()]))
-    if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST:
+    if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST_TERMS:
         return None
     return Residues(shifts, finite)

@@ -1,4 +1,4 @@
-"""Rounding of floats to a stated side."""
+"""Directed rounding of floats."""
 
 import math
 from fractions import Fraction
@@ -7,16 +7,16 @@ from gaugedp._internal.validate import decimal
 
 LEAST_SURE = 1e-290  # floats below it may have lost digits: no lower bound is read off them
 LARGEST = Fraction(math.nextafter(math.inf, 0))
-_ROOT_BITS = 1200  # roots of the least floats keep all their digits
+_ROOT_BITS = 1200  # enough for all digits of roots of the least floats
 
 
 def up(value: float, relative: float = 2.0**-48) -> float:
-    """Return `value` raised by a `relative` slack that covers the rounding of a few operations."""
+    """Return `value` raised by a `relative` rounding slack."""
     return value if value == 0 else math.nextafter(value * (1 + relative), math.inf)
 
 
 def up_decimal(exact: Fraction) -> float:
-    """Return the least float whose decimal is at least `exact` (a float means the decimal that prints as it)."""
+    """Return the least float that prints as at least `exact`."""
     if exact > LARGEST:
         return math.inf
     value = float(exact)
@@ -24,13 +24,13 @@ def up_decimal(exact: Fraction) -> float:
 
 
 def above(exact: Fraction) -> float:
-    """Return the least float that is not below `exact`, read as a decimal or as the binary fraction it is."""
+    """Return the least float ≥ `exact`, as a decimal and in binary."""
     value = up_decimal(exact)
     return value if math.isinf(value) or Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
 def above_either(as_decimals: Fraction, as_floats: Fraction) -> float:
-    """Return a float that is not below the first when read as a decimal, nor below the second when read as it is."""
+    """Return a float ≥ the first as a decimal and ≥ the second in binary."""
     value = up_decimal(max(as_decimals, Fraction(0)))
     while not math.isinf(value) and Fraction(value) < as_floats:
         value = math.nextafter(value, math.inf)
@@ -44,13 +44,13 @@ def down(exact: Fraction) -> float:
 
 
 def down_decimal(exact: Fraction) -> float:
-    """Return the largest float whose decimal is at most `exact`."""
+    """Return the largest float that prints as at most `exact`."""
     value = float(min(exact, LARGEST))
     return value if decimal(value) <= exact else math.nextafter(value, -math.inf)
 
 
 def root_decimal(square: Fraction, towards: float) -> float:
-    """Return the float nearest to the root of `square` whose decimal lies on the side `towards`: 0 or infinity."""
+    """Return the root of `square`, rounded `towards` 0 or infinity."""
     root = float(min(Fraction(math.isqrt(int(square * 4**_ROOT_BITS)), 2**_ROOT_BITS), LARGEST))
     while (decimal(root) ** 2 - square) * (1 if towards else -1) < 0:
         root = math.nextafter(root, towards)

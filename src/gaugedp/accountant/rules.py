@@ -1,4 +1,4 @@
-"""The four rules of composition and their least answer."""
+"""Four rules of composition and their least bound."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,22 +20,19 @@ from gaugedp.accountant.total import Total, directions
 Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
-_MOST = 10**150
-_AROUND = 20  # places on both sides of the best order at which a curve is read
+_AROUND = 20  # number of orders on both sides of the best at which a curve is evaluated
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
-_NARROW = 1e-3  # relative width of a tight answer that leaves nothing to the others
-_FEW = 32  # different guarantees, up to which each may be asked by itself
 
 
 def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound:
-    """Return the ε of the `method`, or the least of all."""
+    """Return the ε of `method`, or the least of all."""
     if delta == 1:
         return Bound(0.0, method or "basic")
     return _answer(guarantee, delta, method, _EPSILONS, guarantee.exact_epsilon)
 
 
 def least_delta(guarantee: Part, epsilon: float, method: Method | None) -> Bound:
-    """Return the δ of the `method`, or the least of all."""
+    """Return the δ of `method`, or the least of all."""
     return _answer(guarantee, epsilon, method, _DELTAS, guarantee.exact_delta)
 
 
@@ -46,7 +43,7 @@ def _answer(
     rules: Mapping[Method, Rule],
     closed: Callable[[float], float | None],
 ) -> Bound:
-    """Return the answer at the number that is `given`, δ or ε, by `rules`; `closed` is its closed form."""
+    """Return the bound at `given` by the method, or the least of all."""
     if _uncountable(guarantee):
         return rules["basic"](guarantee, given)
     if method is not None:
@@ -57,20 +54,22 @@ def _answer(
 
 
 def _uncountable(guarantee: Part) -> bool:
-    """Return whether there are more releases than floats can count: the plain sum is all there is."""
-    return any(count > _MOST for _, count in guarantee.components())
+    """Return True if only the plain sum can count the releases."""
+    return any(count > 10**150 for _, count in guarantee.components())  # releases at most
 
 
 def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
-    """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
+    """Return the tight bound if it is narrow, else the least of all."""
     tight = rule("tight")
-    exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may say less
-    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - _NARROW):
+    exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may be lower
+    # 1e-3: relative width of a tight answer that leaves nothing to the others
+    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-3):
         return tight
     others = [] if tight.method == "rdp" else [rule("rdp")]
     parts = tuple(guarantee.components())
     is_alone = len(parts) == 1 and parts[0][1] == 1 and not guarantee.is_chain  # basic composition of one is "tight"
-    if guarantee.cost("approx") is not None or (len(parts) <= _FEW and not is_alone):
+    # 32: different guarantees, up to which each may be asked by itself
+    if guarantee.cost("approx") is not None or (len(parts) <= 32 and not is_alone):
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
 
@@ -97,12 +96,12 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
 
 
 def _is_certified(guarantee: Part) -> bool:
-    """Return whether lower ends hold: not where the pair of a part is larger than its mechanism's own, see `Bound`."""
+    """Return True if every pair is its mechanism's own, see `Bound`."""
     return all(part.pair_is_least for part, _ in guarantee.components())
 
 
 def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
-    """Return whether `delta` is surely enough at `epsilon`, so that this direction needs no more."""
+    """Return True if `delta` surely suffices at `epsilon`."""
     if total.impossible == 0 and total.largest <= epsilon:
         return True
     spare = _left(total, delta)
@@ -118,7 +117,7 @@ def _conditional_epsilon(total: Total, delta: float, with_low: bool) -> Certifie
 
 
 def _left(total: Total, delta: float) -> float:
-    """Return the δ that is left for the finite losses, rounded down; below 0 where there is none."""
+    """Return the δ left for finite losses, rounded down; negative if none."""
     if total.impossible == 0:
         return delta
     spare = decimal(delta) - total.impossible
@@ -164,7 +163,7 @@ def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
 
 
 def _lossless_epsilon(guarantee: Part, total: Total, reverse: Total, delta: float, least: Converted) -> float:
-    """Return the ε by the region at the orders that `delta` at this ε is read at: for large δ they are others."""
+    """Return the ε by the region at the orders for δ at this ε, which differ for large δ."""
     epsilon = _around(guarantee, total, reverse, least).epsilon(delta, least.value)
     again = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
     if _place(again) == _place(least):
@@ -184,20 +183,20 @@ def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
 
 
 def curve_region(guarantee: Part, orders: Array) -> list[Region]:
-    """Return what the Rényi curve says of one event, at `orders` (minus 1) and where it bends: for each direction."""
+    """Return the regions of the Rényi curve at `orders` (minus 1), by direction."""
     return [_region(guarantee, total, reverse, orders) for total, reverse in _curves(guarantee)]
 
 
 def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
-    """Return the totals of removals and additions, by their curves, each with that of the other direction."""
+    """Return the totals by curves, each with the other direction."""
     totals = directions(guarantee.components(), curves=True)
     return list(zip(totals, totals[::-1], strict=True))
 
 
 def _is_lossless(total: Total, reverse: Total) -> bool:
-    """Return whether the region of one event may be read: no loss is infinite, as finite ones alone are of no pair.
+    """Return True if the region of one event applies and helps.
 
-    Not where a pair of laws is known for every part: "tight" then says more than any curve.
+    No loss may be infinite, and "tight" is better than any curve if every part has a known pair.
     """
     if total.impossible or reverse.impossible:
         return False
@@ -205,7 +204,7 @@ def _is_lossless(total: Total, reverse: Total) -> bool:
 
 
 def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> Region:
-    """The orders are powers of 2^⅒, whatever the best: so the δ at the ε of a δ is that δ."""
+    """Return the region near the best order; fixed powers of 2^⅒ make ε and δ consistent."""
     return _region(guarantee, total, reverse, 2.0 ** ((_place(best) + np.arange(-_AROUND, _AROUND + 1)) / 10))
 
 
@@ -215,7 +214,7 @@ def _place(best: Converted) -> int:
 
 def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:
     orders = np.unique([*total.knots, *orders])
-    with np.errstate(all="ignore"):  # at huge orders, which say nothing where they overflow
+    with np.errstate(all="ignore"):  # at huge orders, which give no bound if they overflow
         moments = [side.log_moment_up(orders) for side in (total, reverse)]
     if total.has_first_order:
         orders = np.concatenate([[0.0], orders])
@@ -228,7 +227,7 @@ def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Reg
 
 
 def _split(guarantee: Part) -> tuple[list[tuple[Cost, int]], list[tuple[Part, int]]]:
-    """Return the parts that are (ε, δ) by themselves, and the others."""
+    """Return the parts that are (ε, δ)-DP, and the others."""
     charged, others = [], []
     for part, count in guarantee.components():
         cost = part.cost("approx")
@@ -246,13 +245,13 @@ def _sums(charged: list[tuple[Cost, int]]) -> tuple[Fraction, Fraction]:
 
 
 def _evenly(others: list[tuple[Part, int]], spare: float, least: Callable[[Part, float, Method], Bound]) -> float:
-    """Return the sum of the answers of all parts, each at an even share of `spare`."""
+    """Return the sum of bounds at even shares of `spare`."""
     share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
     return math.fsum(count * least(part, share, "tight") for part, count in others)
 
 
 def _basic_epsilon(guarantee: Part, delta: float) -> Bound:
-    """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly. Groups: along a chain."""
+    """Return Σε at Σδ; other parts share the remaining δ evenly, and groups use a chain."""
     chained = guarantee.chain_epsilon(delta)
     if chained is not None:
         return Bound(chained, "basic")
@@ -267,7 +266,7 @@ def _basic_epsilon(guarantee: Part, delta: float) -> Bound:
 
 
 def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
-    """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the rest evenly. Groups: along a chain."""
+    """Return Σδ if Σε ≤ ε; other parts share the rest evenly, and groups use a chain."""
     chained = guarantee.chain_delta(epsilon)
     if chained is not None:
         return Bound(chained, "basic")
@@ -282,7 +281,7 @@ def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
 
 
 def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
-    """Return Σε·tanh(ε/2), Σε² and Σδ, none of them 0 by underflow."""
+    """Return Σε·tanh(ε/2), Σε² and Σδ, without underflow to 0."""
     losses = [(float(min(cost[0], LARGEST)), count) for cost, count in charged]
     least = math.ulp(0.0) if any(loss > 0 for loss, _ in losses) else 0.0
     drift = math.fsum(count * (loss * math.tanh(loss / 2)) for loss, count in losses)
@@ -291,7 +290,7 @@ def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
 
 
 def _advanced_epsilon(guarantee: Part, delta: float) -> Bound:
-    """Σε·tanh(ε/2) + √(2·log(1/δ′)·Σε²) at δ′ = δ − Σδ (docs/theory/composition.md); infinity without such parts."""
+    """Return Σε·tanh(ε/2) + √(2·log(1/δ′)·Σε²) at δ′ = δ − Σδ (docs/theory/composition.md), or infinity."""
     charged, others = _split(guarantee)
     if others:
         return Bound(math.inf, "advanced")
@@ -304,7 +303,7 @@ def _advanced_epsilon(guarantee: Part, delta: float) -> Bound:
 
 
 def _advanced_delta(guarantee: Part, epsilon: float) -> Bound:
-    """exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
+    """Return exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
     charged, others = _split(guarantee)
     if others:
         return Bound(1.0, "advanced")

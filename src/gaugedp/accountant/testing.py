@@ -1,9 +1,9 @@
-"""Hypothesis tests of membership: the largest P(E) that a guarantee allows for a given Q(E).
+"""Hypothesis tests of membership under a guarantee.
 
-From δ(ε): P(E) ≤ e^ε·Q(E) + δ, and, of what is not in E, 1 − Q(E) ≤ e^ε·(1 − P(E)) + δ, for every ε ≥ 0. All that a
-δ(ε) which holds both ways says of P(E) follows from these lines, as the pairs (P(E), Q(E)) of all events make a convex
-set (Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.12). Where the two ways of a pair differ, as under
-sampling, δ(ε) is the larger of both, and the number is an upper bound that may be loose.
+From δ(ε): P(E) ≤ e^ε·Q(E) + δ, and for the complement of E, 1 − Q(E) ≤ e^ε·(1 − P(E)) + δ, for every ε ≥ 0. All bounds
+on P(E) that follow from a δ(ε) for both directions follow from these lines, as the pairs (P(E), Q(E)) of all events
+form a convex set (Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.12). If the two directions of a pair
+differ, as under sampling, δ(ε) is the larger of both, and the bound may be loose.
 """
 
 import math
@@ -18,20 +18,21 @@ from gaugedp.accountant.rounding import up
 from gaugedp.accountant.rules import curve_region, least_delta
 from gaugedp.accountant.total import directions
 
-_ORDERS = np.geomspace(1e-3, 1e4, 57)  # minus 1, at which a curve is read
-_FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the first look; steps of the second
+_ORDERS = np.geomspace(1e-3, 1e4, 57)  # orders minus 1 at which a curve is evaluated
+_LARGEST_EPSILON, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the coarse search; steps of the fine one
 
 
 def highest_probability(guarantee: Part, q: float) -> float:
-    """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: the least that δ(ε) proves, to some 1e-8.
+    """Return an upper bound on P(E), given Q(E) = `q`.
 
-    Every ε gives a valid line, so the search cannot err unsafely. Where a part has a Rényi curve only, the region of
-    the whole curve is read instead; not where losses can be infinite.
+    It holds for every such event, and `q` is in [0, 1]. It is the least bound that δ(ε) proves, to some 1e-8. Every ε
+    gives a valid line, so the search cannot err unsafely. If a part has only a Rényi curve and no loss is infinite, the
+    region of the whole curve is used instead.
     """
     if q == 1:
         return 1.0
     if q == 0:
-        return min(1.0, _delta(guarantee, _FAR))
+        return min(1.0, _delta(guarantee, _LARGEST_EPSILON))
     totals = directions(guarantee.components())
     if any(total.others for total in totals) and not any(total.impossible for total in totals):
         return max(region.highest(q) for region in curve_region(guarantee, _ORDERS))
@@ -56,8 +57,8 @@ def _delta(guarantee: Part, epsilon: float) -> float:
 
 
 def _least(function: Callable[[float], float]) -> float:
-    """Return the least value met: on a coarse scale, and by parabolas and golden sections around its least place."""
-    places = [0.0, *np.geomspace(1e-3, _FAR, _FIRST).tolist()]
+    """Return the least value, sought coarsely and then finely."""
+    places = [0.0, *np.geomspace(1e-3, _LARGEST_EPSILON, _FIRST).tolist()]
     values = [function(place) for place in places]
     best = min(values)
     at = values.index(best)

@@ -1,4 +1,4 @@
-"""The tight accountant: a closed form or exact sum where there is one, else a contour integral."""
+"""Tight accountant: closed forms, exact sums or contours."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -30,38 +30,36 @@ from gaugedp.accountant.total import Total
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES, _NODES_OF_A_PERIOD = 2**17, 2**19
-_NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
-_SHORT, _SHORTER = 2**15, 2**9  # nodes of a line, beyond which the losses of a few releases are summed instead
-_ROUNDED = 1e12  # ε from which a closed profile knows δ to less than a millionth
-_HANDFUL = 16  # releases, up to which the sums are the quicker where no lower bound is asked for
+_SHORT, _SHORTER = 2**15, 2**9  # nodes of a line beyond which the losses of a few releases are summed instead
+_ROUNDED = 1e12  # ε from which a closed profile is accurate to less than a millionth of δ
 _STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
 _AROUND = np.linspace(-1, 1, 49)  # strides
 _UNKNOWN = Bracket(-math.inf, math.inf)
-_LITTLE = 2.0**-30  # relative, between two ε that tell a slope
+_LITTLE = 2.0**-30  # relative distance of two ε for a slope
 _LARGER, _DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
-_SPREAD = 1e-6  # of δ, with which padding may exceed what the lower end allows for
+_SPREAD = 1e-6  # share of δ with which padding may exceed the allowance of the lower end
 _END, _DOUBTED = 2.0**-36, 1.0  # of the largest loss; and the rounding of chances next to it, as a logarithm
-_TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
+_TRIES, _NARROW = 4, 0.99  # contours for one ε; a padded bracket this narrow is accepted
 
 
 class Profile(Protocol):
-    """A function ε ↦ bounds on log δ."""
+    """Function from ε to bounds on log δ."""
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return the bracket."""
+        """Return the bracket of log δ."""
 
 
 class Certified(NamedTuple):
-    """A certified upper bound and a lower bound on the same number."""
+    """Certified upper and lower bounds on the same number."""
 
     high: float
     low: float
 
 
 def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certified:
-    """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite.
+    """Return the bracket of the least ε at `delta` > 0.
 
-    Without `with_low` the lower end may be 0.
+    It is conditional on finite losses. Without `with_low` the lower end may be 0.
     """
     closed = total.exact_epsilon(delta)
     if closed is not None:
@@ -80,7 +78,7 @@ def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certifie
 
 
 def _log_delta_near_largest(total: Total) -> float:
-    """Return log of less than δ at 1 − e of the largest loss: the chance of all above 1 − e/2 of their largest."""
+    """Return a bound below log δ at 1 − e of the largest loss: log P(all exceed 1 − e/2 of their largest)."""
     if too_many(total) or not math.isfinite(total.largest):
         return -math.inf
     log_chance = log_of(-math.expm1(-total.largest * _END / 2)) - _DOUBTED
@@ -91,7 +89,7 @@ def _log_delta_near_largest(total: Total) -> float:
 
 
 def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> Certified:
-    """Return what is left of the bracket of ε after some contours, each at an order that the one before suggests."""
+    """Improve the bracket of ε by contours, each at an order that the previous one suggests."""
     largest, start = math.inf, best.high
     for _ in range(_TRIES):
         contour = _contour(total, order, start, log_delta)
@@ -99,7 +97,7 @@ def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> 
         best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
         if contour.padding and bracket.low > _NARROW * bracket.high:
             break
-        if contour.padding:  # just beyond the best order moments may explode, and steps must be tiny: stay away
+        if contour.padding:  # just beyond the best order moments may explode, and steps would be tiny
             order, largest = order / 2, 0.95 * order
         elif bracket.high - bracket.low <= 1e-11 * bracket.high:
             break
@@ -109,7 +107,7 @@ def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> 
 
 
 def contour_for(total: Total, delta: float) -> Contour | None:
-    """Return the contour that `tight_epsilon` would use, None where it uses none, a lattice or padding."""
+    """Return the contour of `tight_epsilon`, unless on a lattice or padded."""
     if total.exact_epsilon(delta) is not None or not total.families:
         return None
     order, start = _rdp_order(total, math.log(delta))
@@ -118,7 +116,7 @@ def contour_for(total: Total, delta: float) -> Contour | None:
 
 
 def closed_bracket(delta: float, epsilon: float, lost: float = 0.0) -> Certified:
-    """Return the bracket of a closed profile, which errs by less than a millionth of δ and `lost`, for moderate ε."""
+    """Return the bracket of a closed profile, for moderate ε with errors below a millionth of δ plus `lost`."""
     is_sure = delta > LEAST_SURE and epsilon < _ROUNDED
     return Certified(delta, max(0.0, delta * (1 - 1e-6) - lost) if is_sure else 0.0)
 
@@ -126,10 +124,10 @@ def closed_bracket(delta: float, epsilon: float, lost: float = 0.0) -> Certified
 def tight_delta(
     total: Total, epsilon: float, order: float | None = None, least: float = 0.0, with_low: bool = True
 ) -> Certified:
-    """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite; `order` spares the search.
+    """Return the bracket of δ at `epsilon`.
 
-    Where δ is sure to be below `least`, the Rényi bound that shows it is enough. Without `with_low` the lower end may
-    be 0.
+    It is conditional on finite losses. `order` avoids the search. If δ is surely below `least`, the Rényi bound that
+    shows it is returned. Without `with_low` the lower end may be 0.
     """
     closed = total.exact_delta(epsilon)
     if closed is not None:
@@ -141,7 +139,8 @@ def tight_delta(
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
     if at_order < max(-700.0, log_of(least)):  # no float is below e^−700
         return _exponentials(Bracket(-math.inf, at_order))
-    few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER, with_low)
+    # 12.0: logarithm of how far below the Rényi bound δ may be
+    few = _few(total, order, epsilon, min(at_order, 0.0) - 12.0, with_low)
     first = few.log_delta(epsilon) if few else _UNKNOWN
     if few and (first.high - first.low < 1 - _NARROW or not with_low):
         return _exponentials(first)
@@ -149,7 +148,7 @@ def tight_delta(
 
 
 def _refined(total: Total, order: float, epsilon: float, log_delta: float, best: Bracket = _UNKNOWN) -> Bracket:
-    """Return what is left of the bracket after as many tries as a better guess of δ needs, or a better order."""
+    """Improve the bracket of log δ by further contours."""
     for _ in range(_TRIES):
         contour = _contour(total, order, epsilon, log_delta)
         bracket = _without_padding(contour, epsilon, contour.log_delta(epsilon))
@@ -168,8 +167,9 @@ def _exponentials(bracket: Bracket) -> Certified:
 
 
 def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
-    """Return the sums of few losses where a line would have to be padded, or takes longer."""
-    is_quick = not with_low and sum(sum(family.times) for family in total.families) <= _HANDFUL
+    """Return the sums of few losses if a line is slow or padded."""
+    # 16: releases, up to which the sums are the quicker where no lower bound is asked for
+    is_quick = not with_low and sum(sum(family.times) for family in total.families) <= 16
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
     if (
         too_many(total)
@@ -193,7 +193,7 @@ def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Co
 
 
 def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tuple[Probes, float, float, int] | None:
-    """Return the span, the offset and the nodes of a period; None without a lattice, or where they are too many."""
+    """Return span, offset and nodes of a short period, or None."""
     if total.lattice is None:
         return None
     (offset, span), probes = total.lattice, Probes(total, order)
@@ -203,7 +203,7 @@ def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tup
 
 
 def _with_longest_step(total: Total, order: float, epsilon: float, log_delta: float) -> float:
-    """Return an order that needs the fewest nodes; it is larger than the best where δ is near 1, as that is near 0."""
+    """Return the order with the fewest nodes; for δ near 1 it exceeds the best."""
     if log_delta < -_LARGER:
         return order
     orders = order * 2.0 ** np.arange(_DOUBLINGS)
@@ -214,7 +214,7 @@ def _with_longest_step(total: Total, order: float, epsilon: float, log_delta: fl
 
 
 def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
-    """Return the order − 1 that the Rényi conversion likes best, and its ε."""
+    """Return the best Rényi order − 1, and its ε."""
 
     def converted(orders: Array, log_moments: Array) -> Array:
         return (log_moments + log_chernoff(orders) - log_delta) / orders
@@ -226,7 +226,7 @@ def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
 
 
 def saddle(total: Total, epsilon: float, near: float | None = None) -> float:
-    """Return about the order − 1 whose Rényi bound on δ is the least, sought from `near`."""
+    """Return about the best Rényi order − 1 at `epsilon`."""
 
     def log_bound(orders: Array, log_moments: Array) -> Array:
         return log_moments + log_chernoff(orders) - orders * epsilon
@@ -239,17 +239,17 @@ def saddle(total: Total, epsilon: float, near: float | None = None) -> float:
 
 
 def _square(total: Total) -> float:
-    """Return the μ² of the Gaussian release with the same moment at c = 1."""
+    """Return the μ² of a Gaussian with the same moment at 1."""
     return max(float(total.log_moment(np.ones(1))[0]), 1e-290)
 
 
 def _best_order(
     total: Total, objective: Callable[[Array, Array], Array], near: float, power: int, strides: Sequence[float]
 ) -> float:
-    """Return where a unimodal objective of orders and their log M is least, roughly: any order gives a valid bound.
+    """Return roughly the best order of a unimodal objective.
 
-    It climbs down from `near` by a stride, and again by shorter ones, until log δ, order^`power` times the objective,
-    moves by less than 1.
+    Any order gives a valid bound. The search descends from `near` by a stride, and again by shorter ones, until log δ,
+    order^`power` times the objective, changes by less than 1.
     """
     largest, place = math.log(total.largest_order), math.log(max(near, 1e-300))
     for longest in strides:
@@ -273,7 +273,7 @@ def _best_order(
 
 
 def _least_of_parabola(objective: Callable[[Array, Array], Array], places: Array, moments: Array) -> float:
-    """Return where the objective is least if log M/(c(c + 1)), constant for Gaussian noise, is e^parabola."""
+    """Return the least place if log M/(c(c + 1)), constant for Gaussian noise, is e^parabola."""
     orders = np.exp(places)
     before, at, after = np.log(np.clip(moments / orders / (orders + 1), 1e-250, 1e250)).tolist()
     logs = at + _AROUND * (after - before) / 2 + _AROUND**2 * (before - 2 * at + after) / 2
@@ -286,7 +286,7 @@ def _least_of_parabola(objective: Callable[[Array, Array], Array], places: Array
 
 
 def solved(profile: Profile, log_delta: float, start: float, with_low: bool = True) -> Certified:
-    """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
+    """Return the bracket of the ε at which the profile is `log_delta`."""
     root, high = _from_above(profile, log_delta, start)
     if high == 0 or not with_low:
         return Certified(high * (1 + 2.0**-51), 0.0)
@@ -302,7 +302,7 @@ def solved(profile: Profile, log_delta: float, start: float, with_low: bool = Tr
 
 
 def _solved_line(contour: Contour, log_delta: float, start: float) -> Certified:
-    """Return the same for a line, whose padding is taken off the lower end."""
+    """Return the bracket of ε for a contour, without padding."""
     if not contour.padding:
         return solved(contour, log_delta, start)
     _, high = _from_above(contour, log_delta, start)
@@ -310,7 +310,7 @@ def _solved_line(contour: Contour, log_delta: float, start: float) -> Certified:
 
 
 def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float, float]:
-    """Return about the ε at which the upper end meets `log_delta`, and one beyond it at which it surely is below."""
+    """Return about the ε of the upper end, and one surely beyond."""
 
     @cache
     def above(epsilon: float) -> float:
@@ -326,7 +326,7 @@ def _from_above(profile: Profile, log_delta: float, start: float) -> tuple[float
 
 
 def _moved(root: float, direction: float, is_met: Callable[[float], bool], first: float = 2.0**-52) -> float:
-    """Return an ε from `root` on, in growing steps, at which the condition holds; 0 where none above 0 does."""
+    """Return an ε from `root` on that meets the condition, or 0."""
     epsilon, gap = root, root * first
     while not is_met(epsilon):
         gap *= 2
@@ -337,13 +337,13 @@ def _moved(root: float, direction: float, is_met: Callable[[float], bool], first
 
 
 def _spread(contour: Contour, log_delta: float) -> float:
-    """Return a loss that the padding exceeds with probability below `_SPREAD` of δ."""
+    """Return a loss that the padding rarely exceeds."""
     deviation = math.sqrt(contour.padding)
     return deviation * (deviation / 2 - float(scipy.special.ndtri_exp(log_delta + math.log(_SPREAD))))
 
 
 def _low_of_padded(contour: Contour, high: float, log_delta: float) -> float:
-    """δ with the padding at ε + x is at most δ at ε, plus the probability that the padding exceeds x."""
+    """Return a lower bound on ε: δ with the padding at ε + x is at most δ at ε plus P(padding > x)."""
     target = log_delta + math.log1p(_SPREAD)
     raised = _moved(high, -1.0, lambda epsilon: contour.log_delta(epsilon).low >= target, first=1e-7)
     return max(0.0, raised - _spread(contour, log_delta))

@@ -1,4 +1,4 @@
-"""The sum of all privacy losses of a composition."""
+"""Sum of all privacy losses of a composition."""
 
 import math
 from collections import defaultdict
@@ -18,16 +18,15 @@ from gaugedp.accountant.rounding import up_decimal
 
 T = TypeVar("T")
 _FINEST = Fraction(1, 10**12)  # span of a lattice
-_MOST_BITS = 2**12  # of a probability that is kept exactly
 
 
 class Total:
-    """The sum of the privacy losses of `parts` where `removed` units are removed, and the others added.
+    """Sum of the privacy losses of `parts`.
 
-    `families` hold the dominating pairs, `others` the guarantees with a Rényi curve only. `impossible` is the
-    probability of an infinite loss, exact or rounded up; all other members are conditional on finite losses. `padding`
-    is μ² of a fictitious Gaussian release, which can only raise δ. With `curves`, families hold only pairs whose Rényi
-    curve is that of their guarantee.
+    `removed` units are removed, and the others added. `families` hold the dominating pairs, `others` the guarantees
+    with a Rényi curve only. `impossible` is the probability of an infinite loss, exact or rounded up; all other members
+    are conditional on finite losses. `padding` is μ² of a fictitious Gaussian release, which can only raise δ. With
+    `curves`, families hold only pairs whose Rényi curve is that of their guarantee.
     """
 
     def __init__(self, parts: Iterable[tuple[Part, int]], removed: int = 1, curves: bool = False) -> None:
@@ -49,48 +48,48 @@ class Total:
 
     @property
     def symmetric(self) -> bool:
-        """Return whether both directions are the same."""
+        """True if both directions are the same."""
         return all(family.symmetric for family in self.families)
 
     @property
     def largest_order(self) -> float:
-        """Return the largest order a contour may use."""
+        """The largest order for a contour."""
         return min((family.largest_order for family in self.families), default=1.0)
 
     @property
     def largest(self) -> float:
-        """Return a bound on the sum of the finite losses of the families, above which δ is 0."""
+        """A bound on the finite losses, above which δ is 0."""
         sizes = list(takewhile(math.isfinite, (family.largest for family in self.families)))
         is_finite = len(sizes) == len(self.families)
         return up_decimal(sum(map(decimal, sizes), Fraction(0))) if is_finite else math.inf
 
     @property
     def knots(self) -> list[float]:
-        """Return orders minus 1 at which the curves of the others bend."""
+        """Orders minus 1 at which other curves bend."""
         return [order - 1 for part, _ in self.others for order in part.knots() if 1 < order < math.inf]
 
     @property
     def has_first_order(self) -> bool:
-        """Return whether some part is known at the order 1."""
+        """True if some part knows the order 1."""
         return any(1 in part.knots() for part, _ in self.others)
 
     @property
     def work(self) -> int:
-        """Return the number of evaluations per node of a line."""
+        """The number of evaluations per node of a line."""
         return sum(family.work for family in self.families)
 
     @property
     def period_work(self) -> int:
-        """Return the number of evaluations per node of one lattice period."""
+        """The number of evaluations per node of a period."""
         return sum(family.period_work for family in self.families)
 
     def log_moment(self, orders: Array) -> Array:
-        """Return log M of the families and the padding at each of the real `orders`."""
+        """Return log M of the families and the padding."""
         moments = [family.log_moment(orders) for family in self.families]
         return np.sum([*moments, gaussian_moment(self.padding, orders)], axis=0)
 
     def log_moment_up(self, orders: Array) -> Array:
-        """Return an upper bound on log M of everything, families and others, with the rounding added."""
+        """Return a rounded-up log M of everything."""
         rounding = [family.rounding(orders) for family in self.families]
         curves = [
             math.fsum(count * part.renyi(1 + float(order)) * float(order) for part, count in self.others)
@@ -106,25 +105,25 @@ class Total:
         return total
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Return a bound on log |M(c + it)/M(c)| for every t from `height` to `until`."""
+        """Return a bound on log |M(c + it)/M(c)| for all t from `height` to `until`."""
         tails = math.fsum(family.log_tail(order, height, until) for family in self.families)
         return tails - height * height * self.padding / 2
 
     def rounding(self, order: float) -> float:
-        """Return a bound on the error of `log_moment` at `order`."""
+        """Return a bound on the error of `log_moment`."""
         padding = 64 * UNIT * order * (order + 1) * self.padding / 2
         n_sums = len(self.families) + (self.padding > 0)
         at = np.array([order])
         return math.fsum(float(family.rounding(at)[0]) for family in self.families) + padding + 4 * UNIT * n_sums
 
     def padded(self, square: float) -> "Total":
-        """Return the total with a `padding` of μ² = `square`."""
+        """Return the total with padding μ² = `square`."""
         total = copy(self)
         total.padding = square
         return total
 
     def of(self, families: Sequence[PrivacyLoss]) -> "Total":
-        """Return the total of these families alone."""
+        """Return the total of only these families."""
         total = copy(self)
         total.families = list(families)
         return total
@@ -135,24 +134,24 @@ class Total:
         return [type(family)([row], [count]) for family, row, count in rows]
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return δ in closed form where there is one family and it has one."""
+        """Return the closed δ of a single family, or None."""
         return self.families[0].exact_delta(epsilon) if len(self.families) == 1 else None
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return ε in closed form where there is one family and it has one."""
+        """Return the closed ε of a single family, or None."""
         return self.families[0].exact_epsilon(delta) if len(self.families) == 1 else None
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
-        """Return (values, weights, count) of all rows; None where losses are not finitely many."""
+        """Return (values, weights, count) of all rows, or None."""
         return _joined(family.atoms() for family in self.families)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
-        """Return what each row has between the `edges`, under P and Q; None where one is not known."""
+        """Return the cells of each row, or None."""
         return _joined(family.cells(edges) for family in self.families)
 
     @property
     def lattice(self) -> tuple[float, float] | None:
-        """Return offset and span of a lattice of decimals on which every sum of losses lies; None without one."""
+        """Offset and span of a lattice for all sums, or None."""
         lattices = _joined(family.lattices() for family in self.families)
         if not lattices:
             return None
@@ -162,9 +161,10 @@ class Total:
 
 
 def directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:
-    """Return the totals with all units removed, all but one, …, none; one total where they are the same.
+    """Return the totals of all directions.
 
-    Some total has at least a removals and b additions in every part, for a + b the units of each.
+    They have all units removed, all but one, …, none; there is one total if they are the same. Some total has at least
+    a removals and b additions in every part, for a + b the units of each.
     """
     parts = list(parts)
     n_units = most_units(part for part, _ in parts)
@@ -173,12 +173,12 @@ def directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[
 
 
 def most_units(parts: Iterable[Part]) -> int:
-    """Return the largest number of units that the tables of a part differ in."""
+    """Return the largest number of units of a part."""
     return max((part.n_units for part in parts), default=1)
 
 
 def _joined(lists: Iterable[list[T] | None]) -> list[T] | None:
-    """Return all entries of the lists; None where one is None."""
+    """Return all entries of the lists, or None."""
     joined: list[T] = []
     for entries in lists:
         if entries is None:
@@ -188,10 +188,11 @@ def _joined(lists: Iterable[list[T] | None]) -> list[T] | None:
 
 
 def _any_of(chances: list[tuple[Fraction, int]]) -> Fraction:
-    """Return 1 − Π (1 − p)^n over the (p, n): exactly where it has few digits, else rounded up."""
+    """Return 1 − Π (1 − p)^n, exact if short, else rounded up."""
     if any(chance == 1 for chance, _ in chances):
         return Fraction(1)
-    if sum(count * chance.denominator.bit_length() for chance, count in chances) <= _MOST_BITS:
+    # 2**12: bits of a probability that is kept exactly
+    if sum(count * chance.denominator.bit_length() for chance, count in chances) <= 2**12:
         return 1 - math.prod(((1 - chance) ** count for chance, count in chances), start=Fraction(1))
     log_possible = math.fsum(count * math.log1p(-float(chance)) for chance, count in chances)
     return Fraction(min(1.0, -math.expm1(log_possible) * (1 + 2.0**-48)))

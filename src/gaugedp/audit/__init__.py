@@ -1,4 +1,4 @@
-"""Audits: what runs of a mechanism prove about its guarantee, whoever wrote it.
+"""Audits of the guarantee of any mechanism, from its outputs.
 
 Nothing here reads a table or spends a budget.
 """

@@ -1,4 +1,4 @@
-"""One-run audits: many canaries in one release, each in it or not by a fair coin."""
+"""One-run audits with many canaries in a single release."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,17 +16,21 @@ from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import check_delta
 
-_LARGEST = 100.0
-
 
 def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0) -> float:
-    """Return a lower bound on ε at `delta`, valid with probability `confidence`, from one release.
+    """Return a lower bound on ε from one release.
 
-    `n_canaries` units are each in the data by an independent fair coin; `guessed` of the coins are guessed, the others
-    are not, and `correct` of the guesses are right.
+    It holds at `delta` with probability `confidence`. Each of `n_canaries` units is in the data by an independent fair
+    coin; `guessed` of the coins are guessed, and `correct` of the guesses are right.
 
-    Theorem (Steinke, Nasr and Jagielski 2023, theorem 5.2). Under (ε, δ)-DP for one unit added or removed,
-    P(correct ≥ v) ≤ f(v) + 2mδ·max_i (f(v − i) − f(v))/i, f(v) = P(Binomial(guessed, e^ε/(1 + e^ε)) ≥ v).
+    Theorem (Steinke, Nasr and Jagielski 2023, theorem 5.2). Under (ε, δ)-DP for one unit added or removed, P(correct ≥
+    v) ≤ f(v) + 2mδ·max_i (f(v − i) − f(v))/i, f(v) = P(Binomial(guessed, e^ε/(1 + e^ε)) ≥ v).
+
+    Examples
+    --------
+    >>> from gaugedp.audit import one_run
+    >>> round(one_run(n_canaries=1000, guessed=100, correct=90), 2)
+    1.44
     """
     whole(minimum=1, n_canaries=n_canaries)
     whole(minimum=0, guessed=guessed, correct=correct)
@@ -34,7 +38,7 @@ def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.9
     check_delta(delta)
     if not correct <= guessed <= n_canaries:
         raise InvalidRequest(
-            f"{correct} of {guessed} guesses about {n_canaries} canaries cannot be right.",
+            f"{correct} of {guessed} guesses about {n_canaries} canaries cannot be correct.",
             "Give correct <= guessed <= n_canaries.",
         )
     counts = int(n_canaries), int(guessed), int(correct)
@@ -44,11 +48,11 @@ def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.9
     def is_refuted(epsilon: float) -> bool:
         return one_run_p_value(epsilon, *counts, delta) <= 1 - confidence
 
-    return bisected(0.0, _LARGEST, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9)
+    return bisected(0.0, 100.0, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9)  # the largest ε
 
 
 def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int, delta: float = 0.0) -> float:
-    """Return the bound of theorem 5.2 on the probability of so many right guesses, or more, under (ε, δ)-DP."""
+    """Return the bound of theorem 5.2 on P(so many right guesses)."""
     share = most_right(epsilon, 0.0)
     at_least = scipy.special.bdtrc(np.arange(-1.0, guessed), guessed, share)  # P(≥ 0), P(≥ 1), …, P(≥ guessed)
     at_least[0] = 1.0
@@ -59,7 +63,7 @@ def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int,
 
 @dataclass(frozen=True)
 class OneRun:
-    """The result of an audit with canaries: ε is at least `epsilon_lower` at `delta`, with probability `confidence`."""
+    """Result of an audit with canaries: ε ≥ `epsilon_lower` at `delta`, with probability `confidence`."""
 
     n_canaries: int
     guessed: int
@@ -71,7 +75,7 @@ class OneRun:
 
     @property
     def epsilon_lower(self) -> float:
-        """The bound of `one_run`."""
+        """The lower bound of `one_run`."""
         return one_run(self.n_canaries, self.guessed, self.correct, self.confidence, self.delta)
 
     def __repr__(self) -> str:
@@ -82,7 +86,7 @@ class OneRun:
         )
 
 
-def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
+def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     release_fn: Callable[[np.ndarray], Any],
     score_fn: Callable[[Any], np.ndarray],
     n_canaries: int,
@@ -91,11 +95,12 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
     delta: float = 0.0,
     rng: Entropy | None = None,
 ) -> OneRun:
-    """Toss a coin for each canary, release once, and guess the canaries whose scores are most extreme.
+    """Audit a release with randomly included canaries.
 
-    `release_fn(included)` makes the release with the canaries where `included` (m,) is True in the data;
-    `score_fn(output)` gives a number for each, large where it seems to be in. The guessed/2 largest scores are guessed
-    in, the guessed/2 smallest out; `guessed` is even and chosen before anything is seen.
+    A fair coin decides for each canary whether the data include it. `release_fn(included)` makes the release, with the
+    canaries where `included` (m,) is True; `score_fn(output)` gives a score for each, large if it seems to be in the
+    data. The guessed/2 canaries with the largest scores are guessed in, the guessed/2 with the smallest out; `guessed`
+    is even and chosen before any output is seen.
     """
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:
@@ -107,7 +112,7 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
     if scores.shape != included.shape:
         raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Give {n_canaries} numbers.")
     if np.isnan(scores).any():
-        raise InvalidRequest("Some scores are NaN, which is no order.", f"Give {n_canaries} numbers.")
+        raise InvalidRequest("Some scores are NaN.", f"Give {n_canaries} numbers.")
     order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
     return OneRun(n_canaries, guessed, right, confidence, delta)

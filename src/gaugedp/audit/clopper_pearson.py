@@ -1,4 +1,4 @@
-"""Exact binomial bounds on ε: what guesses about which of two answers an output came from can prove."""
+"""Exact binomial bounds on ε from guesses of the input."""
 
 import math
 from collections.abc import Callable
@@ -10,15 +10,15 @@ import scipy
 from gaugedp._internal.bisection import bisected
 
 _SHARE = 0.1  # of the miss, for the rate of guessing, where it has to be bounded too
-_DOWN = 1 - 1e-9  # covers the rounding of the inverse of the incomplete beta function
 
 
 @dataclass(frozen=True)
 class Guesses:
-    """`right` of `guessed` guesses in `runs` independent runs were right; the others said nothing.
+    """Results of guesses of the answer behind each output.
 
-    The side of each run was a fair coin. A rule guesses "a" on one event and "b" on another: `sides` is how many of
-    them are not empty; `always` says that the two events are all outputs.
+    `right` of `guessed` guesses in `runs` independent runs were right; the other runs had no guess. The side of each
+    run was a fair coin. A rule guesses "a" on one event and "b" on another: `sides` counts the nonempty ones; `always`
+    states that the two events cover all outputs.
     """
 
     right: int
@@ -28,16 +28,17 @@ class Guesses:
     always: bool = False
 
     def p_value(self, epsilon: float, delta: float = 0.0) -> float:
-        """Return an upper bound on the probability of so many right guesses, or more, under (ε, δ)-DP."""
+        """Bound the probability of so many right guesses under (ε, δ)-DP."""
         if delta == 0 or self.always:
             return tail(self.right, self.guessed, most_right(epsilon, delta))
         return _least_miss(lambda miss: self.epsilon(miss, delta) > epsilon)
 
     def epsilon(self, miss: float, delta: float = 0.0) -> float:
-        """Return a number that is above the true ε at `delta` with probability at most `miss`; −∞ where none is.
+        """Return a lower confidence bound on ε at `delta`.
 
-        Theorem (docs/theory/audit.md, theorem 1). A guess is right with probability s ≤ (e^ε + δ·sides/(2g))/(1 + e^ε),
-        g the probability of guessing; so ε ≥ log((s − δ·sides/(2g))/(1 − s)), with s and g bounded below.
+        It exceeds the true ε with probability at most `miss`; −∞ if there is none. Theorem (docs/theory/audit.md,
+        theorem 1). A guess is right with probability s ≤ (e^ε + δ·sides/(2g))/(1 + e^ε), g the probability of guessing;
+        so ε ≥ log((s − δ·sides/(2g))/(1 − s)), with s and g bounded below.
         """
         if self.guessed == 0:
             return -math.inf
@@ -49,16 +50,17 @@ class Guesses:
 
 
 def most_right(epsilon: float, delta: float) -> float:
-    """Return (e^ε + δ)/(1 + e^ε): the largest share of right guesses under (ε, δ)-DP where every run has a guess."""
+    """Return the largest share of right guesses under (ε, δ)-DP if every run has a guess: (e^ε + δ)/(1 + e^ε)."""
     shrunk = math.exp(-epsilon)
     return min(1.0, (1 + delta * shrunk) / (1 + shrunk))
 
 
 def lower_share(right: int, n: int, miss: float) -> float:
-    """Return the Clopper–Pearson bound: the true share is below it with probability at most `miss`."""
+    """Return the Clopper–Pearson lower bound with error probability `miss`."""
     if right == 0:
         return 0.0
-    return _DOWN * float(scipy.special.betaincinv(right, n - right + 1, miss))
+    # 1 - 1e-9: covers the rounding of the inverse of the incomplete beta function
+    return (1 - 1e-9) * float(scipy.special.betaincinv(right, n - right + 1, miss))
 
 
 def tail(right: int, n: int, share: float) -> float:
@@ -67,7 +69,7 @@ def tail(right: int, n: int, share: float) -> float:
 
 
 def estimated_shares(right: np.ndarray, n: np.ndarray, z: float) -> np.ndarray:
-    """Return Wilson's lower bounds at `z` deviations, 0 where there is nothing: for choosing, never for claiming."""
+    """Return Wilson's lower bounds, for choosing, never for claiming."""
     share = np.divide(right, n, out=np.zeros(np.broadcast(right, n).shape), where=n > 0)
     extra = z * z / np.maximum(n, 1)
     root = np.sqrt(share * (1 - share) / np.maximum(n, 1) + extra**2 / (4 * z * z))
@@ -75,7 +77,7 @@ def estimated_shares(right: np.ndarray, n: np.ndarray, z: float) -> np.ndarray:
 
 
 def _least_miss(alarms: Callable[[float], bool]) -> float:
-    """Return the least miss at which a bound still alarms, by bisection of its logarithm; 1 where none does."""
+    """Return the least miss that alarms; 1 if none."""
     if not alarms(0.999999):
         return 1.0
     return math.exp(bisected(-700.0, 0.0, lambda log: not alarms(math.exp(log)), apart=2.0**-50)[1])

@@ -1,4 +1,4 @@
-"""The audit: outputs for two answers, what they prove, and whether the claim can be true."""
+"""Audits by distinguishing the outputs for two answers."""
 
 import math
 import time
@@ -21,14 +21,12 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Calibrated
 
-_LEAST_RUNS = 100
-_RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without
+_RUNS, _RUNS_ALONE = 0.5, 0.9  # share of the time, with white-box tests and without
 _LARGEST = 1e300  # of a score
-_CAUTION = 3.0  # deviations by which the best of many rules may be lucky on the runs that it is chosen on
 _FOR_RARE = 0.5  # of the miss, for the rare rule where there is one
 
 
-def audit(  # noqa: PLR0913, PLR0917 - a door that people use
+def audit(  # noqa: PLR0913, PLR0917 - an entry point
     mechanism: Any,
     answer_a: Any,
     answer_b: Any,
@@ -39,23 +37,24 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     name: str | None = None,
     on_progress: Callable[[float], object] = silent,
 ) -> Audit:
-    """Run a mechanism on two neighbours' answers, and bound its ε from below against its claim.
+    """Bound the ε of a mechanism from below.
 
-    `mechanism`: ours, or any function of an answer whose calls are independent, with its claim as `guarantee`; an
-    output is a number, an array, a text, None, bytes, a date, a frame, a release, or lists, sets, mappings, dataclasses
-    of such; anything else is refused. `answer_a`, `answer_b`: what neighbouring tables give; that they are neighbours'
-    is for you to know, if the mechanism is not ours. No table is read; nothing is spent.
+    The mechanism runs on two neighbours' answers, and the bound is compared with its claim. No table is read; nothing
+    is spent. `mechanism` is one of this library, or any function of an answer whose calls are independent, with its
+    claim as `guarantee`; an output is a number, an array, a text, None, bytes, a date, a frame, a release, or lists,
+    sets, mappings or dataclasses of these. `answer_a` and `answer_b` are answers on neighbouring tables; for your own
+    function only you can know that they are.
 
-    A mechanism of ours is also tested white-box, against the law that the claim asks of it; both halves of the audit
-    then have half of 1 − `confidence`. Sides are drawn from `rng` (the operating system's if None), and so is the
-    noise of a mechanism of ours. `name` is what the result calls the mechanism. `on_progress` is told the share of the
-    audit that is done, from 0 to 1.
+    A mechanism of this library is also tested white-box, against the distribution that the claim requires; both halves
+    of the audit then have half of 1 − `confidence`. `rng` draws the sides and the noise of such a mechanism; by default
+    it is the operating system's. `name` is the name of the mechanism in the result, and `on_progress` receives the
+    completed share of the audit, from 0 to 1.
 
-    Guarantee: where the claim is true, `violated` is True with probability at most 1 − `confidence`; `epsilon_lower`
-    is above the true ε at `delta` with no larger probability (docs/theory/audit.md).
+    Guarantee: if the claim is true, `violated` is True with probability at most 1 − `confidence`; `epsilon_lower`
+    exceeds the true ε at `delta` with no larger probability (docs/theory/audit.md).
     """
     start = time.perf_counter()
-    whole(minimum=_LEAST_RUNS, runs=runs)
+    whole(minimum=100, runs=runs)  # runs at least
     between(0, 1, confidence=confidence)
     claim = _claim(mechanism, guarantee)
     curve = points(claim)
@@ -81,7 +80,7 @@ def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
         return guarantee
     if isinstance(mechanism, Calibrated):
         return mechanism.guarantee
-    raise InvalidRequest("A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0).")
+    raise InvalidRequest("A function has no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0).")
 
 
 def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, float, float]) -> Audit:
@@ -111,17 +110,18 @@ def _name(mechanism: Any) -> str:
 
 
 def black_box(runs: ObservedRuns, answers: tuple[Any, Any], points: Sequence[ProfilePoint], miss: float) -> list[Test]:
-    """Return a test for each score and one of rare outputs; one or two are `counted`, the leading one first.
+    """Return a test of each score and one of rare outputs.
 
-    Theorem (docs/theory/audit.md, theorem 2). The runs are independent given the sides. Scores are learned on the
-    first quarter; rules, with score and point of the curve, are chosen on the second: the one that would prove the
-    largest ε, and, where it would raise an alarm, the one on few runs whose guesses are least likely under the claim.
-    They share the miss: all counted tests' bounds on the second half are below the true ε at their δ but with
-    probability `miss`.
+    One or two are `counted`, the leading one first. Theorem (docs/theory/audit.md, theorem 2). The runs are independent
+    given the sides. Scores are learned on the first quarter; rules, with score and point of the curve, are chosen on
+    the second: the one that would prove the largest ε, and, if it would raise an alarm, the one on few runs whose
+    guesses are least likely under the claim. They share the miss: all counted tests' bounds on the second half are
+    below the true ε at their δ except with probability `miss`.
     """
     quarter, half = runs.outputs.size // 4, runs.outputs.size // 2
     by_name = _scores(runs, answers, quarter)
-    deviations = _CAUTION - float(scipy.special.ndtri(min(miss, 0.4)))
+    # 3.0: deviations by which the best of many rules may be lucky on the runs that it is chosen on
+    deviations = 3.0 - float(scipy.special.ndtri(min(miss, 0.4)))
     rules = {
         name: best_rules(score[quarter:half], runs.is_a[quarter:half], points, deviations)
         for name, score in by_name.items()
@@ -140,7 +140,7 @@ def black_box(runs: ObservedRuns, answers: tuple[Any, Any], points: Sequence[Pro
 
 
 def _promising(rules: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
-    """Return the rare rule that has the most evidence, if twice as much, from twice the runs, would alarm."""
+    """Return the rare rule with most evidence, if twice as much would alarm."""
     rare = rarest_of(rules)
     if rare is None or rare == common or 2 * rare.evidence < -math.log(miss * _FOR_RARE):
         return None
@@ -148,7 +148,7 @@ def _promising(rules: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
 
 
 def _order(test: Test) -> tuple[bool, float]:
-    """Counted tests first: the one that is farthest above its claim, else that of the common rule."""
+    """Return a sort key: counted tests first, alarms by their excess."""
     if not test.counted:
         return True, test.p_value
     return False, (test.epsilon_claimed or 0.0) - (test.epsilon_lower or 0.0) if test.alarms else 0.0

@@ -1,4 +1,4 @@
-"""Rules that guess a side from a score: chosen on some runs by what they would prove, tested on others."""
+"""Rules that guess the answer from a score, chosen on some runs and tested on others."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,12 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
-_MOST_GAPS = 4  # between values, on both sides of which a threshold is tried
-_RARE = 1 / 4  # of the runs: a rule that guesses on no more of them is a rare one
 _DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)
 
 
 @dataclass(frozen=True)
 class ProfilePoint:
-    """(ε, δ) on the claimed curve."""
+    """Point (ε, δ) on the claimed curve."""
 
     epsilon: float
     delta: float
@@ -29,11 +27,13 @@ class ProfilePoint:
 
 @dataclass(frozen=True)
 class Rule:
-    """Guess one side where a score is at least `high`, the other where it is at most `low` (below `high` if `always`).
+    """Rule that guesses one side by a score.
 
-    `upper_is_a` says which. `bound` is what the rule would prove at `point` on the runs it was chosen on, by normal
-    approximation; `surprise` by how many deviations the right guesses exceed what the point allows; `evidence` how
-    unlikely so many of so few guesses would be, as the exponent of Chernoff's bound (0 for a rule that is not rare).
+    It guesses one side if the score is at least `high`, and the other if it is at most `low` (below `high` if
+    `always`); `upper_is_a` gives the side. `bound` is the bound that the rule would prove at `point` on the runs it was
+    chosen on, by normal approximation; `surprise` the excess of right guesses over those that the point allows, in
+    deviations; `evidence` the exponent of Chernoff's bound for so many right of so few guesses (0 for a rule that is
+    not rare).
     """
 
     point: ProfilePoint
@@ -57,22 +57,22 @@ class Rule:
 def best_rules(
     values: np.ndarray, is_a: np.ndarray, points: Sequence[ProfilePoint], deviations: float
 ) -> tuple[Rule, Rule | None]:
-    """Return the rule and point that would prove most on these runs, and the best rare one, None without any."""
+    """Return the best rule on these runs, and a rare one or None."""
     tails = _Tails(values, is_a)
     rules = [rule for point in points for rule in tails.best(point, deviations)]
     return best_of(rules, len(points)), rarest_of(rules)
 
 
 def rarest_of(rules: Sequence[Rule]) -> Rule | None:
-    """Return the rare rule with the most evidence; None where there is none."""
+    """Return the rare rule with most evidence, or None."""
     return max((rule for rule in rules if rule.evidence > 0), key=lambda rule: rule.evidence, default=None)
 
 
 def best_of(rules: Sequence[Rule], n_points: int) -> Rule:
-    """Return the rule with the largest bound, for one point; the first of equals.
+    """Return the rule with the largest bound for one point.
 
-    For several: with the largest surprise where that is 2.5 deviations or more, else with the largest share bound/ε
-    of what is claimed; of equal shares, as where nothing would be proved, with the largest surprise.
+    For several points: the rule with the largest surprise if that is 2.5 deviations or more, else with the largest
+    share bound/ε of the claim, and among equal shares with the largest surprise.
     """
     if n_points == 1:
         return max(rules, key=lambda rule: rule.bound)
@@ -83,7 +83,7 @@ def best_of(rules: Sequence[Rule], n_points: int) -> Rule:
 
 
 class _Tails:
-    """Counts of both sides above and below some thresholds, and over all pairs of them."""
+    """Counts of both sides beyond pairs of thresholds."""
 
     def __init__(self, values: np.ndarray, is_a: np.ndarray) -> None:
         order = np.argsort(values, kind="stable")
@@ -95,7 +95,7 @@ class _Tails:
         self.stops = np.append(distinct[1:], self.n)[np.searchsorted(distinct, self.starts)]
 
     def best(self, point: ProfilePoint, deviations: float) -> list[Rule]:
-        """Return the best by bound, surprise and evidence of the rules with two tails, one tail, and none left out."""
+        """Return the best rules by bound, surprise and evidence."""
         counts = self._pairs()
         measured = self._measured(point, deviations, *counts[:4])
         places = dict.fromkeys(int(np.argmax(measure)) for measure in measured)
@@ -120,7 +120,7 @@ class _Tails:
     def _measured(
         self, point: ProfilePoint, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """Return the bound, the surprise and the evidence of each rule."""
+        """Return the bounds, surprises and evidence of the rules."""
         share = estimated_shares(right, guessed, deviations)
         extra = self._extra(point, deviations + 1, guessed, *kind)
         bound = np.log(np.maximum(share - extra, 1e-300) / (1 - share))
@@ -129,10 +129,11 @@ class _Tails:
         enough = guessed >= min(40, 0.02 * self.n)
         surprise = np.where(enough & np.isfinite(extra), surprise, -np.inf)
         exponents = evidence(right, guessed, _allowed(point, self._extra(point, 1.0, guessed, *kind)))
-        return bound, surprise, np.where(guessed <= _RARE * self.n, exponents, 0.0)
+        # 1 / 4: of the runs: a rule that guesses on no more of them is a rare one
+        return bound, surprise, np.where(guessed <= (1 / 4) * self.n, exponents, 0.0)
 
     def _extra(self, point: ProfilePoint, deviations: float, guessed: np.ndarray, *kind: np.ndarray) -> np.ndarray:
-        """Return δ·sides/(2g), the rate g of guessing by Wilson's bound; infinity where there is no guess."""
+        """Return δ·sides/(2g), g the rate of guessing by Wilson's bound; infinity without guesses."""
         sides, always = kind
         if point.delta == 0:
             return np.zeros(len(guessed))
@@ -149,20 +150,20 @@ class _Tails:
 
 
 def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return m·KL(right/m ‖ allowed), m guesses, where more are right than allowed, else 0: Chernoff's exponent."""
+    """Return m·KL(right/m ‖ allowed) of m guesses: Chernoff's exponent, or 0."""
     share = np.divide(right, guessed, out=np.zeros(len(guessed)), where=guessed > 0)
     apart = scipy.special.rel_entr(share, allowed) + scipy.special.rel_entr(1 - share, 1 - allowed)
     return np.asarray(np.where(share > allowed, guessed * apart, 0.0))
 
 
 def _allowed(point: ProfilePoint, extra: np.ndarray) -> np.ndarray:
-    """Return the largest share of right guesses under (ε, δ)-DP, `extra` = δ·sides/(2g), below 1."""
+    """Return the largest share of right guesses, `extra` = δ·sides/(2g)."""
     shrunk = np.exp(-point.epsilon)
     return np.asarray(np.minimum((1 + extra * shrunk) / (1 + shrunk), 1 - 1e-9))
 
 
-def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds that are tried for each end
-    """Return some places among n distinct values: all where they are few, dense at both ends."""
+def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds for each end
+    """Return places among n distinct values, dense at both ends."""
     if n <= most_ends:
         return np.arange(n)
     middle = np.linspace(0, n - 1, _IN_MIDDLE).astype(int)
@@ -171,18 +172,19 @@ def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds that are 
 
 
 def _gaps(distinct: np.ndarray) -> np.ndarray:
-    """Return the places on both sides of the widest gaps: what is rare often lies apart."""
-    below = np.argsort(-np.diff(distinct), kind="stable")[:_MOST_GAPS]
+    """Return the places next to the widest gaps."""
+    # 4: between values, on both sides of which a threshold is tried
+    below = np.argsort(-np.diff(distinct), kind="stable")[:4]
     return np.concatenate([below, below + 1])
 
 
 def points(guarantee: Guarantee) -> list[ProfilePoint]:
-    """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim."""
+    """Return points of the claimed curve: the pure one, and others from δ(0) to 1e−5."""
     check_claim(guarantee)
     pure = float(guarantee.renyi(math.inf))
     curve = [ProfilePoint(pure, 0.0)] if math.isfinite(pure) else []
     if isinstance(guarantee, PureDP):
-        return curve  # at a smaller ε its curve says the same of a rule that always guesses, and less of others
+        return curve  # at a smaller ε its curve bounds a rule that always guesses equally, and others less
     if isinstance(guarantee, ApproxDP):
         curve.append(ProfilePoint(guarantee.epsilon_value, guarantee.delta_value))
     at_zero = float(guarantee.delta(0.0))
@@ -195,7 +197,7 @@ def points(guarantee: Guarantee) -> list[ProfilePoint]:
 
 
 def check_claim(guarantee: Guarantee) -> None:
-    """Refuse a claim that is no guarantee."""
+    """Raise InvalidRequest if the claim is not a Guarantee."""
     if not isinstance(guarantee, Guarantee):
         raise InvalidRequest(
             f"The claim is {guarantee!r}.", "Give guarantee= as one of gaugedp's, such as gd.PureDP(1.0)."

@@ -1,7 +1,7 @@
-"""Tests on draws, each with its p-value: small where the draws do not follow the law that is claimed.
+"""Goodness-of-fit tests of draws, as p-values.
 
-Every one is two-sided: noise that is too wide alarms like noise that is too narrow. "CLT" marks p-values that hold by
-the central limit theorem; the others are exact or bounds.
+Each is small if the draws do not follow the claimed distribution. All are two-sided: noise that is too wide alarms like
+noise that is too narrow. "CLT" marks p-values that hold by the central limit theorem; the others are exact or bounds.
 """
 
 import math
@@ -16,48 +16,46 @@ from gaugedp.samplers.laws import Law, SymmetricLaw
 Found = dict[str, float]  # p-values by the names of tests
 
 _IN_A_BIN = 50  # draws expected
-_MOST_PLACES = 2**11  # on one side of 0, at which a law is looked at: bins are far wider
+_MOST_PLACES = 2**11  # on one side of 0, at which a distribution is evaluated: bins are far wider
 _LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square
-_RARE = 500.0  # coincidences of rare values, below which they are counted and not correlated
 _LAGS = (1, 2, 7)
-_MOST_COLUMNS = 24
 
 
 def union_bound(p_values: Iterable[float]) -> float:
-    """Return the least p-value times their number: one for all, by the union bound; 1 where there is none."""
+    """Combine p-values by the union bound."""
     values = list(p_values)
     return min(1.0, len(values) * min(values)) if values else 1.0
 
 
 def two_sided(z: float) -> float:
-    """Return P(|N(0, 1)| ≥ |z|); 0 for an infinite z, 1 for none."""
+    """Return P(|N(0, 1)| ≥ |z|); 1 for NaN."""
     return 1.0 if math.isnan(z) else float(2 * scipy.special.ndtr(-abs(z)))
 
 
-def some(n: int, limit: int = _MOST_COLUMNS) -> np.ndarray:
-    """Return at most so many places among n, evenly spread."""
+def some(n: int, limit: int = 24) -> np.ndarray:  # columns at most
+    """Return at most `limit` evenly spread places among n."""
     return np.unique(np.linspace(0, n - 1, min(n, limit)).astype(int))
 
 
-# -- one law -----------------------------------------------------------------------------------------
+# -- one distribution --------------------------------------------------------------------------------
 
 
 def probabilities(law: SymmetricLaw, width: int, stride: int = 1) -> np.ndarray:
-    """Return P(⌈|N|/stride⌉·sign N = k), k = −⌊width/stride⌋ …, from the law's coverage."""
+    """Return P(⌈|N|/stride⌉·sign N = k), k = −⌊width/stride⌋ …, from the coverage of N."""
     inside = law.coverage(np.arange(width // stride + 1) * stride)
     upper = np.diff(inside) / 2
     return np.concatenate([upper[::-1], inside[:1], upper])
 
 
 def _grid(law: SymmetricLaw) -> tuple[int, int]:
-    """Return how far a law reaches, and the stride at which it is looked at: 1 where that is not too many places."""
+    """Return the range of a distribution, and its stride."""
     width = int(12 * law.variance**0.5) + 12
     stride = max(1, width // _MOST_PLACES)
     return width - width % stride, stride
 
 
 def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
-    """Chi-square (CLT): the counts of the values (n,) against their probabilities, in bins that expect 50 or more."""
+    """Return the chi-square p-value (CLT) of values (n,)."""
     reach, stride = _grid(law)
     expected, width = probabilities(law, reach, stride) * len(draws), reach // stride
     draws = np.sign(draws) * -(-np.abs(draws) // stride)
@@ -71,7 +69,7 @@ def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
 
 
 def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
-    """Return Pearson's p-value (CLT) of counts, and that of the small bins together, by the binomial law."""
+    """Return Pearson's p-value (CLT), with a binomial one for small bins."""
     counts, due = _joined(observed, expected)
     n, few = round(float(due.sum())), due < _LEAST
     alone = [_binomial(int(counts[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []
@@ -83,7 +81,7 @@ def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _binomial(count: int, n: int, share: float) -> float:
-    """Return the two-sided p-value of `count` for Binomial(n, share), exactly: twice the smaller tail."""
+    """Return the exact two-sided p-value for Binomial(n, share)."""
     share = min(1.0, max(0.0, share))
     below = float(scipy.special.bdtr(count, n, share)) if count < n else 1.0
     above = float(scipy.special.bdtrc(count - 1, n, share)) if count else 1.0
@@ -91,7 +89,7 @@ def _binomial(count: int, n: int, share: float) -> float:
 
 
 def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both with the bins that expect less than 50 joined into one."""
+    """Join the bins with an expected count below 50."""
     order = np.argsort(expected, kind="stable")
     due, counts = expected[order].astype(float), observed[order].astype(float)
     head = int((due < _LEAST).sum())
@@ -109,7 +107,7 @@ def size(draws: np.ndarray, law: SymmetricLaw) -> float:
 
 
 def _rare(draws: np.ndarray, law: SymmetricLaw) -> float:
-    """Return a bound on P(so many draws are not 0) for a law that hardly ever gives anything else."""
+    """Bound the p-value of a count of nonzero draws."""
     n_nonzero = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))
     return min(1.0, 2 * float(scipy.special.bdtrc(n_nonzero - 1, len(draws), share))) if n_nonzero else 1.0
@@ -122,18 +120,18 @@ def sign(draws: np.ndarray) -> float:
 
 
 def mean_squares(rows: np.ndarray, variances: np.ndarray) -> float:
-    """Return the p-value (CLT) of the columns' mean squares (n, k) against the variances (k,), all together."""
+    """Return the p-value (CLT) of the columns' mean squares."""
     squares = rows.astype(float) ** 2
     errors = squares.std(axis=0) / math.sqrt(len(rows))
     gaps = squares.mean(axis=0) - variances
-    unmoved = (errors == 0) & (np.abs(gaps) * len(rows) < 20)  # never seen to move, and hardly ever due to
+    unmoved = (errors == 0) & (np.abs(gaps) * len(rows) < 20)  # constant, and expected to be so
     return union_bound(
         two_sided(gap / max(error, 1e-300)) for gap, error in zip(gaps[~unmoved], errors[~unmoved], strict=True)
     )
 
 
 def follows(values: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Return a bound on Kolmogorov's p-value for a continuous law, twice Smirnov's exact one-sided one."""
+    """Bound Kolmogorov's p-value of a continuous distribution: twice Smirnov's one-sided one."""
     shares, n = np.sort(cdf(values)), len(values)
     steps = np.arange(n + 1) / n
     distance = max(float((steps[1:] - shares).max()), float((shares - steps[:-1]).max()))
@@ -144,9 +142,9 @@ def follows(values: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) -> floa
 
 
 def same_law(first: np.ndarray, second: np.ndarray) -> float:
-    """Return a bound on the two-sample Kolmogorov p-value, 4·exp(−n·D²) for two samples of one size n.
+    """Bound the two-sample Kolmogorov p-value by 4·exp(−n·D²).
 
-    Wei and Dudley 2012 (theorem 1) have e in place of 4.
+    The sizes are n; Wei and Dudley 2012 (theorem 1) have e in place of 4.
     """
     both = np.sort(np.concatenate([first, second]))
     ends = [np.searchsorted(np.sort(part), both, side="right") / len(part) for part in (first, second)]
@@ -155,7 +153,7 @@ def same_law(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def same_mean(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the p-value (CLT) of equal means of two samples."""
+    """Return the p-value (CLT) of equal means."""
     error = math.sqrt(float(first.var()) / len(first) + float(second.var()) / len(second))
     return two_sided((float(first.mean()) - float(second.mean())) / max(error, 1e-300))
 
@@ -164,17 +162,18 @@ def same_mean(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def correlation(first: np.ndarray, second: np.ndarray, odd: tuple[np.ndarray, np.ndarray] | None = None) -> float:
-    """Return the p-value (CLT) of no correlation; 1 where one of them never varies.
+    """Return the p-value (CLT) of no correlation.
 
-    Where both hardly ever leave their commonest value, how often they do together has no normal law: the p-value is
-    then a bound for that count. `first` may be the same series as `second`, some places later. `odd` says where they
-    leave it, if the commonest value is not their median.
+    It is 1 if one series never varies. If both rarely leave their most frequent value, the number of joint departures
+    is not normal: the p-value is then a bound for that count. `first` may be the same series as `second`, some places
+    later. `odd` marks the departures, if the most frequent value is not the median.
     """
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 1.0
     rare = (first != np.median(first), second != np.median(second)) if odd is None else odd
     counts = [float(values.sum()) for values in rare]
-    if max(counts) < len(first) / 2 and counts[0] * counts[1] / len(first) < _RARE:
+    # 500.0: coincidences of rare values, below which they are counted and not correlated
+    if max(counts) < len(first) / 2 and counts[0] * counts[1] / len(first) < 500.0:
         return _coincidences(*rare)
     if min(counts) < _IN_A_BIN < len(first) / 2:
         return 1.0
@@ -182,11 +181,11 @@ def correlation(first: np.ndarray, second: np.ndarray, odd: tuple[np.ndarray, np
 
 
 def _coincidences(first: np.ndarray, second: np.ndarray) -> float:
-    """Return a bound on the p-value of how often both are True, given how often each is.
+    """Bound the p-value of the joint count.
 
-    For independent columns the count is hypergeometric, and P(X ≥ c) ≤ e^{−m}(em/c)^c for c above its mean m
-    (Hoeffding 1963, theorems 1 and 4). Pairs of a series with itself overlap: they are two classes of pairs that do
-    not, one of which has half of the count; twice the bound for half of m and c holds for both.
+    Both single counts are given. For independent columns the joint one is hypergeometric, and P(X ≥ c) ≤ e^{−m}(em/c)^c
+    for c above its mean m (Hoeffding 1963, theorems 1 and 4). Pairs of a series with itself overlap: they form two
+    classes of disjoint pairs, one of which has half of the count; twice the bound for half of m and c holds for both.
     """
     mean, count = float(first.sum()) * float(second.sum()) / len(first) / 2, float((first & second).sum()) / 2
     if count <= mean:
@@ -195,13 +194,13 @@ def _coincidences(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def independence(draws: np.ndarray) -> float:
-    """Return one p-value for no correlation between coordinates, their sizes, and neighbouring numbers of all draws."""
+    """Return a p-value of uncorrelated coordinates, sizes and neighbours."""
     columns = draws[:, some(draws.shape[1])].astype(float)
     return union_bound(_independence(f(columns), f(draws.astype(float))) for f in (np.asarray, np.abs))
 
 
 def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
-    """Return the p-value for the columns in pairs, and for the numbers of all rows in order, columns on one scale."""
+    """Return the p-value of column pairs and successive numbers."""
     centred = rows - rows.mean(axis=0)
     series = (centred / np.maximum(centred.std(axis=0), 1e-300)).ravel()
     odd = (rows != np.median(rows, axis=0)).ravel()
@@ -211,17 +210,18 @@ def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
 
 
 def succession(draws: np.ndarray) -> float:
-    """Return one p-value for no correlation between successive draws (rows), in each coordinate and its size."""
+    """Return a p-value of uncorrelated successive draws and sizes."""
     columns = draws[:, some(draws.shape[1], 8)].T.astype(float)
     pairs = [(column[lag:], column[:-lag]) for column in columns for lag in _LAGS]
     return union_bound(correlation(f(later), f(earlier)) for later, earlier in pairs for f in (np.asarray, np.abs))
 
 
 def repeats(draws: np.ndarray, chance: float) -> float:
-    """Return a bound on the p-value of how many draws (rows) are equal; `chance` bounds that of two independent ones.
+    """Bound the p-value of the number of equal draws.
 
-    Of n/2 disjoint pairs, next to each other and half the sample apart, equal ones are binomial; and of all pairs, by
-    Markov's inequality. A generator with one byte of seed repeats itself once in 256.
+    Draws are rows, and `chance` bounds the probability that two independent ones are equal. Among n/2 disjoint pairs,
+    adjacent or half the sample apart, the number of equal ones is binomial; among all pairs, Markov's inequality
+    applies. A generator with one byte of seed repeats itself once in 256.
     """
     half = len(draws) // 2
     p_values = []
@@ -235,9 +235,9 @@ def repeats(draws: np.ndarray, chance: float) -> float:
 
 
 def chance_of_equals(law: Law) -> float:
-    """Return P(N = N′) for two independent draws of a law that falls on both sides of 0; with strides, a bound.
+    """Bound P(N = N′) for two independent draws.
 
-    In a block of `stride` places no probability is above the mean of the block before it.
+    It is exact at stride 1. In a block of `stride` places no probability is above the mean of the block before it.
     """
     reach, stride = _grid(law)
     masses = probabilities(law, reach, stride)

@@ -1,4 +1,4 @@
-"""White-box tests of noise that is a linear map of independent noise: on cells, or on the answers of a strategy."""
+"""White-box tests of linear maps of independent noise."""
 
 import math
 from fractions import Fraction
@@ -14,15 +14,12 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 
-_MOST_CELLS = 64  # for which the cells' noise is solved for
-_MOST_ENTRIES = 4 * 10**6  # of a strategy that is written out
 _N_PROJECTIONS = 8
 _MOST_ROWS = 12
-_NARROW = 1.0  # deviation in steps below which rounding has no simple variance
 
 
 def common(draws: np.ndarray, chance: float) -> Found:
-    """Return the tests that any symmetric noise passes; `chance` bounds the probability that two draws are equal."""
+    """Return the tests for any symmetric noise; `chance` bounds P(two draws are equal)."""
     return {
         "signs": goodness_of_fit.union_bound(
             goodness_of_fit.sign(draws[:, place]) for place in goodness_of_fit.some(draws.shape[1])
@@ -33,16 +30,17 @@ def common(draws: np.ndarray, chance: float) -> Found:
 
 
 def chance_by_width(deviations: np.ndarray) -> float:
-    """Return 1/(σ − 1/2), σ the largest deviation (d,) in steps of rounded noise with a log-concave density.
+    """Bound P(two rounded draws are equal) by 1/(σ − 1/2).
 
-    Such a density is at most 1/(its deviation) everywhere (Bobkov and Ledoux 2019, appendix B), rounding moves the
-    deviation by 1/2 at most, and two draws are equal no more often than the likeliest point is drawn.
+    σ is the largest deviation (d,) in steps of noise with a log-concave density. Such a density is at most 1/(its
+    deviation) everywhere (Bobkov and Ledoux 2019, appendix B), rounding moves the deviation by 1/2 at most, and two
+    draws are equal at most as often as the most probable point is drawn.
     """
     return float(min(1.0, 1 / max(float(deviations.max()) - 0.5, 1e-9)))
 
 
 def directions(d: int, rng: Entropy) -> np.ndarray:
-    """Return random directions (k, d), unit vectors."""
+    """Return random unit vectors (k, d)."""
     draws = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
 
@@ -51,14 +49,15 @@ def directions(d: int, rng: Entropy) -> np.ndarray:
 
 
 def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
-    """Return the tests of the cells' noise where F has full column rank; else of rows of F and of projections.
+    """Return the tests of noise on cells.
 
-    Two draws are equal with probability at most P(η = 0)^r, r the rank: given the noise on the other cells, r cells
-    under independent columns must have the one value that fits.
+    They test the noise of the cells if F has full column rank; else rows of F and projections. Two draws are equal with
+    probability at most P(η = 0)^r, r the rank: given the noise on the other cells, r cells under independent columns
+    must have one particular value.
     """
     n_cells = mechanism.body.generators.n_generators
     p_values = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
-    if n_cells <= _MOST_CELLS and mechanism.body.rank == n_cells:
+    if n_cells <= 64 and mechanism.body.rank == n_cells:  # cells whose noise is solved for
         matrix = mechanism.body.generators.apply(np.eye(n_cells)).T
         cells = np.rint(np.linalg.lstsq(matrix, draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
         return p_values | {
@@ -78,7 +77,7 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
 
 
 def _rows(mechanism: Identity, draws: np.ndarray) -> float:
-    """Return the p-value of rows with entries 0 and 1, each a sum of so many cells."""
+    """Return the p-value of rows that are sums of cells."""
     counts = mechanism.body.generators.row_squares()
     adds = np.flatnonzero(counts == mechanism.body.generators.apply(np.ones(mechanism.body.generators.n_generators)))
     adds = adds[counts[adds] > 0]
@@ -93,7 +92,7 @@ def _rows(mechanism: Identity, draws: np.ndarray) -> float:
 
 
 def expected_scale(mechanism: Matrix) -> tuple[float, bool]:
-    """Return the scale in steps that the guarantee asks for, not the mechanism's own, and whether noise is normal."""
+    """Return the required scale in steps, and True for normal noise."""
     radius = mechanism.strategy.radius / float(mechanism.step)
     if not is_integer(mechanism.body):
         radius += mechanism.strategy.cube_radius()
@@ -106,18 +105,19 @@ def expected_scale(mechanism: Matrix) -> tuple[float, bool]:
 
 
 def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
-    """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
+    """Return the tests of coordinates (normal noise) and projections."""
     scale, is_normal = expected_scale(mechanism)
     deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
     p_values = common(draws, chance_by_width(deviations))
-    wide = np.flatnonzero(deviations >= _NARROW)
+    wide = np.flatnonzero(deviations >= 1.0)  # deviation in steps below which rounding has no simple variance
     if is_normal:
         p_values["law"] = goodness_of_fit.union_bound(
             goodness_of_fit.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
             for place in np.flatnonzero(deviations > 0)[goodness_of_fit.some(int((deviations > 0).sum()), _MOST_ROWS)]
         )
     p_values["size"] = goodness_of_fit.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
-    if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= _MOST_ENTRIES:
+    # 4 * 10**6: entries of a strategy that is written out
+    if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= 4 * 10**6:
         weights = directions(draws.shape[1], rng)
         parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
         variances = scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12

@@ -1,4 +1,4 @@
-"""Two answers that neighbouring tables can give, as far apart as the noise allows to see."""
+"""Neighbouring answers that are easy to distinguish."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _LEVEL = 20.0
 
 
 def neighbours(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """Return answers a and b = a + z, z a point of the body: of those tried the largest over the noise's deviations."""
+    """Return answers a and a + z, with z in the body far apart for the noise."""
     if not isinstance(mechanism, AdditiveNoise):
         corners = _corners(mechanism.body, np.ones(mechanism.body.ambient_dim))
         best = corners[int(np.argmax(np.abs(corners).sum(axis=1)))]

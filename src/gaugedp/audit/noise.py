@@ -1,4 +1,4 @@
-"""White-box tests: whether draws of a mechanism's noise follow the law that its guarantee asks of it."""
+"""White-box tests of a mechanism's noise against its guarantee."""
 
 import math
 from collections.abc import Callable
@@ -27,20 +27,16 @@ from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.uniform import uniform
 
-_MOST_PROGRAMS = 1500  # gauges by linear programs: a millisecond each
-_FINE = 0.01  # of the gauge's deviation, that rounding may shift it by and be forgotten
 _MOST_AXES = 8
-_MOST_LAWS = 24
 _LEAST_DRAWS = 50
-_MOST_POINTS = 400_000  # uniform points that are weighted by the density
 
 
 def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress: Progress) -> Found:
     """Return the tests of noise of density ∝ e^{−ε‖z‖/Δ}.
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
-    "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent.
-    Where rounding is coarse, "radius" is of draws before it. ε is that of the guarantee, not the mechanism's own.
+    "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent. If
+    rounding is coarse, "radius" uses draws before rounding. ε is that of the guarantee, not the mechanism's own.
     """
     scale = expected_scale(mechanism)
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
@@ -54,13 +50,13 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
 
 
 def expected_scale(mechanism: NormNoise) -> float:
-    """Return Δ/ε in steps, ε that of the guarantee."""
+    """Return Δ/ε in steps, with ε of the guarantee."""
     epsilon, _ = mechanism.guarantee.cost("approx") or (0, 0)
     return mechanism.scale_factor / float(epsilon) / float(mechanism.step)
 
 
 def reference_noise(mechanism: NormNoise, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
-    """Return noise at ε = Δ = 1 by another way than `draw`: radius times uniform, level by level; walks by walks."""
+    """Return noise at ε = Δ = 1 by other algorithms than `draw`."""
     noise = mechanism.noise
     if isinstance(noise, NestedNoise):
         return _nested(noise, size, rng, mechanism.steps)
@@ -74,7 +70,7 @@ def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int, progress: Pr
 
 
 def _nested(noise: NestedNoise, size: int, rng: Entropy, steps: int) -> np.ndarray:
-    """Return the recursion of docs/theory/nim.md, written from its formula: from the last level to the first."""
+    """Draw by the recursion of docs/theory/nim.md."""
     total: np.ndarray | None = None
     for level, share, weight in zip(noise.levels[::-1], noise.shares[::-1], noise.weights[::-1], strict=True):
         draws = _single(level.noise, size, rng, steps) / share
@@ -86,9 +82,9 @@ def _nested(noise: NestedNoise, size: int, rng: Entropy, steps: int) -> np.ndarr
 
 
 def _radial(mechanism: NormNoise, unit: np.ndarray, rng: Entropy) -> Found:
-    """Return the tests of gauges, of the draws themselves where rounding is fine beside them."""
+    """Return the tests of gauges."""
     noise, body = mechanism.noise, mechanism.shape
-    n_draws = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
+    n_draws = 1500 if _needs_programs(body) else len(unit)  # gauges by linear programs: a millisecond each
     n_draws = min(n_draws, len(unit))
     rows = unit[:n_draws] if _is_fine(mechanism) else _unrounded(mechanism, n_draws, rng)
     radii = body.gauge(rows)
@@ -113,12 +109,13 @@ def _needs_programs(body: Body) -> bool:
 
 
 def _is_fine(mechanism: NormNoise) -> bool:
-    """Return whether rounding keeps draws in the span and moves their gauge by a hundredth of its deviation at most."""
+    """Return True if rounding hardly changes spans and gauges."""
     body = mechanism.shape
     if body.rank < body.ambient_dim:
         return False
     shift = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
-    return shift <= _FINE * math.sqrt(body.rank)
+    # 0.01: of the gauge's deviation, that rounding may shift it by and be forgotten
+    return shift <= 0.01 * math.sqrt(body.rank)
 
 
 def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
@@ -130,7 +127,7 @@ def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> floa
 
 
 def _covers(mechanism: NormNoise) -> bool:
-    """Return whether generators of the body lie in scale_factor·shape, tried in some directions."""
+    """Return True if scale_factor·shape covers the body in some directions."""
     body = mechanism.body
     axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
     inside = body.support(axes) <= mechanism.scale_factor * mechanism.shape.support(axes) * (1 + 1e-9)
@@ -140,13 +137,13 @@ def _covers(mechanism: NormNoise) -> bool:
 def noise_tests(
     mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
 ) -> Found:
-    """Return p-values by name for `draws` (n, d) of a mechanism's noise in lattice steps, n ≥ 100.
+    """Return p-values of a mechanism's noise, by test.
 
-    Independent coordinates: law, size, signs, independence. Noise on cells: the same of the cells. Strategies: law,
-    variances of projections. Noise of a body: the gauge's Gamma law, uniform draws, projections. All of them: repeated
-    draws, and successive ones. Where the noise has its law each p-value is at most p with probability at most p (of
-    many draws, where it says CLT in `goodness`). `rng` draws what they are compared with;
-    `progress` is told the share of it that is drawn.
+    `draws` (n, d) are noise in lattice steps, n ≥ 50. If the noise has its distribution, each p-value is at most p with
+    probability at most p (for many draws, if `goodness_of_fit` marks it CLT). Independent coordinates: law, size,
+    signs, independence. Noise on cells: the same for the cells. Strategies: law, variances of projections. Noise of a
+    body: the gauge's Gamma distribution, uniform draws, projections. All of them: repeated draws, and successive ones.
+    `rng` draws the reference noise; `progress` receives the share of it that is drawn.
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(
@@ -154,12 +151,12 @@ def noise_tests(
             f"Give {_LEAST_DRAWS} draws or more, shape (n, {mechanism.body.ambient_dim}), in lattice steps.",
         )
     if mechanism.form not in NOISE_TESTS:
-        raise InvalidRequest(f"No white-box test knows {mechanism!r}.", "Audit it as a function of an answer.")
+        raise InvalidRequest(f"There is no white-box test of {mechanism!r}.", "Audit it as a function of an answer.")
     return NOISE_TESTS[mechanism.form](mechanism, draws, system_rng() if rng is None else rng, progress)
 
 
 def expected(mechanism: Any, claim: Guarantee) -> Calibrated | None:
-    """Return the mechanism as it is calibrated for `claim`, None where that, or a test of its law, is not known."""
+    """Return the mechanism calibrated for `claim`, or None."""
     if not isinstance(mechanism, Calibrated) or mechanism.form not in {*NOISE_TESTS, *CHOICE_TESTS}:
         return None
     try:
@@ -171,18 +168,18 @@ def expected(mechanism: Any, claim: Guarantee) -> Calibrated | None:
 def white_box(
     model: Any, runs: ObservedRuns, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent
 ) -> Found:
-    """Return the p-values for the runs of an audit, against the mechanism `model` that the claim asks for."""
+    """Return the p-values of an audit's runs against `model`."""
     if runs.noise is None:
         return choice_tests(model, runs, answers)
     return noise_tests(model, runs.noise, rng, progress)
 
 
 def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object) -> Found:
-    """Return the tests of independent coordinates, each run of equal widths against its law."""
+    """Return the tests of independent coordinates."""
     stops = np.cumsum([count for count, _ in mechanism.runs])
     blocks = np.split(draws, stops[:-1], axis=1)
     parts = [(block.ravel(), law) for block, (_, law) in zip(blocks, mechanism.runs, strict=True)]
-    parts = [parts[place] for place in goodness_of_fit.some(len(parts), _MOST_LAWS)]
+    parts = [parts[place] for place in goodness_of_fit.some(len(parts), 24)]  # laws at most
     chance = float(np.prod([goodness_of_fit.chance_of_equals(law) ** count for count, law in mechanism.runs]))
     return {
         "law": goodness_of_fit.union_bound(goodness_of_fit.fit(*part) for part in parts),
@@ -202,7 +199,7 @@ NOISE_TESTS: dict[str, Callable[[Any, np.ndarray, Entropy, Progress], Found]] = 
 
 
 def choice_tests(model: Any, runs: ObservedRuns, answers: tuple[Any, Any]) -> Found:
-    """Return p-values by name for the outputs of both sides, by the `form` of the mechanism `model`."""
+    """Return p-values of the outputs of both sides."""
     p_values = Found()
     for name, side, answer in (("a", runs.is_a, answers[0]), ("b", ~runs.is_a, answers[1])):
         tests = CHOICE_TESTS[model.form](model, runs.outputs.columns[side], answer)
@@ -211,7 +208,7 @@ def choice_tests(model: Any, runs: ObservedRuns, answers: tuple[Any, Any]) -> Fo
 
 
 def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Found:
-    """Chi-square of the indices chosen, counted from `first`, against their probabilities, and successive choices."""
+    """Test chosen indices by chi-square, and successive choices."""
     law = np.asarray(model.probabilities(answer))
     indices = rows[:, 0].astype(int) - first
     counts = np.bincount(indices, minlength=len(law))
@@ -222,7 +219,7 @@ def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Fo
 
 
 def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
-    """The first pick; and of the noise of the values that come with the picks its law and its size."""
+    """Test the first pick, and the noise of values."""
     p_values = _of_indices(model, rows, answer)
     if model.law is None:
         return p_values
@@ -235,8 +232,9 @@ def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
 
 
 def _of_points(model: Any, rows: np.ndarray, answer: Any, *, public_seed: int = 20240229) -> Found:
-    """Means of scores and coordinates against those of uniform points that are weighted by the density."""
-    points = uniform(model.over, min(_MOST_POINTS, 20 * len(rows)), research_rng(public_seed))
+    """Test mean scores and coordinates against weighted uniform points."""
+    # 400_000: uniform points that are weighted by the density
+    points = uniform(model.over, min(400_000, 20 * len(rows)), research_rng(public_seed))
     row = np.asarray(answer, dtype=float)
     weights = np.exp(model.log_weights(row, points))
     pairs = [(model.quality.values(row, rows), model.quality.values(row, points))]
@@ -247,7 +245,7 @@ def _of_points(model: Any, rows: np.ndarray, answer: Any, *, public_seed: int = 
 
 
 def _weighted(ours: np.ndarray, theirs: np.ndarray, weights: np.ndarray) -> float:
-    """Return the p-value (CLT) of the mean of draws against a weighted mean, with the errors of both."""
+    """Return the p-value (CLT) of equality with a weighted mean."""
     share = weights / weights.sum()
     mean = float(share @ theirs)
     error = math.sqrt(float(ours.var()) / len(ours) + float(share**2 @ (theirs - mean) ** 2))

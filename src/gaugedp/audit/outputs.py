@@ -1,4 +1,4 @@
-"""Outputs of any kind as numbers: columns to project, and keys that are equal where outputs are."""
+"""Conversion of outputs of any kind to numbers."""
 
 import contextlib
 import re
@@ -14,21 +14,20 @@ import numpy as np
 from gaugedp.errors import InvalidRequest
 from gaugedp.releases.answer import Release
 
-_PLAIN = (str, bytes, bytearray, type(None), Number, np.generic, date, time, timedelta, Enum)  # repr tells them apart
-_MOST_NUMBERS = 2 * 10**7  # kept, over all runs; columns beyond are left out, keys see all
+_PLAIN = (str, bytes, bytearray, type(None), Number, np.generic, date, time, timedelta, Enum)  # repr distinguishes them
+_MOST_NUMBERS = 2 * 10**7  # stored, over all runs; further columns are left out, keys cover all
 _MOST_TEXTS, _DIGITS = 16, re.compile("[0-9]+")
 _HUGE = 1e100  # whose square is a float
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """n outputs: `columns` (n, k) their numbers, NaN where one has none; `keys` and `kinds` (n,) whole numbers.
+    """Numeric form of n outputs.
 
-    Two outputs have the same key exactly where they are the same, and the same kind where they have the same types and
-    shapes, also of what is in them, and the same pattern of NaN and infinities: 1, 1.0 and
-    True are three outputs. `shape` is that of all outputs, None where they differ. `texts` are numbers (n,) for what is
-    no number in an output, by name: equal where these texts, or their forms without digits, are, whatever numbers stand
-    beside them.
+    `columns` (n, k) are their numbers, NaN if missing; `keys` and `kinds` (n,) integers. Two outputs have the same key
+    exactly if they are equal, and the same kind if they have the same types and shapes, also of their contents, and the
+    same pattern of NaN and infinities: 1, 1.0 and True are three outputs. `shape` is that of all outputs, None if they
+    differ. `texts` (n,) label other parts by name: equal if these texts, or their forms without digits, are.
     """
 
     columns: np.ndarray
@@ -44,19 +43,19 @@ class Outputs:
 
     @property
     def finite(self) -> np.ndarray:
-        """The columns with 0 for NaN, and all else cut to ±1e100."""
+        """The columns with 0 for NaN, clipped to ±1e100."""
         return np.asarray(np.clip(np.nan_to_num(self.columns), -_HUGE, _HUGE))
 
 
 def of_array(outputs: np.ndarray) -> Outputs:
-    """Return the outputs along the first axis of an array of numbers."""
+    """Convert an array of numbers, one output per row."""
     flat = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
     columns = flat[:, : max(1, _MOST_NUMBERS // len(flat))]
     return Outputs(columns, _numbered_rows(flat), _numbered_rows(_patterns(flat)), outputs.shape[1:])
 
 
 def of_objects(outputs: list[Any]) -> Outputs:
-    """Return numbers, arrays, texts, None, dates, and lists, sets, mappings, frames and dataclasses of such."""
+    """Convert numbers, arrays, texts, None, dates and their containers."""
     if all(_is_numeric(output) for output in outputs) and len({_structure(output) for output in outputs}) == 1:
         return of_array(np.stack([np.asarray(output, dtype=float) for output in outputs]))
     leaves = [_leaves(output) for output in outputs]
@@ -71,7 +70,7 @@ def of_objects(outputs: list[Any]) -> Outputs:
 
 
 def numbers_of(answer: Any) -> np.ndarray | None:
-    """Return numbers as an array; None for anything else, such as rows of unlike lengths."""
+    """Return an array of numbers, or None."""
     with contextlib.suppress(TypeError, ValueError):
         numbers = np.asarray(answer)
         return numbers if numbers.dtype.kind in "biuf" else None
@@ -79,7 +78,7 @@ def numbers_of(answer: Any) -> np.ndarray | None:
 
 
 def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
-    """Return labels of all texts in each row, of their forms without digits, and of each of the first places."""
+    """Label the texts in each row, also without digits and by place."""
     labels = {"texts": _numbered(map(tuple, rows))}
     labels["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
     for place in range(min(_MOST_TEXTS, max(map(len, rows)))):
@@ -100,20 +99,20 @@ def _is_small(whole: np.ndarray) -> bool:
 
 
 def check_readable(value: Any) -> None:
-    """Refuse an output that holds anything whose value cannot be read: it would look equal to any other."""
+    """Refuse an output with unreadable parts, which would equal any other."""
     if not _is_numeric(value):
         _leaves(value)
 
 
 def _leaves(value: Any) -> list[Any]:
-    """Return the numbers, as floats where nothing is lost, and the texts in a value, in order."""
+    """Return the numbers and the texts in a value."""
     if isinstance(value, _PLAIN):
         return _leaf(value)
     return [leaf for part in _parts(value) for leaf in _leaves(part)]
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Return what is in an array, a frame, a mapping, a set, a sequence, a release or a dataclass, in order."""
+    """Return the contents of a container, in order."""
     match value:
         case np.ndarray():
             return _parts_of_array(value)
@@ -123,7 +122,7 @@ def _parts(value: Any) -> Iterable[Any]:
             return sorted(value, key=repr)
         case Sequence():
             return value
-        case Release():  # its account tells what was spent, which no table decides
+        case Release():  # its account contains the cost, which is independent of the table
             return value.values, value.raw
     return _parts_of_record(value)
 
@@ -135,7 +134,7 @@ def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
 
 
 def _parts_of_record(value: Any) -> Iterable[Any]:
-    """Return the fields of a dataclass, or the labels and entries of what can be an array; refuse anything else."""
+    """Return the fields of a dataclass or array-like; refuse others."""
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, entry.name) for entry in fields(value)]
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
@@ -147,7 +146,7 @@ def _parts_of_record(value: Any) -> Iterable[Any]:
 
 
 def _labels(frame: Any) -> list[Any]:
-    """Return the labels of a frame's rows and columns, where it has some."""
+    """Return the labels of a frame, if any."""
     axes = [getattr(frame, name, None) for name in ("index", "columns")]
     return [list(labels) for labels in axes if isinstance(labels, Iterable)]
 
@@ -161,7 +160,7 @@ def _leaf(value: Any) -> list[Any]:
 
 
 def _structure(value: Any) -> str:
-    """Return the types and sizes in a value, inside one another: [[1], [2, 3]] has another than [[1, 2], [3]]."""
+    """Return the nested types and sizes of a value."""
     if isinstance(value, np.ndarray):
         name = f"{type(value).__name__} {value.dtype} {value.shape}"
         if _is_numeric(value):
@@ -180,7 +179,7 @@ def _exact(leaf: Any) -> bytes | str:
 
 
 def _padded(rows: list[list[float]]) -> np.ndarray:
-    """Return rows of unlike lengths as one array, after a column with their lengths."""
+    """Return rows as one array, after their lengths."""
     longest = min(max(map(len, rows)), max(1, _MOST_NUMBERS // len(rows)))
     padded = np.full((len(rows), longest + 1), np.nan)
     for place, row in enumerate(rows):
@@ -190,7 +189,7 @@ def _padded(rows: list[list[float]]) -> np.ndarray:
 
 
 def _patterns(columns: np.ndarray) -> np.ndarray:
-    """Return 0 for finite numbers, 1, 2, 3 for NaN, ∞ and −∞; one column for all where nearly all are finite."""
+    """Return 0 for finite numbers, 1, 2, 3 for NaN, ∞ and −∞; one column if all are finite."""
     if np.isfinite(columns).all():
         return np.zeros((len(columns), 1), dtype=np.int8)
     infinite = np.where(np.isinf(columns), np.where(columns > 0, 2, 3), 0)
@@ -198,7 +197,7 @@ def _patterns(columns: np.ndarray) -> np.ndarray:
 
 
 def _numbered_rows(rows: np.ndarray) -> np.ndarray:
-    """Return a whole number for each row, equal where the bytes of the rows are."""
+    """Return an integer for each row, equal for equal bytes."""
     solid = np.ascontiguousarray(rows)
     if solid.shape[1] == 0:
         return np.zeros(len(solid), dtype=np.int64)

@@ -12,15 +12,14 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin
-_SHOWN = 8
-_LEGEND = "Below, ! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others."
-_GUESSES = "In brackets: which answer, a or b, is guessed from the score of an output, and how many guesses are right."
-_DIGITS_TELL = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
+_LEGEND = "Below, ! marks a test that alarms, * one that may alarm and does not; the others do not affect the verdict."
+_GUESSES = "In brackets: the answer, a or b, that the score of an output suggests, and the number of right guesses."
+_DIGITS_TELL = "The low digits of the outputs reveal the answer: round the outputs to audit only the calibration."
 _NEAR = (
-    "The two answers are {:.3g} as far apart as neighbours' can be, and an audit sees that much less: "
+    "The two answers are {:.3g} as far apart as neighbours' can be, which weakens the audit: "
     "give two that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds."
 )
-_FAR, _FAR_MORE = 0.5, 2.0  # a reach that goes without a word; times the logarithm of a p-value
+_LARGE_REACH, _MUCH_LESS_LIKELY = 0.5, 2.0  # a reach without a remark; times the logarithm of a p-value
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
@@ -29,18 +28,17 @@ _RARE = (
     "rarer ones may be missed."
 )
 _FEW = "So few runs can hardly contradict the claim, whatever the outputs: about {:.1g} are needed."
-_FOR_GIVING_AWAY = 12.0  # runs for each right guess that is needed: a quarter of them counts, and luck has its room
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test. `p_value` bounds the probability of what was seen, or worse, where the claim is true.
+    """Result of one test.
 
-    `counted`: it may alarm; the others are shown for what they say and nothing is concluded from them. Black-box tests
-    carry a lower bound on ε at `delta`, and the ε that is claimed there.
+    `p_value` bounds the probability of such a result, or a worse one, if the claim is true. Only `counted` tests may
+    alarm; the others do not affect the verdict. Black-box tests have a lower bound on ε at `delta`, and the claimed ε.
     """
 
-    __test__ = False  # for pytest: this is no test case
+    __test__ = False  # for pytest: not a test case
 
     name: str
     kind: str
@@ -53,19 +51,19 @@ class Test:
     delta: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the test as JSON can hold it: infinity as null."""
+        """Return the test for JSON, with infinity as null."""
         return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in vars(self).items()}
 
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit of a mechanism on two answers, against its claim.
+    """Result of an audit of a mechanism on two answers.
 
-    `epsilon_lower` is a bound from below, valid with probability `confidence`, on the ε of the mechanism at `delta`;
-    `epsilon_claimed` is the ε that the claim has there. `violated`: the bound is above it, or the noise does not
-    follow the law that is claimed (a white-box test, which also finds noise that is too large). Both together alarm
-    falsely with probability at most 1 − `confidence`. `method` is the test that decided. `reach` is how far apart the
-    two answers are, 1 being the farthest that neighbours' can be: of additive noise such an audit sees that share of ε.
+    `epsilon_lower` is a lower bound, valid with probability `confidence`, on the ε of the mechanism at `delta`;
+    `epsilon_claimed` is the ε that the claim has there. `violated`: the bound exceeds the claim, or the noise does not
+    follow the claimed distribution (a white-box test, which also finds noise that is too large). Both together alarm
+    falsely with probability at most 1 − `confidence`. `method` is the decisive test. `reach` is the distance of the two
+    answers, relative to the largest of neighbours: for additive noise an audit sees that share of ε.
     """
 
     mechanism: str
@@ -84,20 +82,20 @@ class Audit:
     _repr_html_ = drawn_by("audit")
 
     def table(self) -> list[dict[str, Any]]:
-        """Return the tests as rows: those that count first, then by p-value."""
+        """Return the tests as rows, counted ones first."""
         order = sorted(self.tests, key=lambda test: (not test.counted, test.p_value))
         return [test.to_dict() for test in order]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
+        """Return everything in a form for JSON."""
         return vars(self) | {"guarantee": repr(self.guarantee), "tests": self.table()}
 
     @property
     def mu_lower(self) -> float | None:
-        """Return the lower bound on μ at probability `confidence`; None where no μ is claimed.
+        """The lower bound on μ; None without a claimed μ.
 
-        The largest μ, rounded down, of which δ(`epsilon_lower`) ≤ `delta`: for a smaller one the ε at `delta` would be
-        below `epsilon_lower`.
+        It holds with probability `confidence`: the largest μ, rounded down, with δ(`epsilon_lower`) ≤ `delta`, since
+        for a smaller one the ε at `delta` would be below `epsilon_lower`.
         """
         if not isinstance(self.guarantee, GaussianDP):
             return None
@@ -106,10 +104,10 @@ class Audit:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return remarks on the result: sentences, mostly none."""
+        """Remarks on the result, as sentences."""
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
-        near = (_NEAR.format(self.reach),) if self.reach < _FAR else ()
+        near = (_NEAR.format(self.reach),) if self.reach < _LARGE_REACH else ()
         if not all(test.kind == "black-box" for test in self.tests):
             return near
         if self.delta == 0:
@@ -120,27 +118,28 @@ class Audit:
 
     @property
     def _rarest(self) -> float:
-        """Return the probability above which a pure claim's violation by one output of one answer alone is mostly seen.
+        """The probability above which a one-output violation is mostly seen.
 
-        k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k where the claim is true.
+        k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k if the claim is true.
         """
-        n_guesses = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
+        # 12.0: runs for each right guess that is needed: a quarter of them counts, and luck has its room
+        n_guesses = 12.0 * math.log(2 / (1 - self.confidence))
         return n_guesses / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property
     def _is_by_low_digits(self) -> bool:
-        """Return whether low digits decided, or have as small a p-value, and say far more than all other scores do."""
+        """True if only low digits show the violation clearly."""
         decided = next(test for test in self.tests if self.method == f"{test.kind}: {test.name}")
         digits = [test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)]
         ordinary = [test for test in self.tests if test.kind == "black-box" and not test.name.startswith(LOW_DIGITS)]
         if decided.kind != "black-box" or not digits or min(digits) > decided.p_value:
             return False
         least = min((test.p_value for test in ordinary), default=1.0)
-        return bool(least > 0 and min(digits) <= least**_FAR_MORE)
+        return bool(least > 0 and min(digits) <= least**_MUCH_LESS_LIKELY)
 
     @property
     def verdict(self) -> str:
-        """The finding in a sentence."""
+        """The result in a sentence."""
         at = f" at δ = {self.delta:.6g}" if self.delta else ""
         claim = f"where {digits_up(self.epsilon_claimed)} is claimed ({self.method})"
         bound = f"ε ≥ {digits_down(self.epsilon_lower)}{at} with confidence {self.confidence:.10g}"
@@ -148,14 +147,14 @@ class Audit:
             return f"No violation found: {bound}, {claim}."
         if self.epsilon_lower > self.epsilon_claimed:
             return f"The claim is violated: {bound}, {claim}."
-        return f"The noise does not follow the claimed law ({self.method}); {bound}."
+        return f"The noise does not follow the claimed distribution ({self.method}); {bound}."
 
     def __repr__(self) -> str:
         lines = [f"Audit of {self.mechanism}", self.verdict, *self.remarks]
         if isinstance(self.guarantee, GaussianDP):
             lines.append(f"μ ≥ {digits_down(self.mu_lower or 0.0)}, where {digits_up(self.guarantee.mu)} is claimed.")
         lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND, _GUESSES]
-        shown = self.table()[:_SHOWN]
+        shown = self.table()[:8]  # rows at most
         lines += [_line(row) for row in shown]
         if len(self.tests) > len(shown):
             lines.append(f"  and {len(self.tests) - len(shown)} more: see .table()")

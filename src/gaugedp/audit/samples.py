@@ -1,4 +1,4 @@
-"""Sources of outputs: a mechanism of ours, or any function of an answer."""
+"""Outputs of a mechanism or of any function."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +15,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, is_integer
 from gaugedp.mechanisms.selection import Selection
 
-_MOST_NUMBERS = 5 * 10**7
-_LARGEST = 2.0**62
 _SLACK = 1e-6  # relative, of a gauge by a linear program
 _FAILURES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, OSError, RuntimeError,
@@ -26,7 +24,7 @@ _FAILURES = (
 
 @dataclass(frozen=True, eq=False)
 class ObservedRuns:
-    """Observed runs: the side of each (True: answer a), the outputs, and the noise in lattice steps if ours."""
+    """Observed runs: sides (True: answer a), outputs, and noise in lattice steps if known."""
 
     is_a: np.ndarray
     outputs: Outputs
@@ -36,7 +34,7 @@ class ObservedRuns:
 def runs_of(
     mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy, progress: Progress = silent
 ) -> ObservedRuns:
-    """Return `n_runs` independent runs, the side of each by a fair coin of `rng`; `progress` is told the share done."""
+    """Return `n_runs` independent runs with sides by fair coins."""
     _check_answers(*answers)
     is_a = rng.bits(n_runs)
     if isinstance(mechanism, AdditiveNoise):
@@ -55,23 +53,23 @@ def runs_of(
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
-    """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
+    """Refuse equal answers, different shapes, and all-NaN numbers."""
     numeric = [row for row in map(numbers_of, (answer_a, answer_b)) if row is not None]
     if any(row.size and np.isnan(row).all() for row in numeric):
         raise InvalidRequest("One of the answers is NaN.", "Give the answers of two neighbouring tables.")
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
             f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
-            "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
+            "Give two answers of one shape; a function of tables can take 0 or 1 and choose its table.",
         )
     if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
-            "The two answers are equal: nothing could be told apart.", "Give the answers of two neighbouring tables."
+            "The two answers are equal and cannot be distinguished.", "Give the answers of two neighbouring tables."
         )
 
 
 def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return neighbours' answers on the mechanism's lattice, in steps; refuse answers that are no neighbours'."""
+    """Return neighbours' answers in lattice steps; refuse other answers."""
     if any(numbers_of(answer) is None for answer in answers):
         raise InvalidRequest(
             "The answers are not numbers.",
@@ -84,7 +82,7 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
             f"Give {mechanism.body.ambient_dim} numbers each.",
         )
     steps = [np.rint(row / float(mechanism.lattice_step)) for row in rows]
-    if not max(np.abs(row).max() for row in steps) < _LARGEST:
+    if not max(np.abs(row).max() for row in steps) < 2.0**62:  # the largest entry
         raise InvalidRequest(
             "The answers are too large: beyond 2^62 lattice steps.",
             "Give answers nearer to 0: only their difference matters.",
@@ -100,7 +98,7 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
 
 
 def reach(mechanism: Any, answers: tuple[Any, Any]) -> float:
-    """Return how far apart answers are, over the farthest that neighbours' can be; 1 where no body says it."""
+    """Return the distance of the answers relative to the largest of neighbours; 1 without a body."""
     if not isinstance(mechanism, AdditiveNoise | Selection):
         return 1.0
     difference = np.subtract(*(np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers))
@@ -112,7 +110,7 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     distance = float(body.gauge(difference[None].astype(float))[0])
     if not distance <= 1 + _SLACK:
         raise InvalidRequest(
-            f"The answers are not neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
+            f"The answers cannot be neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
             "Give two answers whose difference lies in mechanism.body.",
         )
 
@@ -121,9 +119,9 @@ def _with_noise(
     mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
 ) -> ObservedRuns:
     low, high = in_steps(mechanism, answers)
-    if len(is_a) * len(low) > _MOST_NUMBERS:
+    if len(is_a) * len(low) > 5 * 10**7:  # numbers at most
         raise InvalidRequest(
-            f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller question."
+            f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller query."
         )
     noise = mechanism.checked(mechanism.releasable(len(is_a), rng, progress), len(is_a))
     values = np.where(is_a[:, None], low, high) + noise
@@ -169,5 +167,5 @@ def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
     except _FAILURES as error:
         raise InvalidRequest(
             f"The mechanism raised {type(error).__name__} on answer_{name} ({error}).",
-            "Give answers that it takes; a failure that is an outcome can be returned as None.",
+            "Give answers that it accepts; return None for a failure that is a valid output.",
         ) from error

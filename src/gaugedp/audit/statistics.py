@@ -1,4 +1,4 @@
-"""Numbers that may tell two answers apart, one for each run: formulas, and what is learned on some of the runs."""
+"""Scores that may distinguish two answers."""
 
 import math
 from typing import Any
@@ -10,8 +10,6 @@ from gaugedp.audit.outputs import Outputs, numbers_of
 Scores = dict[str, np.ndarray]
 
 _MOST_COORDINATES = 24
-_MOST_CROSSED = 14  # coordinates whose squares and products are learned from
-_MOST_LEARNED = 400  # coordinates that a linear score is learned from
 _NORMS = (1.0, 2.0, math.inf)
 _FINE = 2.0**53
 _SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
@@ -20,7 +18,7 @@ _STEPS = 25
 
 
 def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple[Any, Any]) -> Scores:
-    """Return each score by name, shape (n,); what is learned is learned from the runs `learn` (n,) alone."""
+    """Return each score (n,) by name, learned on the runs `learn` (n,)."""
     values = outputs.finite
     order = separated(values[learn], is_a[learn])
     by_name = {f"coordinate {place}": values[:, place] for place in order[:_MOST_COORDINATES]}
@@ -33,7 +31,8 @@ def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple
 
 
 def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.ndarray) -> Scores:
-    few, many = values[:, order[:_MOST_CROSSED]], values[:, order[:_MOST_LEARNED]]
+    # 14: coordinates whose squares and products are learned from
+    few, many = values[:, order[:14]], values[:, order[:400]]  # coordinates that a linear score is learned from
     return {
         "logistic regression on coordinates": logistic(many, is_a, learn),
         "logistic regression on coordinates, squares and products": logistic(_crossed(few, learn), is_a, learn),
@@ -41,7 +40,7 @@ def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.
 
 
 def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
-    """Return standardised coordinates, cut at ±6, with their squares and products, and their sizes."""
+    """Return standardised coordinates with squares, products and sizes."""
     centred = values - np.median(values[learn], axis=0)
     scale = np.quantile(np.abs(centred[learn]), 0.7, axis=0)
     plain = np.clip(centred / np.where(scale > 0, scale, 1), -6, 6)
@@ -53,7 +52,7 @@ def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
 
 
 def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[Any, Any]) -> Scores:
-    """Return what compares outputs with answers of the same shape, or of twice the dimensions."""
+    """Return comparisons of outputs with the answers."""
     first, second = (numbers_of(answer) for answer in answers)
     if shape is None or first is None or second is None:
         return {}
@@ -72,7 +71,7 @@ def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[A
 
 
 def _quadratic(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> Scores:
-    """Return yᵀ(b − a)y, and how far yᵀay and yᵀby are from the top, as logarithms of ratios: for eigenvectors y."""
+    """Return yᵀ(b − a)y, and log ratios of the distances of yᵀay and yᵀby from the top, for eigenvectors y."""
     of_a, of_b = (np.einsum("ni,ij,nj->n", values, matrix, values) for matrix in (low, high))
     by_name = {"quadratic form of b − a": of_b - of_a}
     unit = float(np.linalg.norm(high - low, 2))
@@ -84,7 +83,7 @@ def _quadratic(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> Scores:
 
 
 def _floating(values: np.ndarray) -> Scores:
-    """Return what low-order bits show: floats x + noise lie on a grid that depends on x (Mironov 2012)."""
+    """Return scores of low-order bits: floats x + noise lie on a grid that depends on x (Mironov 2012)."""
     if np.array_equal(values, np.rint(values)):
         return {}
     off_grid = near_and_off_grid(values)
@@ -97,12 +96,12 @@ def _floating(values: np.ndarray) -> Scores:
 
 
 def near_and_off_grid(values: np.ndarray, step: float = 1 / _FINE) -> np.ndarray:
-    """Return where a number is below 1/4 in size and no multiple of the step, a power of two."""
+    """Return True for |x| < 1/4 that is no multiple of `step`, a power of two."""
     return np.asarray((np.abs(values) < 0.25) & (values / step != np.rint(values / step)))
 
 
 def _last_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the exponent of the lowest set bit, and the number of zero bits behind it; both 1100 at 0."""
+    """Return exponents of the lowest set bit, and trailing zeros; 1100 at 0."""
     fraction, exponent = np.frexp(values)
     mantissa = (fraction * _FINE).astype(np.int64)
     zeros = np.log2(np.maximum((mantissa & -mantissa).astype(float), 1))
@@ -111,14 +110,14 @@ def _last_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def separated(values: np.ndarray, is_a: np.ndarray) -> np.ndarray:
-    """Return the columns in the order of how far apart the two sides' means are, in deviations; the farthest first."""
+    """Sort columns by distance of both means in deviations, descending."""
     centred = _standard(values, values)
     gap = centred[is_a].mean(axis=0) - centred[~is_a].mean(axis=0)
     return np.argsort(-np.abs(gap), kind="stable")
 
 
 def likelihood_ratios(labels: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndarray:
-    """Return log((n_a + 1/2)/(n_b + 1/2)) of each run's label, counted on the runs `learn`; 0 for unseen labels."""
+    """Return log((n_a + 1/2)/(n_b + 1/2)) of each run's label, counted on the runs `learn`."""
     size = int(labels.max()) + 1
     of_a = np.bincount(labels[learn & is_a], minlength=size)
     of_b = np.bincount(labels[learn & ~is_a], minlength=size)
@@ -126,7 +125,7 @@ def likelihood_ratios(labels: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -
 
 
 def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndarray:
-    """Return the linear score of a ridge logistic regression of the side, learned on the runs `learn`."""
+    """Return the linear score of a ridge logistic regression."""
     rows = _standard(values, values[learn])
     training, labels = rows[learn], is_a[learn].astype(float)
     weights, bias = np.zeros(rows.shape[1]), 0.0
@@ -139,7 +138,7 @@ def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndar
 
 
 def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: float) -> np.ndarray:
-    """Return a Newton step, cut in length, for the weights and the bias."""
+    """Return a Newton step of limited length."""
     share = 1 / (1 + np.exp(-np.clip(rows @ weights + bias, -30, 30)))
     curvature = share * (1 - share) + 1e-9
     design = np.hstack([rows, np.ones((len(rows), 1))])
@@ -149,7 +148,7 @@ def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: flo
 
 
 def _standard(values: np.ndarray, like: np.ndarray, *, largest: float = 50.0) -> np.ndarray:  # after standardising
-    """Return columns less the medians and over the deviations of `like`, huge numbers cut; 0 where nothing varies."""
+    """Standardise columns by medians and deviations of `like`, clipped."""
     middle = np.median(like, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         centred = np.nan_to_num(values - middle)

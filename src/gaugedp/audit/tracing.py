@@ -1,4 +1,4 @@
-"""Tracing: whether somebody's row can be told to be in the data, from a released mean."""
+"""Tracing attacks: membership of a row, from a released mean."""
 
 import math
 from collections.abc import Callable
@@ -20,11 +20,10 @@ STATISTICS = ("correlation", "printed", "signed")
 
 @dataclass(frozen=True)
 class Tracing:
-    """The power of a tracing adversary to tell members from others.
+    """Power of a tracing adversary to distinguish members from others.
 
     `true_positive_rate` of the members and `false_positive_rate` of the others have a statistic above `threshold`.
-    `ceiling`: no adversary with the false-positive rate that was asked for has a larger true-positive rate, under
-    `guarantee`; 1 without one.
+    Under `guarantee` no adversary with the requested false-positive rate exceeds the `ceiling`, which is 1 without one.
     """
 
     statistic: str
@@ -39,7 +38,7 @@ class Tracing:
     _repr_html_ = drawn_by("tracing")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
+        """Return everything in a form for JSON."""
         return asdict(self) | {"guarantee": None if self.guarantee is None else repr(self.guarantee)}
 
     def __repr__(self) -> str:
@@ -51,7 +50,7 @@ class Tracing:
         )
 
 
-def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
+def tracing_attack(  # noqa: PLR0913, PLR0917 - an entry point
     release_fn: Callable[[np.ndarray], Any],
     members: np.ndarray,
     non_members: np.ndarray,
@@ -61,22 +60,24 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
     delta: float = 1e-6,
     s: int | None = None,
 ) -> Tracing:
-    """Release a statistic M of the members once, and guess from it who was in the data.
+    """Release a statistic and guess who was in the data.
 
-    `members` (n, d) and `non_members` (m, d) are independent rows of one law. `release_fn(members)` gives M, shape
-    (d,), or a fitted estimator. `statistic`:
+    `members` (n, d) and `non_members` (m, d) are independent rows of one distribution. `release_fn(members)` gives the
+    statistic M, shape (d,), or a fitted estimator. `statistic`:
 
-    "correlation": ⟨x, M⟩/‖M‖ above the threshold that at most a share `false_positive_rate` of the non-members is
-    above. A new non-member is above it with probability at most rate + 1/(m + 1).
-    "printed": Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)), S the `s` coordinates where M is largest, x̃ a fresh row
-    (another non-member), σ the non-members' deviation (Cai, Wang and Zhang 2021, section 5.3.1). Without `s`, as many
-    as M has that are not 0. A non-member passes with probability at most δ² where the columns are independent and
-    sub-Gaussian with parameter σ. `tracing_power` says how often a member does.
-    "signed": the same with S the `s` coordinates where |M| is largest, and each x_j − x̃_j times the sign of M_j. It
-    is for releases that choose coordinates by size, such as `SparseMean`; a dense M gives members away by it too.
+    "correlation": ⟨x, M⟩/‖M‖ above the threshold that at most a share `false_positive_rate` of the non-members exceeds.
+    A new non-member exceeds it with probability at most rate + 1/(m + 1).
 
-    `guarantee`: what bounds the true-positive rate; by default what `release_fn` or M carries as .guarantee or
-    .guarantee_. Under it, for the replacement of one row, no TPR exceeds `ceiling`: see `bounds.tracing_ceiling`.
+    "printed": Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)), S the `s` coordinates with the largest M, x̃ a fresh row
+    (another non-member), σ the non-members' deviation (Cai, Wang and Zhang 2021, section 5.3.1). Without `s`, the
+    number of nonzero entries of M. A non-member passes with probability at most δ² if the columns are independent and
+    sub-Gaussian with parameter σ. `tracing_power` gives the probability for a member.
+
+    "signed": the same with S the `s` coordinates with the largest |M|, and each x_j − x̃_j times the sign of M_j. It is
+    for releases that choose coordinates by size, such as `SparseMean`; it also finds members in a dense M.
+
+    `guarantee` bounds the true-positive rate; by default it is .guarantee or .guarantee_ of `release_fn` or M. Under
+    it, for the replacement of one row, no TPR exceeds `ceiling`: see `bounds.tracing_ceiling`.
     """
     one_of(STATISTICS, statistic=statistic)
     between(0, 1, false_positive_rate=false_positive_rate, delta=delta)
@@ -106,7 +107,14 @@ def _ceiling(claim: Guarantee | None, false_positive_rate: float) -> float:
 def tracing_power(
     n_rows: int, d: int, s: int, delta: float = 1e-6, statistic: str = "printed", noise: float = 0.0
 ) -> float:
-    """Return `bounds.tracing_power` of `n_rows` rows: how often the attack finds a member."""
+    """Return the probability that the attack finds a member.
+
+    Examples
+    --------
+    >>> from gaugedp.audit import tracing_power
+    >>> round(tracing_power(n_rows=50, d=20_000, s=10_000), 2)
+    0.71
+    """
     whole(minimum=1, n_rows=n_rows)
     return bounds_of_tracing.tracing_power(n_rows, d, s, delta, statistic, noise)
 
@@ -117,7 +125,7 @@ def _correlations(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:
-    """Return 1 at the s largest entries (d,), or their signs at the s largest in size, and 0 elsewhere."""
+    """Return 1 or the sign at the s largest entries (d,), else 0."""
     heights = np.abs(mean) if by_size else mean
     largest = np.argsort(-heights, kind="stable")[:s]
     signs = np.zeros(len(mean))
@@ -128,7 +136,7 @@ def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:
 def _against_fresh(
     rows: np.ndarray, others: np.ndarray, signs: np.ndarray, delta: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the sums of members and of non-members, each less that of a non-member, and their threshold."""
+    """Return sums of members and non-members less a fresh row, and their threshold."""
     sums = others @ signs
     fresh = sums[np.arange(len(rows)) % len(others)]
     spread = float(others.std()) * math.sqrt(np.count_nonzero(signs))
@@ -139,7 +147,7 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
     rows, others = np.asarray(members, dtype=float), np.asarray(non_members, dtype=float)
     for name, array in (("members", rows), ("non_members", others)):
         if array.ndim != 2 or not array.size:
-            raise InvalidRequest(f"There are no {name}: shape {array.shape}.", f"Give {name} as rows, shape (n, d).")
+            raise InvalidRequest(f"{name} has shape {array.shape}.", f"Give {name} as rows, shape (n, d).")
         if not np.isfinite(array).all():
             raise InvalidRequest(f"Some {name} are not finite.", "Leave them out.")
     if rows.shape[1] != others.shape[1]:
@@ -151,7 +159,7 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _vector(released: Any, d: int) -> np.ndarray:
-    """Return the released vector, or the first that a fitted estimator has."""
+    """Return the released vector, also of a fitted estimator."""
     match released:
         case object(mean_=values) | object(coef_=values) | object(location_=values) | object(values=values):
             pass
@@ -164,7 +172,7 @@ def _vector(released: Any, d: int) -> np.ndarray:
 
 
 def _carried(*carriers: Any) -> Any:
-    """Return what the first of them carries that carries a guarantee, as an estimator or as a release."""
+    """Return the guarantee of the first carrier that has one."""
     for carrier in carriers:
         match carrier:
             case object(guarantee_=Guarantee() as single, release_=object(facts={"neighbours": "add_remove"})):

@@ -12,8 +12,6 @@ from gaugedp.bodies.base import check_points, with_weights
 from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.polytope import Polytope
 
-_OFF_SPAN = 1e-10  # relative distance from the span at which a point counts as off it
-_MOST_CUTS = 100
 _LOG_2 = math.log(2)
 
 
@@ -116,7 +114,8 @@ class BoxHull(Polytope):
             return np.where(others.any(axis=1), np.inf, self._least_over_shifts(scaled, slopes))
         shifts = others @ along / self.still**2
         apart = np.abs(others - np.outer(shifts, along)).max(axis=1)
-        inside = apart <= _OFF_SPAN * np.abs(others).max(axis=1)
+        # 1e-10: relative distance from the span at which a point counts as off it
+        inside = apart <= 1e-10 * np.abs(others).max(axis=1)
         return np.where(inside, self._sizes(shifts, scaled, slopes)[0], np.inf)
 
     def _sizes(self, shifts: np.ndarray, scaled: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +140,7 @@ class BoxHull(Polytope):
         falling, rising = np.zeros((2, 2, len(scaled)))  # value at t = 0, and slope: −t and t at first
         falling[1], rising[1] = -1.0, 1.0
         best = np.full(len(scaled), np.inf)
-        for _ in range(_MOST_CUTS):
+        for _ in range(100):  # cuts at most
             sizes, turns = self._sizes(shifts, scaled, slopes)
             best = np.minimum(best, sizes)
             cut = np.stack([sizes - turns * shifts, turns])

@@ -12,7 +12,6 @@ from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
 
 _MOST_DENSE = 10**7
-_LARGEST = 1e140  # squares must not leave the floats
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,8 @@ class Corners:
     def __post_init__(self) -> None:
         low, high = real_numbers(self.low, "The lower bounds"), real_numbers(self.high, "The upper bounds")
         ends = np.concatenate([np.ravel(low), np.ravel(high)])
-        if low.ndim != 1 or low.shape != high.shape or not (np.abs(ends) < _LARGEST).all() or not (low <= high).all():
+        # 1e140: squares must not leave the floats
+        if low.ndim != 1 or low.shape != high.shape or not (np.abs(ends) < 1e140).all() or not (low <= high).all():
             raise InvalidRequest(
                 f"The bounds have shapes {low.shape} and {high.shape}, or are not the bounds of a box.",
                 "Give finite numbers, low <= high, one pair per coordinate.",

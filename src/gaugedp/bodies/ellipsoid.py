@@ -10,7 +10,6 @@ from gaugedp.bodies.frame import Frame, FramedBody, equilibrated, independent
 from gaugedp.errors import InvalidRequest
 
 _SMALLEST = 1e-140  # squares must not leave the floats
-_MOST_SIGNS = 16  # all 2^15 sign patterns up to a global sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ def _largest_sum(matrix: np.ndarray, lengths: np.ndarray, longest: float) -> flo
 
     Rows are weighted by length: for positive c, ‖Aᵀs‖² = sᵀAAᵀs ≤ Σc_i · λ_max(C^−½ A Aᵀ C^−½): d·σ_max² for c = 1.
     """
-    if len(matrix) <= _MOST_SIGNS:
+    if len(matrix) <= 16:  # all 2^15 sign patterns up to a global sign
         return float(np.linalg.norm(_signs(len(matrix)) @ matrix, axis=1).max())
     some = lengths > 0
     balanced = matrix[some] / np.sqrt(lengths[some])[:, None]

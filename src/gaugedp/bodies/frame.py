@@ -6,16 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 
-_UNIT = 2.0**-53
-_OFF_SPAN = 1e-10  # relative distance from the span at which a point counts as off it
-_WORTH_REFINING = 1e6  # the condition number from which residuals are taken in extended precision
-_WORST_CONDITION = 1e13  # above it coordinates would have no correct digits
 STEPS = 15  # then sums are within some thousandths of the least
-_SHRINKAGE = 0.5  # of the smoothing, from step to step
-_ROUNDING = 2.0**-40  # of a sum: far more than its additions lose
+_LOST = 2.0**-40  # of a sum: far more than its additions lose
 
 
 def powers_of_two(sizes: np.ndarray) -> np.ndarray:
@@ -39,7 +35,7 @@ def independent(matrix: np.ndarray) -> np.ndarray:
     scaled = equilibrated(matrix)[0]
     triangle, order = scipy.linalg.qr(scaled, mode="r", pivoting=True, overwrite_a=True)
     steps = np.abs(np.diag(triangle))
-    rank = int((steps > 8 * (len(matrix) + 8) * _UNIT * steps[0]).sum()) if steps[0] > 0 else 0
+    rank = int((steps > 8 * (len(matrix) + 8) * UNIT * steps[0]).sum()) if steps[0] > 0 else 0
     return order[:rank]
 
 
@@ -62,10 +58,12 @@ class Frame:
         """Return x (k, r) with B·x = point, and a mask of the span."""
         targets = points.T * self._rows[:, None]
         picked, square, condition = self._square
-        answers = _solved(square, targets[picked], condition > _WORTH_REFINING)
+        # 1e6: the condition number from which residuals are taken in extended precision
+        answers = _solved(square, targets[picked], condition > 1e6)
         apart = np.abs(targets - self._scaled @ answers).max(axis=0)
-        rounding = 2**5 * _UNIT * (np.abs(self._scaled) @ np.abs(answers)).max(axis=0)
-        inside = apart <= _OFF_SPAN * np.abs(targets).max(axis=0) + rounding
+        rounding = 2**5 * UNIT * (np.abs(self._scaled) @ np.abs(answers)).max(axis=0)
+        # 1e-10: relative distance from the span at which a point counts as off it
+        inside = apart <= 1e-10 * np.abs(targets).max(axis=0) + rounding
         return (answers * self._columns[:, None]).T, inside
 
     @cached_property
@@ -74,7 +72,7 @@ class Frame:
         picked = np.arange(self.rank) if self.rank == self.ambient_dim else independent(self._scaled.T)[: self.rank]
         square = self._scaled[picked]
         condition = float(np.linalg.cond(square)) if len(picked) == self.rank else math.inf
-        if not condition < _WORST_CONDITION:
+        if not condition < 1e13:  # above it coordinates would have no correct digits
             raise InvalidRequest(
                 f"The generators are nearly parallel: their condition number is {condition:.1e}, above 1e13.",
                 "Leave out directions that differ from others by rounding only.",
@@ -96,9 +94,9 @@ class Frame:
         lengths = np.linalg.norm(matrix, axis=0)
         logs = np.log(np.abs(np.diag(np.linalg.qr(matrix / lengths, mode="r")))) + np.log(lengths)
         least = np.linalg.svd(matrix / lengths, compute_uv=False)[-1]
-        relative = 10 * self.ambient_dim * self.rank**1.5 * _UNIT / least if least > 0 else math.inf
+        relative = 10 * self.ambient_dim * self.rank**1.5 * UNIT / least if least > 0 else math.inf
         terms = np.abs(logs).sum() + abs(shift)
-        error = -self.rank * math.log1p(-relative) + 16 * self.rank * _UNIT * terms if relative < 0.5 else math.inf
+        error = -self.rank * math.log1p(-relative) + 16 * self.rank * UNIT * terms if relative < 0.5 else math.inf
         return float(logs.sum() + shift), float(error)
 
 
@@ -141,14 +139,14 @@ def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
     its residual, by rounding, is covered by the least-squares solution: Σ|λ| ≤ √n·‖columns⁺‖·‖residual‖₂.
     """
     inverse = np.linalg.pinv(columns)
-    worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + _ROUNDING)
+    worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + _LOST)
     coefficients = points @ inverse.T
     scale = np.abs(coefficients).mean(axis=1, keepdims=True)
     sums = np.full(len(points), np.inf)
     for step in range(STEPS + 1):
         remainder = np.linalg.norm(points - coefficients @ columns.T, axis=1)
         sums = np.minimum(sums, np.abs(coefficients).sum(axis=1) + worst * remainder)
-        weights = np.hypot(coefficients, _SHRINKAGE**step * scale)
+        weights = np.hypot(coefficients, 0.5**step * scale)  # shrinkage of the smoothing, from step to step
         grams = (columns * weights[:, None, :]) @ columns.T
         coefficients = weights * (np.linalg.solve(grams, points[..., None])[..., 0] @ columns)
-    return sums * (1 + _ROUNDING)
+    return sums * (1 + _LOST)

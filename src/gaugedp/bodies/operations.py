@@ -18,8 +18,6 @@ from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
-_ORTHONORMAL = 1e-9
-
 
 def scaled(body: Body, factor: float) -> Body:
     """Return {factor·z : z ∈ body}, a body of the same kind. Gauges are divided by the factor, supports multiplied."""
@@ -103,7 +101,8 @@ def project(body: Body, basis: np.ndarray) -> Body:
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
         raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, one vector per column.")
-    if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > _ORTHONORMAL:
+    # 1e-9: columns that are orthonormal but for rounding
+    if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > 1e-9:
         raise InvalidRequest("The basis is not orthonormal.", "Give orthonormal columns, such as from numpy.linalg.qr.")
     return image(body, columns.T)
 
@@ -122,7 +121,8 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions."
+            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.",
+            "Use equal dimensions.",
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)

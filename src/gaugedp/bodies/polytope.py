@@ -13,7 +13,6 @@ from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
 
 MOST_DENSE = 10**7
-_FEW = 512  # generators up to which a product with unit vectors is faster than one column after another
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class Polytope(Body):
         """Return the generators as a matrix (d, n), without the factor."""
         size = self.generators.n_generators
         self._check_size(size)
-        if size <= _FEW:
+        if size <= 512:  # generators up to which a product with unit vectors is faster than one column after another
             return np.ascontiguousarray(self.generators.apply(np.eye(size)).T.astype(float))
         return np.stack([self.generators.column(i) for i in range(size)], axis=1).astype(float)
 

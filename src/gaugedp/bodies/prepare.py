@@ -8,8 +8,6 @@ import numpy as np
 from gaugedp.bodies.frame import Frame, independent
 from gaugedp.errors import InvalidRequest
 
-_GROWTH = 1 + 1e-6  # an exchange must enlarge the determinant by this factor
-_MOST_ROUNDS = 5
 KEPT = 2**17  # size in numbers up to which a prepared matrix is cached
 
 
@@ -78,7 +76,7 @@ def distinct(matrix: np.ndarray) -> np.ndarray:
 def _largest_basis(columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, Frame, np.ndarray]:
     """Exchange columns while |det B| grows, the largest first."""
     basis = start.copy()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(5):  # rounds at most
         frame = Frame(columns[:, basis])
         coordinates = frame.coordinates(columns.T)[0].T
         coordinates[:, basis] = np.eye(len(basis))
@@ -92,7 +90,7 @@ def _exchange(coordinates: np.ndarray, basis: np.ndarray) -> bool:
     for count in range(20 * len(basis) + 20):
         i, j = np.unravel_index(np.abs(coordinates).argmax(), coordinates.shape)
         pivot = coordinates[i, j]
-        if abs(pivot) <= _GROWTH:
+        if abs(pivot) <= 1 + 1e-6:  # an exchange must enlarge the determinant by this factor
             return count > 0
         row = coordinates[i] / pivot
         coordinates -= np.outer(coordinates[:, j], row)

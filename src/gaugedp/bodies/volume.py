@@ -18,7 +18,6 @@ from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
-_EXACT_TO = 1e-6  # relative error of the radius vol^(1/r) up to which a volume is called exact
 _HULL_ROUNDING = 1e-9
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
@@ -164,7 +163,8 @@ def _stretched(unit: Volume, frame: Frame) -> Volume:
             "The generators are so nearly parallel, or their units so far apart, that the volume has no correct digit.",
             "Leave out directions that differ by rounding only, and give the answers in similar units.",
         )
-    if unit.kind == "exact" and error <= _EXACT_TO * frame.rank:
+    # 1e-6: a volume is called exact where its radius, vol^(1/r), is known to this part of itself
+    if unit.kind == "exact" and error <= 1e-6 * frame.rank:
         return Volume(unit.log_volume + log, "exact", log_error=unit.log_error + error)
     return Volume(_rounded_down(unit.log_volume) + _rounded_down(log - error), "lower")
 

@@ -14,7 +14,6 @@ from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-_FEW_GENERATORS = 45  # up to these the bound includes shadows, whose facets take a second to list
 _MOST_EPSILON = 6.0  # e^ε − 1 is 402 there, and nothing is left
 
 
@@ -27,7 +26,8 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
     scaled = image(body, np.diag(1 / scales)) if (scales != 1).any() else body
     if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
         return 0.0
-    few = body.generators.n_generators <= _FEW_GENERATORS
+    # 45: up to these the bound looks at shadows too, whose facets take a second to list
+    few = body.generators.n_generators <= 45
     with contextlib.suppress(InvalidRequest):
         if whole:
             return counts_lower_bound(scaled, epsilon, few)

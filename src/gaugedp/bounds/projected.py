@@ -16,12 +16,7 @@ from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, st
 from gaugedp.errors import InvalidRequest
 
 _SEGMENT = 1e-12  # of a support that is computed
-_MORE = 1.01  # factor by which a certified bound must exceed a proved one to replace it
-_JOINED = 2.0**-40  # of a joint bound: more than the rounding of bases and sums
 _WORTH, _WORTH_MORE = 0.4, 0.5  # of the best shadow's expected bound; the truth of a bound does not depend on it
-_QUICK = 6  # up to this rank a shadow takes milliseconds, and the smaller share suffices
-_WORTH_BESIDE_DRAWS = 0.9  # of the body's own, if that comes from draws, which lose little
-_HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
 _LISTED = 8  # up to this rank a polytope's volume is by its facets
 
 
@@ -71,7 +66,8 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
     if len(sure) == len(bounds):
         return proved
     drawn = VolumeBound(_together(bounds), bounds[-1].volume, bounds[-1].rank)
-    return drawn if drawn > _MORE * proved else proved
+    # 1.01: so much larger a certified bound is taken in place of a proved one
+    return drawn if drawn > 1.01 * proved else proved
 
 
 def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> list[VolumeBound]:
@@ -95,7 +91,8 @@ def _together(bounds: list[VolumeBound]) -> VolumeBound:
                 corners.pop()
             corners.append(corner)
     square = sum((second[0] - first[0]) * math.exp(_slope(first, second)) for first, second in pairwise(corners))
-    return VolumeBound(best * max(1.0, math.sqrt(square) * (1 - _JOINED)), best.volume, best.rank)
+    # 2.0**-40: of a bound from several: more than their bases and sums lose by rounding
+    return VolumeBound(best * max(1.0, math.sqrt(square) * (1 - 2.0**-40)), best.volume, best.rank)
 
 
 def _slope(left: tuple[int, float], right: tuple[int, float]) -> float:
@@ -131,11 +128,14 @@ def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound 
 def _ranks(values: np.ndarray, drawn: bool, *, flat: float = 1e-200) -> list[int]:
     """Return the ranks k of promising shadows, by k·(λ_1⋯λ_k)^{1/2k}."""
     rank = len(values)
-    high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
+    # 8: shadows above this rank are tried at so many ranks only
+    high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), 8).astype(int)
     every = np.arange(1, rank + 1)
     expected = every * np.exp(np.cumsum(np.log(np.maximum(values, flat * values.max(initial=flat)))) / (2 * every))
-    share = np.where(every <= _QUICK, _WORTH, _WORTH_MORE)
-    least = np.maximum(share * expected.max(initial=0), _WORTH_BESIDE_DRAWS * expected[-1] if drawn else 0.0)
+    # 6: up to this rank a shadow takes milliseconds, and the smaller share is asked for
+    share = np.where(every <= 6, _WORTH, _WORTH_MORE)
+    # 0.9: of the body's own, where that comes from draws, which lose little
+    least = np.maximum(share * expected.max(initial=0), 0.9 * expected[-1] if drawn else 0.0)
     worth = {1, *every[expected >= least].tolist()}  # the segment costs nothing
     return [k for k in [*range(1, _LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
 

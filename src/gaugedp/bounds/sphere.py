@@ -15,8 +15,7 @@ from gaugedp.samplers.continuous import normals
 
 MISS = 1e-9  # the probability, over the public key, that a volume is above the truth
 _KEY = 24  # public and fixed, so that plans are reproducible
-_PILOT = 96  # draws by which power and stake are chosen, and which are not used again
-_FEWEST, _MOST = 48, 2048  # draws
+_FEWEST_DRAWS, _MOST_DRAWS = 48, 2048  # draws
 _WORK = 7.5e8  # multiplications: a third of a second
 _BLOCK = 2**23  # numbers that a block of draws holds
 _POWERS = (1.0, 0.5, 0.25, 0.1)  # of the rank
@@ -37,9 +36,9 @@ def certified_volume(body: Body) -> Volume | None:
     if not isinstance(body, Polytope):
         return None
     columns = body.representation
-    count = min(_MOST, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
+    count = min(_MOST_DRAWS, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
     log, error = body.prepared.frame.log_volume
-    if count < _FEWEST or math.isinf(error):
+    if count < _FEWEST_DRAWS or math.isinf(error):
         return None
     unit = _log_volume(columns.tobytes(), columns.shape, body.differences, count)
     scale = body.prepared.rank * math.log(body.coefficient_radius)
@@ -52,7 +51,8 @@ def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: i
     columns = np.frombuffer(numbers).reshape(shape)
     root = _root(columns[:-1] if balanced else columns, balanced)
     rank, rng = len(root), research_rng(_KEY)
-    pilot = -np.log(_sums(columns, root, _PILOT, rng))
+    # 96: draws by which power and stake are chosen, and which are not used again
+    pilot = -np.log(_sums(columns, root, 96, rng))
     power, stake = max(
         ((power * rank, stake) for power in _POWERS for stake in _STAKES),
         key=lambda bet: _log_mean(bet[0] * pilot, bet[1], count) / bet[0],

@@ -17,12 +17,7 @@ from gaugedp.bounds.sphere import certified_volume
 from gaugedp.errors import InvalidRequest
 
 _LOG_LARGEST = math.log(sys.float_info.max) - 1e-9
-_MOST_EPSILON = 700.0  # e^ε is still a float
-_NEGLIGIBLE = 1e-6  # waves that are not searched
-_SMALL = 50  # exponents up to which a fine search is quick
 _WAVES = 64  # terms of a series that are added one by one
-_MOST_NUMBERS = 2 * 10**5  # sums held at a time, a sixth of them
-_MOST_ROUNDS = 200  # the minimum may lie as near to 0 as e^{−ε}
 
 
 class VolumeBound(float):
@@ -143,11 +138,11 @@ def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:
     lies above its tangent at c and the convex denominator below its chord; the ratio of two affine functions is least
     at an end. Cells that this does not settle are halved (docs/theory/lower-bound.md).
     """
-    if epsilon > _MOST_EPSILON:
+    if epsilon > 700.0:  # e^ε is still a float
         return -math.inf
     scale = math.fsum(math.log((exponent + i) / epsilon) for i in range(1, power + 1))
     waves = _waves(exponent, epsilon)
-    share = 1 - 2 * waves if waves < _NEGLIGIBLE else _least_share((exponent, epsilon, power))
+    share = 1 - 2 * waves if waves < 1e-6 else _least_share((exponent, epsilon, power))  # waves that are not searched
     return math.log(share) + scale - 2.0**-48 * (1 + abs(scale)) if share > 0 else -math.inf
 
 
@@ -166,16 +161,16 @@ def _waves(exponent: int, epsilon: float, *, least_epsilon: float = 1e-290) -> f
 
 def _least_share(sums: tuple[int, float, int], *, first_cells: int = 8) -> float:
     """Return the least ratio over (m + 1)…(m + p)/ε^p, rounded down."""
-    precision = 1 - (1e-7 if sums[0] <= _SMALL else 1e-5)
+    precision = 1 - (1e-7 if sums[0] <= 50 else 1e-5)  # exponents up to which a fine search is quick
     edges = np.linspace(0, 1, first_cells + 1)
     low, high, settled, best = edges[:-1], edges[1:], math.inf, math.inf
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(200):  # the minimum may lie as near to 0 as e^{−ε}
         lower, value = _on_cells(low, high, sums)
         best = min(best, value)
         still_open = lower < precision * best
         settled = min(settled, float(lower[~still_open].min(initial=math.inf)))
         low, high, lower = low[still_open], high[still_open], lower[still_open]
-        if not 0 < len(low) * (sums[0] + sums[2]) < _MOST_NUMBERS:
+        if not 0 < len(low) * (sums[0] + sums[2]) < 2 * 10**5:  # sums held at a time, a sixth of them
             break
         low, high = _halved(low, high)
     return min(settled, float(lower.min(initial=math.inf)))

@@ -27,9 +27,6 @@ from gaugedp.queries import query
 from gaugedp.releases.planning import Plan
 from gaugedp.releases.planning import plan as make_plan
 
-_MOST_NUMBERS = 2 * 10**7
-_SHOWN = 6  # tests that do not count
-
 
 @click.command()
 @question_options
@@ -83,7 +80,7 @@ def show(result: Audit, planned: Plan) -> None:
     click.echo(f"Mechanism: {result.mechanism}\n")
     rows = result.table()
     counted = sum(row["counted"] for row in rows)
-    shown = rows[: counted + _SHOWN]
+    shown = rows[: counted + 6]  # tests that do not count
     words = "only tests with yes or no can alarm; seen: the answer guessed from a score, and how many guesses are right"
     show_table([_row(row) for row in shown], f"{result.runs:,} runs; {words}")
     if len(shown) < len(rows):
@@ -125,7 +122,7 @@ def _named(planned: Plan, name: str | None) -> Mechanism:
 def _count(runs: str | None, mechanism: Mechanism) -> int:
     if runs is None:
         is_slow = mechanism.exactness == "mixing" or not isinstance(mechanism, AdditiveNoise)
-        return max(1000, min(2000 if is_slow else 20_000, _MOST_NUMBERS // mechanism.body.ambient_dim))
+        return max(1000, min(2000 if is_slow else 20_000, (2 * 10**7) // mechanism.body.ambient_dim))  # numbers at most
     count = number("runs", runs)
     if not count.is_integer():
         raise InvalidRequest(f"runs is {runs!r}.", "Give runs as a whole number of at least 100.")

@@ -8,7 +8,7 @@ import click
 from gaugedp._internal.names import parts, plain
 from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
-from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_options, show_table
+from gaugedp.cli.shared import SHOWN, Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
 from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
@@ -22,8 +22,6 @@ from gaugedp.tables.table import Table
 if TYPE_CHECKING:
     from gaugedp.estimators.ratings_fit import RatingsFit
     from gaugedp.estimators.table_fit import TableFit
-
-_SHOWN = 60
 
 
 @click.command()
@@ -105,7 +103,7 @@ def show(result: dict[str, Any], stored: Ledger | None = None, details: bool = F
     number = "as the logarithm of a number" if _is_log(result) else "as a number"
     about = "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else number
     guaranteed = f"({rounded_up(guarantee)}, {result['exactness']})"
-    show_table(rows, f"{result['model']} model of {result['target']}, {about} {guaranteed}", most=_SHOWN)
+    show_table(rows, f"{result['model']} model of {result['target']}, {about} {guaranteed}", most=SHOWN)
     if "intervals" in result:
         _show_intervals(result["intervals"])
     if details:
@@ -129,7 +127,7 @@ def _show_intervals(intervals: dict[str, Any]) -> None:
     """Print the coefficients beside the reference levels, with standard errors and intervals."""
     reference = ", ".join(f"{name}={cell}" for name, cell in intervals["reference"].items())
     rows = []
-    for name, line in list(intervals["coefficients"].items())[:_SHOWN]:
+    for name, line in list(intervals["coefficients"].items())[:SHOWN]:
         columns = ("estimate", "lower", "upper", "standard_error")
         (texts,) = answers(*([line[column]] for column in columns))
         rows.append({"coefficient": name, **dict(zip(columns, texts, strict=True))})
@@ -143,7 +141,7 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None, details: 
     highest = sorted(result["items"].items(), key=lambda pair: -pair[1])
     rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest]
     title = f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}"
-    show_table(rows, title, most=_SHOWN)
+    show_table(rows, title, most=SHOWN)
     if details:
         use = "`gaugedp predict` predicts single ratings, `gaugedp recommend` items for one user."
         reason = f"{result['facts']['solver']}: {result['facts']['reason']}. {use}"

@@ -37,10 +37,10 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
 
 def _body(question: Query, unit: PrivacyUnit) -> Body:
     """Return the body in the units in which a plan counts errors; refuse a question whose answers get no noise."""
-    if any(mechanism.in_rows for mechanism in question.candidates(unit, PureDP(1.0))):
+    if any(mechanism.in_rows for mechanism in question.mechanisms.candidates(unit, PureDP(1.0))):
         raise InvalidRequest("The answers to quantiles have no noise, and so no shape.", "Ask for counts or sums.")
     body, weights = question.sensitivity(unit), question.errors.weights
-    scales = np.full(body.ambient_dim, 1 / float(question.step_runs[0][0])) if weights is None else weights
+    scales = np.full(body.ambient_dim, 1 / float(question.steps.runs[0][0])) if weights is None else weights
     return body if (scales == 1).all() else image(body, np.diag(1 / scales))
 
 

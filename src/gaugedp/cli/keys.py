@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gaugedp.cli.output import checked_key, hand_over, show_payment
-from gaugedp.cli.shared import Payment, check_files, load, numbers, payment_options, show_table
+from gaugedp.cli.shared import SHOWN, Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
 from gaugedp.domain.toml import with_keys
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
@@ -13,8 +13,6 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.releases.partition_selection import KeyRelease, chances_in_words, least_counts, release_keys, selection
 from gaugedp.tables.table import Table
-
-_SHOWN = 60
 
 
 @click.command()
@@ -67,7 +65,7 @@ def show(released: KeyRelease, stored: Ledger | None = None) -> None:
     largest = sorted(zip(released.keys, released.counts.tolist(), strict=True), key=lambda pair: -pair[1])
     about = f"({rounded_up(released.guarantee)}, {released.exactness})"
     rows = [{"key": key, "noisy count": count} for key, count in largest]
-    show_table(rows, f"{len(released.keys):,} keys of {released.attribute} {about}", most=_SHOWN)
+    show_table(rows, f"{len(released.keys):,} keys of {released.attribute} {about}", most=SHOWN)
     for line in (*released.remarks(), f"Protected: {released.facts['protects']}.", *released.facts["rules"]):
         click.echo(line)
     show_payment("list of keys", released.facts["account"], stored)

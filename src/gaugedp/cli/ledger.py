@@ -18,7 +18,6 @@ from gaugedp.report.words import plain
 
 _REFUSED = 3
 _DELTA = 1e-6
-_SMALLER = 0.999  # than what was spent: a total that is worth a sentence
 
 
 @click.group(cls=LedgerCommands)
@@ -121,7 +120,8 @@ def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
     """Yield the sentence of the tight total, where it is asked for, or smaller than a spent sum of another kind."""
     epsilon = account.total.epsilon(delta)
-    is_smaller = account.budget.accounting != "best_order" and epsilon < _SMALLER * account.spent.epsilon(delta)
+    # 0.999: than what was spent: a total that is worth a sentence
+    is_smaller = account.budget.accounting != "best_order" and epsilon < 0.999 * account.spent.epsilon(delta)
     if is_asked or is_smaller:
         yield (
             f"If all guarantees were fixed in advance, the total is: epsilon {digits_up(epsilon)} at delta {delta:g}. "

@@ -79,7 +79,7 @@ def show_plan(planned: Plan, details: bool = False) -> None:
 
 def _show_details(planned: Plan) -> None:
     """Print what a first look can do without."""
-    steps = "" if {step for step, _ in planned.query.step_runs} == {1} else " (in steps of what is released)"
+    steps = "" if {step for step, _ in planned.query.steps.runs} == {1} else " (in steps of what is released)"
     click.echo(f"Noise: {planned.mechanism.describe()}{steps}")
     for term in planned.terms():
         if term["of_1000_rows"]:

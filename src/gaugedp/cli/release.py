@@ -10,6 +10,7 @@ import click
 from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import (
+    SHOWN,
     Payment,
     check_files,
     guarantee_options,
@@ -33,6 +34,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import as_workload
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.answer import RAW, Release
 from gaugedp.releases.planning import plan
@@ -42,7 +44,6 @@ from gaugedp.statistics.base import split_answers
 from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
 
-_SHOWN = 60
 _NUMBERS = ("estimate", "lower", "upper", "raw")
 _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
@@ -153,7 +154,7 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
     for line in (*answer.facts["rules"], *([undone] if undone else [])):
         click.echo(line)
-    is_raw = not answer.processing and question.linear is not None
+    is_raw = not answer.processing and as_workload(question) is not None
     show_payment("answer", answer.facts["account"], stored, _RAW_AGAIN * is_raw)
 
 
@@ -165,13 +166,13 @@ def show_answers(answer: Release) -> None:
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
     _show_answers(answer, title + _simultaneous(answer))
-    if n_answers > _SHOWN:
-        click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
+    if n_answers > SHOWN:
+        click.echo(f"... and {n_answers - SHOWN:,} more: write them with --out")
 
 
 def _show_answers(answer: Release, title: str) -> None:
     """Print the first answers: raw ones of two or three attributes with the last side by side, the others in lines."""
-    rows, lines, tables = islice(_rows(answer), _SHOWN), list[dict[str, str]](), []
+    rows, lines, tables = islice(_rows(answer), SHOWN), list[dict[str, str]](), []
     for term in answer.terms:
         of_term = list(islice(rows, term.size))
         if is_crossed(term) and len(of_term) == term.size and not answer.processing:

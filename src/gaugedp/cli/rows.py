@@ -8,13 +8,12 @@ import numpy as np
 
 from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import save
-from gaugedp.cli.shared import check_files, show_table, whole_number
+from gaugedp.cli.shared import SHOWN, check_files, show_table, whole_number
 from gaugedp.entropy import research_rng
 from gaugedp.ledger import Ledger
 from gaugedp.releases.answer import Release
 from gaugedp.synthesis.rows import SyntheticRows, draw_rows
 
-_SHOWN = 60
 _SAVED: dict[str, Callable[[SyntheticRows, Path], None]] = {
     ".csv": SyntheticRows.save_csv,
     ".parquet": SyntheticRows.save_parquet,
@@ -56,13 +55,13 @@ def _show(synthetic: SyntheticRows) -> None:
     """Print the first counts of rows beside the released ones, and how many lie within intervals."""
     lines = synthetic.beside
     inside = (lines["lower"] <= lines["rows"]) & (lines["rows"] <= lines["upper"])
-    first = {name: column[:_SHOWN] for name, column in lines.items()}
+    first = {name: column[:SHOWN] for name, column in lines.items()}
     texts = answers(first["estimate"], first["lower"], first["upper"])
     shown = [
         {"query": query, "cell": cell, "rows": count, "estimate": text[0], "lower": text[1], "upper": text[2]}
         for query, cell, count, text in zip(first["query"], first["cell"], first["rows"].tolist(), texts, strict=True)
     ]
     show_table(shown, "Rows beside released counts with 95 % intervals", numbers=("estimate", "lower", "upper"))
-    if len(inside) > _SHOWN:
-        click.echo(f"... and {len(inside) - _SHOWN:,} more: write them with --beside")
+    if len(inside) > SHOWN:
+        click.echo(f"... and {len(inside) - SHOWN:,} more: write them with --beside")
     click.echo(f"{np.count_nonzero(inside):,} of {len(inside):,} counts of the rows lie within the intervals.")

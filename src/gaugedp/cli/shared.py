@@ -27,10 +27,9 @@ from gaugedp.queries.base import Query
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FOLDED = ("query", "cell", "guarantee", "by", "purpose", "examples", "words", "seen")  # a narrow screen breaks them
-_GAP = 2  # spaces between columns
+SHOWN = 60  # lines of a table on the screen; all are in the file that is written
 _LINES = 25  # of a screen: with them, rich takes the width that it is given on every terminal
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
-_DELTA = 1e-6  # at which ρ and μ are read as ε
 
 
 def guarantee_options(command: Command) -> Command:
@@ -218,7 +217,7 @@ def _delta(guarantee: Guarantee) -> float:
 def _epsilon(guarantee: Guarantee) -> float:
     if isinstance(guarantee, PureDP | ApproxDP | RenyiBudget):
         return guarantee.epsilon_value
-    return float(guarantee.epsilon(_DELTA))
+    return float(guarantee.epsilon(1e-6))  # the δ at which ρ and μ are read as ε
 
 
 def _budget(text: str) -> Guarantee:
@@ -276,7 +275,7 @@ def show_table(
         justify: Literal["left", "right"] = "right" if name in numeric else "left"
         least = cell_len(name) if name in _FOLDED else max(map(cell_len, (name, *texts)))
         table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold", min_width=least)
-        needed += least + _GAP
+        needed += least + 2  # spaces between columns
     for line in lines:
         table.add_row(*line)
     width = Console(file=sys.stdout).width if sys.stdout.isatty() else 200

@@ -10,6 +10,7 @@ import click
 from gaugedp._internal.postgres import is_address
 from gaugedp.cli.output import write_beside, written
 from gaugedp.cli.shared import (
+    SHOWN,
     Payment,
     check_files,
     guarantee_options,
@@ -33,8 +34,6 @@ from gaugedp.releases.streams.noise import StreamNoise
 from gaugedp.releases.streams.state import StateFile
 from gaugedp.releases.streams.stream import factor_for
 from gaugedp.tables.table import Table
-
-_SHOWN = 60
 
 
 @click.group()
@@ -149,6 +148,6 @@ def _show(answer: StreamAnswer, domain: Domain, unit: PrivacyUnit) -> None:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     title = f"Period {answer.period} of {answer.facts['periods']} with 95 % intervals"
     about = f"({rounded_up(answer.guarantee)} for the whole stream, {answer.exactness})"
-    show_table(rows, f"{title} {about}", most=_SHOWN)
+    show_table(rows, f"{title} {about}", most=SHOWN)
     click.echo(f"Protected: {unit}, in at most {answer.facts['periods_per_person']} periods. Table: {domain.name}.")
     click.echo(f"To get this answer again at no cost, add --period {answer.period}.")

@@ -20,7 +20,7 @@ _FORMS = {
     YEAR: r"(\d{4})",
 }
 _MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}  # of one cell
-_MOST = 100_000  # cells
+_MOST_CELLS = 100_000  # cells
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
     if end.year == date.max.year:
         raise InvalidRequest(f"The dates end in {end.year}.", "Let them end before that year.")
     dates = Dates(by, begin, end, _known(timezone), outside)
-    if dates.n_inside > _MOST:
-        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Ask for at most {_MOST:,}.")
+    if dates.n_inside > _MOST_CELLS:
+        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Ask for at most {_MOST_CELLS:,}.")
     return dates
 
 

@@ -10,7 +10,6 @@ from gaugedp.domain.attributes import OTHER
 from gaugedp.errors import InvalidRequest
 
 SIDE = 1000  # of the longer side of a map, to whose wholes places are rounded
-_MOST = 300_000  # letters of all outlines, which every release with them holds
 _DO = "Give a FeatureCollection of Polygons and MultiPolygons, in degrees of longitude and latitude."
 
 Ring = list[tuple[float, float]]
@@ -27,7 +26,7 @@ def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
                 f"Give each area its cell as id, or as the property {name!r}.",
             )
     outlines = _drawn({cell: features[cell] for cell in codes})
-    if sum(map(len, outlines.values())) > _MOST:
+    if sum(map(len, outlines.values())) > 300_000:  # letters of all outlines, which every release with them holds
         raise InvalidRequest(f"The areas of {path.name} are too detailed.", "Simplify them: a report is a small map.")
     return outlines
 

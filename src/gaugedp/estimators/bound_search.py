@@ -15,7 +15,6 @@ from gaugedp.optimization.lattice import for_gaussian_releases, released, shared
 _POWERS = range(-12, 41)  # of two: the magnitudes of the grid, in addition to 0
 _FINER = 6  # halvings of a cell of the grid
 _LOUD, _TAIL = 4.0, 0.002  # values left outside an end: deviations of a count's noise, or a share of the rows
-_MOST = 0.25  # of the rows, at most, even if the noise is larger
 _STRETCH = 4.0  # widths beyond the ends for each share of the rows that is left outside
 
 
@@ -69,7 +68,7 @@ class BoundSearch:
     def _outside(self, totals: list[float]) -> float:
         """Return the number of values allowed outside an end, given noisy totals."""
         loud, rows = _LOUD * math.sqrt(float(self.noise.variances.max())), max(float(np.mean(totals)), 1.0)
-        return min(max(loud, _TAIL * rows), _MOST * rows)
+        return min(max(loud, _TAIL * rows), 0.25 * rows)  # noise that asks for more of the rows is too loud
 
 
 @dataclass(frozen=True, eq=False)

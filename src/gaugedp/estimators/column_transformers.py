@@ -15,8 +15,6 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
 
-_LEAST_VARIANCE = 1e-4  # of the square of half a range: less is noise
-
 
 @dataclass(eq=False, repr=False)
 class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
@@ -102,7 +100,7 @@ class StandardScaler(ColumnTransformer):
 
     def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
         counts, sums, squares = released
-        means, variances = moments_of(sums, counts, squares, _LEAST_VARIANCE)
+        means, variances = moments_of(sums, counts, squares, 1e-4)  # of the square of half a range: less is noise
         self.mean_, self.var_ = middle + half * means, half**2 * variances
         self.scale_ = np.sqrt(self.var_)
 

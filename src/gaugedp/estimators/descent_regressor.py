@@ -17,9 +17,8 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.losses import Huber
 
-_SMOOTH = 0.25  # the smoothness for which the steps of descent are planned
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
-_MOST = 30.0  # of a log-mean: e^30 is beyond all counts
+_LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
 
 @dataclass(eq=False, repr=False)
@@ -38,7 +37,8 @@ class DescentRegressor(CubeRegressor):
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         radius = self._expected * math.sqrt(problem.size) if self.radius is None else float(self.radius)
-        scale, cap = Scale(radius, problem.n_rows, problem.replaced), _SMOOTH / self._smoothness
+        # 0.25: the smoothness for which the steps of descent are planned
+        scale, cap = Scale(radius, problem.n_rows, problem.replaced), 0.25 / self._smoothness
         descent = NoisyDescent.calibrate(guarantee, (1, problem.size), cap, scale)
 
         def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ class PoissonRegressor(DescentRegressor):
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         super()._check(size, range_, guarantee)
         low, high = (float(end) for end in range_)
-        if low != 0 or not 0 < math.log1p(high) < _MOST:
+        if low != 0 or not 0 < math.log1p(high) < _LARGEST_LOG_MEAN:
             raise InvalidRequest(f"target_bounds is {(low, high)}.", "Give (0, high) for counts up to high.")
 
     @property
@@ -165,4 +165,4 @@ class PoissonRegressor(DescentRegressor):
 
 def means(log_means: np.ndarray) -> np.ndarray:
     """Return exp(log_means), capped at a public limit."""
-    return np.exp(np.minimum(log_means, _MOST))
+    return np.exp(np.minimum(log_means, _LARGEST_LOG_MEAN))

@@ -18,8 +18,10 @@ from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.optimization.trace_designs import cut
 
 _CENTRE_BITS, _MOST_COLUMNS = 18, 2**15  # with rows of 12 bits, distances are exact in floats
-_TRIALS = 64  # points that a start chooses from
-_THIN, _FAINT = 0.02, 2.0  # a cluster is thin below this share of the average, or this many deviations of noise
+_THIN, _FAINT_CLUSTER = (
+    0.02,
+    2.0,
+)  # a cluster is thin below this share of the average, or this many deviations of noise
 _WORD = 2.0**-64
 
 
@@ -97,7 +99,7 @@ def _lloyd(data: tuple[np.ndarray, np.ndarray], sums: GroupSums, rounds: int, rn
     rows, weights = data
     centres = _start(sums.n_groups, rows.shape[1], rng)
     vectors = np.hstack([np.ones((len(rows), 1)), rows]) * weights[:, None]
-    faint = _FAINT * math.sqrt(float(sums.noise.variances.max()))
+    faint = _FAINT_CLUSTER * math.sqrt(float(sums.noise.variances.max()))
     for left in reversed(range(rounds)):
         noisy = sums.release(vectors, _nearest(rows, centres), rng)
         counts, thin = noisy[:, 0], max(faint, _THIN * float(noisy[:, 0].mean()))
@@ -121,7 +123,7 @@ def _start(n_clusters: int, n_columns: int, rng: Entropy) -> np.ndarray:
     """Return random, well separated points in the cube."""
     centres = _uniform((1, n_columns), rng)
     while len(centres) < n_clusters:
-        trials = _uniform((_TRIALS, n_columns), rng)
+        trials = _uniform((64, n_columns), rng)  # points that a start chooses from
         gaps = np.min([((trials - centre) ** 2).sum(axis=1) for centre in centres], axis=0)
         centres = np.vstack([centres, trials[gaps.argmax()]])
     return _on_lattice(centres)

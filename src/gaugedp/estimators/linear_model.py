@@ -42,7 +42,6 @@ from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, P
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens the expected coefficients, and small noise lengthens them
 _ROUGH = 0.05  # noise, over the rows' sum, above which several classes have a rough centre
-_COUNT = 0.05  # the largest ε for the number of rows: an error of 20 does not affect the plan
 _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
 _WIDEST = 10.0  # times the radius: the largest expected coefficients under small noise
 _RADIUS = 10.0  # of the weights for rows of norm 1: enough for margins of a few tenths
@@ -305,7 +304,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         """
         if solver in _COMPOSED and isinstance(guarantee, ApproxDP):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
-        return NoisyRowCount(guarantee, self.neighbours, _COUNT)
+        # 0.05: ε for the number of rows, at most: to plan by, some 20 of them do not matter
+        return NoisyRowCount(guarantee, self.neighbours, 0.05)
 
     def _centre(
         self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str

@@ -25,7 +25,6 @@ from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped halfway
 _MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all have equal influence
-_FAINT = 0.002  # noise below which the softmax loss is perturbed, without descent
 _LOUD = 0.15  # noise above which a single step is taken for two classes
 REASON = "requested"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
@@ -131,7 +130,8 @@ class LogisticRegression(Intervals, LinearClassifier):
             return self._by_noise(guarantee, size, n_rows or PUBLIC_ROWS, _LOUD)
         if n_rows is None:
             return "gradient", "the number of rows is not public"
-        return self._by_noise(guarantee, size, n_rows, _FAINT)
+        # 0.002: noise below which the softmax loss is perturbed, and no steps are taken
+        return self._by_noise(guarantee, size, n_rows, 0.002)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         far = problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)

@@ -15,8 +15,6 @@ from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
-_LEAST_VARIANCE = 1e-3  # of the square of half a range: less is noise
-
 
 @dataclass(eq=False, repr=False)
 class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
@@ -66,7 +64,8 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
             vectors = np.hstack([np.ones((len(rows), 1)), cube, cube**2]) * weights[:, None]
             noisy = sums.release(vectors, codes, self._generator())
         counts = np.maximum(noisy[:, 0], 1.0)
-        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], _LEAST_VARIANCE)
+        # 1e-3: of the square of half a range: less is noise
+        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], 1e-3)
         assert reading.box is not None
         low, high = reading.box
         self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances

@@ -27,7 +27,6 @@ from gaugedp.optimization.lattice import for_gaussian_releases, released
 _OF_THE_SEARCH = {"epsilon", "delta", "neighbours", "random_state", "ledger"}
 _EACH = 4  # draws for each candidate: one candidate in five is never drawn
 _LESS = 0.9  # of the ε of runs with Gaussian noise only: for runs that have other noise too
-_REHEARSED = 20  # rows of trial fits, if their number is private
 
 Rows = tuple["NamedRows", np.ndarray]  # with their labels or targets
 
@@ -312,7 +311,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         is_held: np.ndarray,
     ) -> Search:
         """Return the search, by public facts: for replaced rows also their number and the held-out ones."""
-        n_public, n_held = _REHEARSED, 1
+        n_public, n_held = 20, 1  # rows of trial fits, if their number is private
         if self.neighbours == "replace":
             n_public, n_held = int((~is_held).sum()), int(is_held.sum())
         if not (n_public and n_held):

@@ -14,7 +14,7 @@ from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 
 _FINE = 2.0**-40
-_MOST = 700.0  # above it e^c overflows; a smaller c only lowers the bound
+_LARGEST_EXPONENT = 700.0  # above it e^c overflows; a smaller c only lowers the bound
 
 Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # from the budget of a run to its guarantee
 
@@ -44,7 +44,7 @@ class RandomStopping:
         if self.draws == 1:
             return True
         c = math.nextafter(float((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2), 0.0)
-        return run.delta(c) <= math.expm1(min(c, _MOST)) / (self.draws - 1) * (1 - PARAMETERS)
+        return run.delta(c) <= math.expm1(min(c, _LARGEST_EXPONENT)) / (self.draws - 1) * (1 - PARAMETERS)
 
     def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda asked: asked) -> ApproxDP | PureDP:
         """Return the largest per-run budget whose composition stays within `total`."""

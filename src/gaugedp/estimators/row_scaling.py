@@ -22,7 +22,7 @@ from gaugedp.optimization.lattice import released
 from gaugedp.optimization.row_blocks import in_threads
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
-_SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
+_SHARE, _CENTRE_NOISE, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
 _WORST_OF_GROUPS = 1.0  # the same for means of groups: noisy ones are shrunk, which is harmless
 _MIDDLE, _NEAR = 0.5, 0.15  # of √d: assumed distances of the columns' means from 0, and of rows from their centre
 _WHOLE, _DOUBT = 0.7, 1.5  # the largest noise of a full mean, and the factor by which its square is overestimated
@@ -195,11 +195,11 @@ class Centre:
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
-            share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
+            share = min(_SHARE, min(fine / _CENTRE_NOISE, 1.0) ** 2)
             return cls.spending(mu * math.sqrt(share), guarantee, ball, fine / math.sqrt(share))
         assert isinstance(guarantee, PureDP)
         fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
-        spent = guarantee.epsilon_value * min(_SHARE, fine / _FAINT)
+        spent = guarantee.epsilon_value * min(_SHARE, fine / _CENTRE_NOISE)
         return cls.spending(spent, guarantee, ball, fine * guarantee.epsilon_value / spent)
 
     @classmethod

@@ -16,7 +16,6 @@ from gaugedp.samplers.continuous import normals
 
 _DRAWS = 1000  # of the noise, for an interval; each is used with both signs, as its distribution is symmetric
 _NUMBERS, _FEWEST = 2**21, 100  # the most numbers of all draws together, and the fewest draws
-_SPENT = 0.7  # of 1 − level: the rest allows for the draws and for the normal approximation
 
 Statistic = Callable[[np.ndarray], np.ndarray]  # of sums (…, m): numbers (…, k), of which the largest is the score
 
@@ -34,7 +33,8 @@ class NoisySums:
         NaN counts as the whole range. With k numbers, of which the largest is the score, each lower end is allowed a
         k-th of the failures, so the interval holds for whichever is the largest.
         """
-        failures = _SPENT * (1 - level) / 2
+        # 0.7: of 1 − level: the rest is for what draws, and a normal law in the place of the exact one, leave out
+        failures = 0.7 * (1 - level) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             value, possible = of(self.numbers), of(self.possible)
         low = np.quantile(np.nan_to_num(possible, nan=ends[0]), failures / len(value), axis=0).max()

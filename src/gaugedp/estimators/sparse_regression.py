@@ -26,8 +26,8 @@ from gaugedp.optimization.symmetric import coordinates, square_of
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
 _SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the guarantee: screening, equations, rounds
-_MOST, _FINE = 64.0, 2.0**-24  # limit and rounding step of coefficients for predictions
-_FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds reduce the error
+_LARGEST_COEFFICIENT, _FINE = 64.0, 2.0**-24  # limit and rounding step of coefficients for predictions
+_FAINT_ROUND = 0.01  # noise of a round, relative to the target's range, below which rounds reduce the error
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class SparseRegression(LinearRegressor):
         part = budget.part(_SHARES["iht"][2] / self.rounds)
         selection = Peeling.calibrate(LpBall(shape[1] + 1, math.inf, 2.0), part, budget.k)
         noise = 3 * selection.value_std * math.sqrt(budget.k) / shape[0]
-        if noise < _FAINT:
-            return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT}"
-        return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT}"
+        if noise < _FAINT_ROUND:
+            return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT_ROUND}"
+        return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT_ROUND}"
 
 
 class Steps:
@@ -213,7 +213,9 @@ class Steps:
         assert self.round is not None
         weights, curvature = state
         scale = 2.0**-BITS
-        predicted = features @ np.rint(np.clip(weights, -_MOST, _MOST) / _FINE) * _FINE  # exact, in any order
+        predicted = (
+            features @ np.rint(np.clip(weights, -_LARGEST_COEFFICIENT, _LARGEST_COEFFICIENT) / _FINE) * _FINE
+        )  # exact, in any order
         residual = box_steps(np.clip((goal - predicted) * scale, -1, 1), BITS)
         scores = weights * curvature + features.T @ residual * scale**2
         support, values = self.round.split(self.round.sample(scores, rng))

@@ -11,7 +11,6 @@ from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
 
-_FAINT = 0.003  # noise, in units of the rows' sum, below which a rounded loss is worth its bias
 # any threshold below 0.01 does about as well on synthetic tables: docs/theory/objective_perturbation.md
 # the next were chosen on Adult (noise 0.0024 at epsilon 1) and on rows on the sphere (0.0038): see models.md
 _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is rounded off over a width of 1; its ends
@@ -56,7 +55,8 @@ class LinearSVC(LinearClassifier):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is private: with few it does about as well, with many better"
-        return self._by_noise(guarantee, size, n_rows, _FAINT)
+        # 0.003: noise, in units of the rows' sum, below which the minimum of a rounded loss is worth its bias
+        return self._by_noise(guarantee, size, n_rows, 0.003)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         if solver == "gibbs":

@@ -16,7 +16,10 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ApproxDP(Guarantee):
-    """(ε, δ)-DP: P(S) ≤ e^ε·Q(S) + δ for every event S. One point of a privacy profile, nothing more."""
+    """(ε, δ)-differential privacy.
+
+    P(S) ≤ e^ε·Q(S) + δ for every event S. This is one point of the privacy profile and bounds nothing else.
+    """
 
     epsilon_value: float
     delta_value: float
@@ -30,22 +33,22 @@ class ApproxDP(Guarantee):
         object.__setattr__(self, "delta_value", float(self.delta_value))
 
     def renyi(self, order: float) -> float:
-        """Return infinity for δ > 0 (an event of probability δ may tell everything), else the pure curve."""
+        """Return infinity for δ > 0, else the curve of ε-DP."""
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return randomized response that, with probability δ, tells all (Kairouz, Oh and Viswanath 2015)."""
+        """Return randomized response that with probability δ reveals everything (Kairouz, Oh and Viswanath 2015)."""
         is_small = self.epsilon_value <= LARGEST_LOSS
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return δ + (1−δ)·(pure profile at `epsilon`): the profile of the pair that dominates (ε, δ)-DP."""
+        """Return the profile of the dominating pair."""
         pure = PureDP(self.epsilon_value).exact_delta(epsilon)
         return self.delta_value if pure == 0 else min(1.0, up(self.delta_value + (1 - self.delta_value) * pure))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return infinity below δ, else the least ε of the dominating pair."""
+        """Return the least ε of the dominating pair."""
         if delta < self.delta_value:
             return math.inf
         exact_delta = decimal(self.delta_value)
@@ -53,18 +56,18 @@ class ApproxDP(Guarantee):
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return whether the profile of `premise` goes through this point or below it."""
+        """Return True if the profile of `premise` is at most δ at ε."""
         epsilon, delta = self.epsilon_value, self.delta_value
         return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""
+        """Return (ε, δ) in "approx", else the cost of ε-DP."""
         if accounting == "approx":
             return (decimal(self.epsilon_value), decimal(self.delta_value))
         return None if self.delta_value > 0 else PureDP(self.epsilon_value).cost(accounting)
 
     def group(self, size: int) -> "ApproxDP":
-        """Return (kε, δ·(e^{kε} − 1)/(e^ε − 1)), k = `size`: the sum of e^{jε}δ over j < k."""
+        """Return (kε, δ·Σ e^{jε} over j < k), k = `size`."""
         whole(minimum=1, size=size)
         if size == 1:
             return self
@@ -74,7 +77,7 @@ class ApproxDP(Guarantee):
         growth = _geometric_sum(self.epsilon_value, size)
         grown = up(math.exp(min(0.0, math.log(self.delta_value) + growth)), relative=2.0**-40)
         if grown >= 1:
-            raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Ask for a smaller group.")
+            raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Use a smaller group.")
         return ApproxDP(grown_epsilon, grown)
 
 

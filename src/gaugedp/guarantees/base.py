@@ -1,4 +1,4 @@
-"""The interface of a guarantee: Rényi curve, privacy profile, costs, composition, JSON."""
+"""The interface of a guarantee."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +21,20 @@ ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follo
 
 
 class Guarantee(Part):
-    """An upper bound on the privacy loss of a release, for all neighbouring tables and all attackers.
+    """Upper bound on the privacy loss of a release.
 
-    For neighbouring tables with output laws P and Q, in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥
-    sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number is rounded towards more
-    privacy loss. `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the
-    earlier.
+    It holds for all neighbouring tables and all attackers. For neighbouring tables with output distributions P and Q,
+    in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is
+    an ε with `delta(ε)` ≤ delta. Every number is rounded towards more privacy loss. `g + h` and `k * g` compose
+    releases of the same rows, also when the later release is chosen after seeing the earlier one.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import PureDP
+    >>> total = 100 * PureDP(0.1)
+    >>> bound = total.epsilon(1e-6)
+    >>> round(bound, 2), bound.method
+    (4.77, 'tight')
     """
 
     accounting: ClassVar[Accounting | None] = None
@@ -42,23 +50,23 @@ class Guarantee(Part):
         KINDS[cls.kind] = cls
 
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee to a group of `size` units: by default what follows along a chain of neighbours."""
+        """Return the guarantee for groups of `size` units."""
         whole(minimum=1, size=size)
         return self if size == 1 else Guarantee._chain(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, and its numbers by name}; `gaugedp.guarantees.from_dict` reads it back equal."""
+        """Return the kind and the numbers, for `gaugedp.guarantees.from_dict`."""
         return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
-        """Return the guarantee whose `to_dict` holds these numbers."""
+        """Return the guarantee with the numbers of a `to_dict`."""
         return cls(*(numbers[name.removesuffix("_value")] for name in cls.__match_args__))
 
     def follows_from(self, premise: "Guarantee") -> bool:
-        """Return whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.
+        """Return True if `premise` implies this guarantee.
 
-        A cost is itself a guarantee in its accounting, so the costs of both are compared.
+        False if no rule here shows it. A cost is itself a guarantee in its accounting, so the costs are compared.
         """
         if self == premise or self.accounting is None:
             return self == premise
@@ -70,19 +78,19 @@ class Guarantee(Part):
         )
 
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
-        """Return the single guarantees and how often each is made."""
+        """Return the single guarantees with their multiplicities."""
         return ((self, 1),)
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """The neighbours that the guarantee is about, where its parts say so: "add_remove", "replace", `ONE_CHANGE`."""
+        """Neighbouring relations that its parts specify: "add_remove", "replace", `ONE_CHANGE`."""
         return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
-        """Return the least provable δ such that the release is (`epsilon`, δ)-DP; `epsilon` may be negative.
+        """Return the least provable δ at `epsilon`, which may be negative.
 
         P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P. `method` is "basic", "advanced",
-        "rdp" or "tight"; None takes the least. The answer names the method that won.
+        "rdp" or "tight"; None takes the least of all, and the returned bound names its method.
         """
         finite(epsilon=epsilon)
         check_method(method)
@@ -90,31 +98,37 @@ class Guarantee(Part):
         return bound if epsilon >= 0 else _of_complements(bound, float(epsilon))
 
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
-        """Return the least provable ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` ≤ 1.
+        """Return the least provable ε at `delta`, in [0, 1].
 
-        Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi
-        curve only, and says so.
+        Infinity if there is none. `method` as for `delta`; with "tight", a part with only a Rényi curve makes the bound
+        fall back to "rdp", which it then names.
         """
         check_delta(delta)
         check_method(method)
         return least_epsilon(self, float(delta), method)
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Return the least false-negative rate of any test of whether a unit is in the table, rounded down.
+        """Return the least false-negative rate of any membership test.
 
-        The test sees all that was released, and calls a unit present where it is not at most with the
-        `false_positive_rate` in [0, 1]; its false-negative rate is how often it misses one that is. This is the
-        trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
+        The rate is rounded down. The test sees everything that was released. It declares an absent unit present with
+        probability at most `false_positive_rate`, in [0, 1]; its false-negative rate is the probability of missing a
+        unit that is present. This is the trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
         """
         return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
 
     def membership_risk(
         self, prior: float = 0.5, false_positive_rates: Sequence[float] = (0.01, 0.05, 0.1)
     ) -> "MembershipRisk":
-        """Return what any test of whether a unit is in the table can do at most.
+        """Return bounds on the success of any membership test.
 
-        The unit is in it with probability `prior`, in (0, 1), before anything was seen; for each of the
-        `false_positive_rates` in (0, 1) the best true-positive rate is shown; docs/theory/membership.md.
+        `prior`, in (0, 1), is the probability before any release that the unit is in the table; the best true-positive
+        rate is given at each of `false_positive_rates` in (0, 1). docs/theory/membership.md
+
+        Examples
+        --------
+        >>> from gaugedp.guarantees import PureDP
+        >>> round(PureDP(1.0).membership_risk().advantage, 3)
+        0.462
         """
         return Guarantee._membership_risk(self, prior, false_positive_rates)
 
@@ -146,7 +160,7 @@ class Guarantee(Part):
 
 
 def _of_complements(bound: Bound, epsilon: float) -> Bound:
-    """Return δ at ε < 0 from that at −ε: P(S) − e^ε·Q(S) is 1 − e^ε, and e^ε times Q − e^−ε·P of the complement."""
+    """Return δ at ε < 0 from δ at −ε: P(S) − e^ε·Q(S) is 1 − e^ε plus e^ε times Q − e^−ε·P of the complement."""
     high, low = (math.exp(epsilon) * delta - math.expm1(epsilon) for delta in (float(bound), bound.low))
     return Bound(min(1.0, up(high)), bound.method, low * (1 - 2.0**-45))
 
@@ -155,18 +169,18 @@ KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts 
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1]."""
+    """Raise InvalidRequest if `delta` is outside [0, 1]."""
     if delta not in (0, 1) or isinstance(delta, bool):
         between(0, 1, delta=delta)
 
 
 def check_order(order: float) -> None:
-    """Refuse an order at which the Rényi divergence is not defined here."""
+    """Raise InvalidRequest for an order below 1."""
     if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:
         raise InvalidRequest(f"order is {order!r}.", "Give order as a number of at least 1, or infinity.")
 
 
 def check_method(method: str | None) -> None:
-    """Refuse a method that does not exist."""
+    """Raise InvalidRequest for an unknown method."""
     if method is not None:
         one_of(METHODS, method=method)

@@ -18,11 +18,11 @@ _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # o
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ExponentialLoss(Guarantee):
-    """ε-bounded range, ε = `epsilon_value`: losses of any two outputs differ by at most ε (Dong, Durfee, Rogers 2020).
+    """ε-bounded range: the losses of any two outputs differ by at most ε.
 
-    With Δ the sensitivity of the score, the exponential mechanism with weights e^{ε·score/(2Δ)} satisfies it. So does
-    that with e^{ε·score/Δ} if all scores move the same way. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma
-    3.2).
+    ε is `epsilon_value` (Dong, Durfee and Rogers 2020). With Δ the sensitivity of the score, the exponential mechanism
+    with weights e^{ε·score/(2Δ)} satisfies it, and so does the one with weights e^{ε·score/Δ} if all scores move in the
+    same direction. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
     """
 
     epsilon_value: float
@@ -33,10 +33,10 @@ class ExponentialLoss(Guarantee):
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
-        """Return the largest over t in [0, ε] of the divergence of the pair with the losses t and t − ε.
+        """Return the largest divergence of a pair of range ε.
 
-        With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c
-        (docs/theory/accountant.md); at order 1 the limit l(h) + h·coth(h) − 1.
+        The pairs have losses t and t − ε, t in [0, ε]. With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is
+        (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c (docs/theory/accountant.md), and l(h) + h·coth(h) − 1 at order 1.
         """
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)
@@ -48,7 +48,7 @@ class ExponentialLoss(Guarantee):
         return min(largest, parabola, up(curve, relative=2.0**-44))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the pair with the profile of all mechanisms of range ε."""
+        """Return the pair that dominates every mechanism of range ε."""
         return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
@@ -69,7 +69,7 @@ class ExponentialLoss(Guarantee):
         return min(self.epsilon_value, max(0.0, up(self.epsilon_value + lost) + 2.0**-48 * (self.epsilon_value - lost)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ε²/8 in "zcdp", else what ε-DP costs."""
+        """Return ε²/8 in "zcdp", else the cost of ε-DP."""
         return (
             (decimal(self.epsilon_value) ** 2 / 8,)
             if accounting == "zcdp"
@@ -88,9 +88,10 @@ def _above(loss: float) -> float:
 
 
 def _growth(x: float, gap: float) -> float:
-    """Return l(x + gap) − l(x), gap > 0: a sum of parts that are at most 10 times as large, each within 16 roundings.
+    """Return l(x + gap) − l(x) without cancellation.
 
-    With last = x + gap below 2 it is log1p of Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
+    `gap` > 0. It is a sum of parts that are at most 10 times as large, each within 16 roundings. With last = x + gap
+    below 2 it is log1p of Σ (last^{2k} − x^{2k})/(2k + 1)! over Σ x^{2k}/(2k + 1)!.
     """
     last = x + gap
     if last >= 2:

@@ -1,4 +1,4 @@
-"""The comparison of guarantees with a budget."""
+"""Budgets and the charges of guarantees to them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,15 +22,15 @@ from gaugedp.guarantees.same_as import SameAs
 from gaugedp.guarantees.zcdp import ZCDP
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0)
-UNITS = 10**30  # costs are counted in whole units of 1e-30, always rounded against the spender
+UNITS = 10**30  # costs are integers in units of 1e-30, always rounded against the spender
 
 _ASK = {
-    "pure": "Ask with epsilon alone",
-    "approx": "Ask with epsilon, or epsilon and delta",
-    "zcdp": "Ask with rho, or with epsilon alone",
-    "gaussian": "Ask with mu, or with epsilon alone",
-    "renyi": "Ask with rho, mu, or with epsilon alone",
-    "best_order": "Ask with rho, mu, or with epsilon alone",
+    "pure": "Specify only epsilon",
+    "approx": "Specify epsilon, or epsilon and delta",
+    "zcdp": "Specify rho, or only epsilon",
+    "gaussian": "Specify mu, or only epsilon",
+    "renyi": "Specify rho or mu, or only epsilon",
+    "best_order": "Specify rho or mu, or only epsilon",
 }
 _AMOUNTS = {"pure": ("ε",), "approx": ("ε", "δ"), "zcdp": ("ρ",), "gaussian": ("μ²",)}
 _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reaches it
@@ -38,10 +38,10 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 
 @dataclass(frozen=True, eq=True)
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
-    """An (ε, δ)-DP budget: Rényi curves are added at m `orders`, and one sum at least must stay within its bound.
+    """(ε, δ)-DP budget that sums Rényi curves at `orders`.
 
-    The bound at order a (`capacity`) converts to (ε, δ/m), and a union bound over the orders gives δ:
-    docs/theory/budgets.md. Guarantees may be chosen after earlier answers were seen.
+    At least one of the m sums must stay within its bound. The bound at order a (`capacity`) converts to (ε, δ/m), and a
+    union bound over the orders gives δ: docs/theory/budgets.md. Guarantees may depend on earlier answers.
     """
 
     epsilon_value: float
@@ -67,7 +67,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
     @property
     def capacity(self) -> tuple[float, ...]:
-        """Return the largest divergence at each order that is (ε, δ/m)-DP, rounded down; below 0 where none is."""
+        """The largest (ε, δ/m)-DP divergences, rounded down; negative if none."""
         share = math.log(self.delta_value / len(self.orders))
         return tuple(
             (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))
@@ -76,11 +76,11 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
     @property
     def equivalent(self) -> ApproxDP:
-        """(ε, δ)-DP."""
+        """The (ε, δ)-DP guarantee of this budget."""
         return ApproxDP(self.epsilon_value, self.delta_value)
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return whether (ε, δ) follows."""
+        """Return True if (ε, δ)-DP follows from `premise`."""
         return self.equivalent.follows_from(premise)
 
     def __repr__(self) -> str:
@@ -88,10 +88,9 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
 
 class Budget:
-    """A budget and the charges of guarantees to it, in whole units.
+    """Budget and the charges of guarantees, in integer units.
 
-    Charges are rounded up and the capacity down: charges that fit never exceed the budget. This holds also when each
-    guarantee is chosen after seeing the earlier answers.
+    Charges round up and capacity down: charges that fit never exceed the budget, even if they are chosen adaptively.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -106,7 +105,7 @@ class Budget:
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
         if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
-                f"The budget {total!r} is empty.", "Give numbers of at least 1e-30 (PureDP where delta is 0)."
+                f"The budget {total!r} is empty.", "Give amounts of at least 1e-30 (PureDP if delta is 0)."
             )
 
     def _numbers(self) -> tuple[Fraction, ...]:
@@ -118,15 +117,15 @@ class Budget:
 
     @property
     def nothing(self) -> tuple[int, ...]:
-        """The charge of having spent nothing."""
+        """The charge of no release."""
         return (0,) * len(self.capacity)
 
     def first_chargeable(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
-        """Return the first of `guarantees` that has a cost under this budget's accounting, None without one."""
+        """Return the first chargeable guarantee, or None."""
         return next((guarantee for guarantee in guarantees if self._charge(guarantee) is not None), None)
 
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
-        """Return the charge of the first of `guarantees` that has a cost under this budget's accounting."""
+        """Return the charge of the first chargeable guarantee."""
         for guarantee in guarantees:
             charge = self._charge(guarantee)
             if charge is not None:
@@ -146,20 +145,20 @@ class Budget:
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
-        """Return whether `charge` still fits after `spent`: in every number, or in one where the best order counts."""
+        """Return True if `charge` fits after `spent`: in every number, or in one for a best order."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 
     def times(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> int:
-        """Return how often a `charge` that is not nothing fits after `spent`."""
+        """Return how often a nonzero `charge` fits after `spent`."""
         room = ((max(c - s, 0), a) for s, a, c in zip(spent, charge, self.capacity, strict=True))
         return (max if self.accounting == "best_order" else min)(left // a for left, a in room if a > 0)
 
     def amounts(self, spent: tuple[int, ...]) -> dict[str, Fraction]:
-        """Return what a sum of charges amounts to, in numbers by their names: what they grow by adds up.
+        """Return the amounts of a sum of charges, by name.
 
-        ε, ε and δ, ρ, and for μ its square. Of a best order the ε that was spent at its δ; of a Rényi curve the share
-        of the budget, at the order where it is largest.
+        The names are ε, ε and δ, ρ, or μ², whose increments add up. For a best order it is the ε spent at its δ; for a
+        Rényi curve the share of the budget at the order where it is largest.
         """
         exact = [Fraction(number, UNITS) for number in spent]
         if isinstance(self.total, RenyiBudget):
@@ -169,16 +168,16 @@ class Budget:
         return dict(zip(_AMOUNTS[self.accounting], exact, strict=True))
 
     def guarantee(self, units: tuple[int, ...]) -> Guarantee:
-        """Return the guarantee that a sum of charges amounts to, in the budget's own kind, rounded up."""
+        """Return the guarantee of a sum of charges, rounded up."""
         return self._guarantee(units, up_decimal, math.inf)
 
     def left(self, spent: tuple[int, ...]) -> Guarantee:
-        """Return what is left after `spent`, rounded down."""
+        """Return the remaining budget after `spent`, rounded down."""
         units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
         return self._guarantee(units, down_decimal, 0.0)
 
     def room(self, spent: tuple[int, ...]) -> Guarantee:
-        """Return what is left, rounded down; of a best order at the orders that still have room, where any has."""
+        """Return the remaining budget, rounded down, at orders with budget left."""
         remaining = self.left(spent)
         if not isinstance(self.total, RenyiBudget) or not isinstance(remaining, RenyiDP) or not any(remaining.values):
             return remaining
@@ -186,10 +185,11 @@ class Budget:
         return RenyiDP(*zip(*pairs, strict=True))
 
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
-        """Return what was spent and what is left, as text: exact guarantees, or of a best order its ε in few digits.
+        """Return the spent and the remaining budget as text.
 
-        A best order has spent the ε that its sums convert to at its δ. `PureDP` of the ε that is left still fits,
-        as no Rényi divergence of it is larger; several smaller guarantees may fit that add up to more.
+        Both are exact guarantees, or for a best order values of ε with few digits. A best order has spent the ε that
+        its sums convert to at its δ. `PureDP` of the remaining ε still fits, as none of its Rényi divergences is
+        larger; several smaller guarantees may fit whose sum is larger.
         """
         if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
@@ -198,7 +198,7 @@ class Budget:
         return f"epsilon {used if any(spent) else 0}", f"epsilon {remaining}"
 
     def _used(self, total: RenyiBudget, spent: tuple[int, ...]) -> Fraction:
-        """Return the ε that a best order has spent, where it has spent anything."""
+        """Return the ε spent by a nonzero best order."""
         room = max(c - s for s, c in zip(spent, self.capacity, strict=True))
         return max(decimal(total.epsilon_value) - Fraction(room, UNITS), Fraction(0))
 
@@ -221,10 +221,20 @@ class Budget:
 
 
 class Filter:
-    """A privacy filter: guarantees may be chosen after all earlier answers, and together satisfy the `budget`.
+    """Privacy filter for adaptively chosen guarantees.
 
-    Sums of costs bound PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP adds up Rényi curves at every order, RenyiBudget
-    until the last order is spent (docs/theory/budgets.md). It is neither durable nor shared: a `Ledger` is both.
+    All guarantees together satisfy the `budget`, and each may be chosen after all earlier answers. Sums of costs bound
+    PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP sums Rényi curves at every order, and RenyiBudget until the last
+    order is spent (docs/theory/budgets.md). A filter is neither durable nor shared: a `Ledger` is both.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import Filter, PureDP
+    >>> budget = Filter(PureDP(1.0))
+    >>> budget.spend(PureDP(0.25))
+    PureDP(0.75)
+    >>> budget.admits(PureDP(1.0))
+    False
     """
 
     def __init__(self, budget: Guarantee) -> None:
@@ -234,26 +244,26 @@ class Filter:
 
     @property
     def budget(self) -> Guarantee:
-        """Return the budget."""
+        """The total budget."""
         return self._budget.total
 
     @property
     def spent(self) -> Guarantee:
-        """Return what was charged, in the budget's own kind, rounded up."""
+        """The sum of the charges, rounded up."""
         return self._budget.guarantee(self._units)
 
     @property
     def remaining(self) -> Guarantee:
-        """Return what is left, rounded down; of a best order at all its orders, with 0 where there is no room."""
+        """The remaining budget, rounded down; 0 at exhausted orders."""
         return self._budget.left(self._units)
 
     @property
     def total(self) -> Guarantee:
-        """Return the composition of all: an odometer, whose `epsilon(delta)` is tight for parts fixed in advance."""
+        """The composition of all charges: an odometer, whose `epsilon(delta)` is tight for parts fixed in advance."""
         return compose((guarantee, 1) for guarantee in self._guarantees)
 
     def admits(self, guarantee: Guarantee) -> bool:
-        """Return whether `guarantee` can be charged and still fits. Nothing is spent."""
+        """Return True if `guarantee` fits. Nothing is spent."""
         try:
             charge = self._budget.charge(guarantee)
         except LedgerRefused:
@@ -261,13 +271,13 @@ class Filter:
         return self._budget.admits(self._units, charge)
 
     def spend(self, guarantee: Guarantee) -> Guarantee:
-        """Charge `guarantee` and return what is left; LedgerRefused, and nothing spent, where it does not fit."""
+        """Charge `guarantee` and return the remaining budget; LedgerRefused, and nothing spent, if it does not fit."""
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
             remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)
             raise LedgerRefused(
                 f"{rounded_up(guarantee)} does not fit: {remaining} of {rounded_up(self.budget)} is left.",
-                "Ask for less.",
+                "Specify a smaller guarantee.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))
         self._guarantees.append(guarantee)

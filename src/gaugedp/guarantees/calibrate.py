@@ -1,4 +1,4 @@
-"""The least noise that satisfies a guarantee, rounded up."""
+"""Calibration of noise to a guarantee, rounded up."""
 
 import math
 from collections.abc import Callable
@@ -20,21 +20,20 @@ from gaugedp.guarantees.subsampled import LEAST_NOISE, MOST_NOISE, SubsampledGau
 
 _COARSE = 1e-6
 _LIMITS = (1e-86, 1e86)
-_PRECISION = 1e-10  # relative: how near to the least noise the search goes
+_PRECISION = 1e-10  # relative precision of the search for the least noise
 
 
 class Noise(float):
-    """A noise parameter with the `guarantee` of all releases together, and its `slack`.
+    """Noise parameter with the guarantee of all releases.
 
-    The search found that value/(1 + slack) is too little for the guarantee; or value·(1 + slack) too much for the
-    interval, where the most noise was looked for.
+    value/(1 + `slack`) is too small for `guarantee`; or, for the largest noise, value·(1 + `slack`) is too large.
     """
 
     guarantee: Guarantee
     slack: float
 
     def __new__(cls, value: float, guarantee: Guarantee, slack: float) -> "Noise":
-        """Return the noise."""
+        """Create a float with these two attributes."""
         noise = super().__new__(cls, value)
         noise.guarantee, noise.slack = guarantee, slack
         return noise
@@ -44,10 +43,16 @@ class Noise(float):
 
 
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
-    """Return the least σ, rounded up, with which `count` Gaussian answers together are (`epsilon`, `delta`)-DP.
+    """Return the least σ of Gaussian noise, rounded up.
 
-    `sensitivity` is the ℓ₂ sensitivity of each answer; together they are (√count·Δ/σ)-GDP. `epsilon` ≥ 0, 0 < δ < 1
-    (Balle and Wang 2018, theorem 8).
+    With it, `count` answers of ℓ₂ `sensitivity` Δ together are (ε, δ)-DP, for `epsilon` ≥ 0 and 0 < `delta` < 1. They
+    are (√count·Δ/σ)-GDP (Balle and Wang 2018, theorem 8).
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import gaussian_std
+    >>> round(gaussian_std(1.0, 1e-6), 2)
+    4.22
     """
     positive(sensitivity=sensitivity)
     whole(minimum=1, count=count)
@@ -57,9 +62,16 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 
 
 def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, count: int = 1) -> Noise:
-    """Return the least λ, rounded up, with which `count` Laplace answers together are (`epsilon`, `delta`)-DP.
+    """Return the least scale of Laplace noise, rounded up.
 
-    `sensitivity` is the ℓ₁ sensitivity of each answer. At δ = 0 it is count·Δ/ε.
+    With it, `count` answers of ℓ₁ `sensitivity` Δ together are (ε, δ)-DP, for 0 ≤ `delta` < 1. At δ = 0 the scale is
+    count·Δ/ε.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import laplace_scale
+    >>> round(laplace_scale(0.5, count=10), 9)
+    20.0
     """
     positive(sensitivity=sensitivity)
     if delta == 0:
@@ -73,9 +85,9 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
 
 
 def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return the least scale, rounded up, with which `count` discrete Laplace answers are (`epsilon`, `delta`)-DP.
+    """Return the least discrete Laplace scale, rounded up.
 
-    `sensitivity` is a whole number. At δ = 0 it is count·d/ε.
+    As `laplace_scale`, for an integer `sensitivity` d. At δ = 0 the scale is count·d/ε.
     """
     whole(minimum=1, sensitivity=sensitivity, count=count)
     if delta == 0:
@@ -86,7 +98,7 @@ def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int 
 
 
 def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return the least σ, rounded up, with which `count` discrete Gaussian answers are (`epsilon`, `delta`)-DP."""
+    """Return the least discrete Gaussian σ, for an integer `sensitivity`."""
     whole(minimum=1, sensitivity=sensitivity, count=count)
     start = gaussian_std(epsilon, delta, float(sensitivity), count)
     limits = (LEAST_RATIO * sensitivity, MOST_RATIO)
@@ -94,9 +106,16 @@ def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, co
 
 
 def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> Noise:
-    """Return the least noise multiplier, rounded up, with which `steps` steps are (`epsilon`, `delta`)-DP.
+    """Return the least noise multiplier of DP-SGD, rounded up.
 
-    Every step is Gaussian noise on a Poisson sample of rate `rate`, neighbours differ by one unit added or removed.
+    With it, `steps` steps together are (ε, δ)-DP. Every step adds Gaussian noise to a Poisson sample of rate `rate`;
+    neighbours differ by one unit added or removed.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import subsampled_noise_multiplier
+    >>> round(subsampled_noise_multiplier(2.0, 1e-6, rate=0.01, steps=1000), 2)
+    1.03
     """
     SubsampledGaussian(rate, 1.0)
     limits = (LEAST_NOISE, MOST_NOISE)
@@ -104,9 +123,10 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 
 
 def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta: float) -> float:
-    """Return the largest x, to one part in a million from below, for which `make`(x) is (`epsilon`, `delta`)-DP.
+    """Return the largest (ε, δ)-DP parameter of `make`.
 
-    `make` must guarantee less the smaller x is: 1/noise, or ρ. For compositions that no closed form calibrates.
+    It is accurate to one part in a million, from below. `make` must give a weaker guarantee for larger parameters, such
+    as 1/noise or ρ. This calibrates compositions that have no closed form.
     """
     positive(epsilon=epsilon)
     between(0, 1, delta=delta)
@@ -119,11 +139,11 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
     while excess(low) > 0:
         low, high = low - 2, low
         if low < -100:
-            raise InvalidRequest("No noise keeps this guarantee.", "Give a larger epsilon or delta.")
+            raise InvalidRequest("No parameter satisfies this guarantee.", "Give a larger epsilon or delta.")
     while excess(high) <= 0:
         low, high = high, high + 2
         if high > 100:
-            raise InvalidRequest("Any noise keeps this guarantee.", "Give a smaller epsilon or delta.")
+            raise InvalidRequest("Every parameter satisfies this guarantee.", "Give a smaller epsilon or delta.")
     root = root_of(excess, low, high, _COARSE / 4)
     while excess(root) > 0:
         root -= _COARSE / 2
@@ -138,9 +158,9 @@ def _least(
     start: float = 1.0,
     limits: tuple[float, float] = _LIMITS,
 ) -> Noise:
-    """Return the least noise at which `count` · `make`(noise) is proved, by a search on a logarithmic scale.
+    """Return the least certified noise for `count` · `make`(noise).
 
-    `make` knows noise between the `limits`; nothing beyond is tried.
+    The search is on a logarithmic scale. `make` is defined between the `limits`; nothing beyond them is tried.
     """
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)
@@ -150,9 +170,9 @@ def _least(
 
     @cache
     def excess(log_noise: float, removed: int = 1, is_last: bool = False) -> float:
-        """Return log of δ over the target; removals usually need more, so the search looks at them alone.
+        """Return the log of δ over the target, by removals, which usually need more noise.
 
-        At last the order is looked for anew, as the guarantee itself does.
+        The last evaluation searches for the order again.
         """
         guarantee = count * make(math.exp(log_noise))
         closed = guarantee.exact_delta(epsilon)
@@ -183,19 +203,20 @@ def _log_ratio(cost: float, target: float) -> float:
 
 
 def _around(excess: Callable[[float], float], start: float, lowest: float, highest: float) -> tuple[float, float]:
-    """Return logarithms of noise that is too small and of noise that is enough, both between `lowest` and `highest`."""
+    """Return a bracket of the log noise within [`lowest`, `highest`]."""
     low = high = min(max(start, lowest), highest)
     step = 0.5
     while excess(high) > 0:
         if high == highest:
             raise InvalidRequest(
-                f"No noise up to {math.exp(highest):.3g} keeps this guarantee.", "Give a larger epsilon or delta."
+                f"No noise up to {math.exp(highest):.3g} satisfies this guarantee.", "Give a larger epsilon or delta."
             )
         low, high, step = high, min(high + step, highest), 2 * step
     while low == high or excess(low) <= 0:
         if low == lowest:
             raise InvalidRequest(
-                f"Any noise from {math.exp(lowest):.3g} on keeps this guarantee.", "Give a smaller epsilon or delta."
+                f"All noise from {math.exp(lowest):.3g} on satisfies this guarantee.",
+                "Give a smaller epsilon or delta.",
             )
         high, low, step = low, max(low - step, lowest), 2 * step
     return low, high

@@ -17,14 +17,14 @@ from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
 
 Parts = tuple[tuple[Guarantee, int], ...]
-_MANY = 64  # parts, from which on their curves are taken together
 
 
 @dataclass(frozen=True, eq=True)
 class Composed(Guarantee):
-    """Several releases of the same rows: `parts` are pairs (guarantee, how often), in a canonical order.
+    """Several releases of the same rows.
 
-    `epsilon` and `delta` try the rules in gaugedp.accountant and return the least answer.
+    `parts` are pairs (guarantee, multiplicity), in a canonical order. `epsilon` and `delta` try the rules of
+    gaugedp.accountant and return the least bound.
     """
 
     parts: Parts
@@ -35,9 +35,10 @@ class Composed(Guarantee):
                 whole(minimum=1, count=count)
 
     def renyi(self, order: float) -> float:
-        """Return the sum of the parts' curves at the same order."""
+        """Return the sum of the parts' curves."""
         check_order(order)
-        if order == 1 or math.isinf(order) or len(self.parts) < _MANY:
+        # 64: parts, from which on their curves are taken together
+        if order == 1 or math.isinf(order) or len(self.parts) < 64:
             return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
         shift = np.array([order - 1.0])
         totals = directions(self.parts, curves=True)
@@ -50,7 +51,7 @@ class Composed(Guarantee):
         return self.parts
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the sum of the parts' costs, None where one of them has none."""
+        """Return the sum of the parts' costs, or None."""
         costs = [(part.cost(accounting), count) for part, count in self.parts]
         if any(cost is None for cost, _ in costs):
             return None
@@ -58,7 +59,7 @@ class Composed(Guarantee):
         return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
-        """Return the composition of the parts' guarantees to a group of `size`, or that of the whole along a chain."""
+        """Return the composition of the parts' group guarantees, or that of the whole along a chain."""
         whole(minimum=1, size=size)
         parts = [(part.group(size), count) for part, count in self.parts]
         if all(isinstance(part, Grouped) for part, _ in parts):
@@ -81,9 +82,9 @@ class Composed(Guarantee):
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     """Return the guarantee of all `parts` (guarantee, count) together.
 
-    Compositions are flattened and equal parts counted, so that k * g == g + … + g. A single part stays itself, and no
-    parts are PureDP(0). Later mechanisms may look at earlier answers; if their parameters depend on them, use a ledger
-    or a Filter.
+    Compositions are flattened and equal parts counted, so that k * g == g + … + g. A single part is returned unchanged,
+    and no parts give PureDP(0). Later mechanisms may read earlier answers; if their parameters depend on these, use a
+    Filter.
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
@@ -102,7 +103,7 @@ Guarantee._compose = staticmethod(compose)  # the sum and the multiples of guara
 
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("a count is a whole number of at least 1")
+        raise ValueError("a count is an integer of at least 1")
     return value
 
 
@@ -111,7 +112,7 @@ def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
 
 
 def _sortable(number: Any) -> Any:
-    """Return the number, or of guarantees, which have no order, the text."""
+    """Return the number, or the text of a guarantee."""
     if isinstance(number, float):
         return number
     if isinstance(number, tuple):
@@ -120,5 +121,5 @@ def _sortable(number: Any) -> Any:
 
 
 def _numbers(leaf: Guarantee) -> Iterable[Any]:
-    """Return the numbers of a guarantee; it says nothing where all are zero."""
+    """Return the numbers of a guarantee, trivial if all are zero."""
     return vars(leaf).values()

@@ -1,4 +1,4 @@
-"""Noise on the integers: discrete Laplace and discrete Gaussian."""
+"""Guarantees of discrete Laplace and discrete Gaussian noise."""
 
 import math
 from dataclasses import dataclass
@@ -19,14 +19,18 @@ from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
-_WIDE, _FAR = 1e4, 39.0  # a deviation up to which all places of noise are summed, and how many deviations are all
+_WIDE, _DEVIATIONS = (
+    1e4,
+    39.0,
+)  # the largest deviation for which all noise values are summed, and the deviations they span
 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class DiscreteLaplaceLoss(Guarantee):
-    """Noise with weights ∝ e^{−|k|/scale} on a whole number of sensitivity d = `sensitivity`.
+    """Discrete Laplace noise on an integer.
 
-    The losses are ±d/scale and (d − 2k)/scale for 0 < k < d; with d = 1 this is randomized response at 1/scale.
+    Its weights are ∝ e^{−|k|/scale}, and d = `sensitivity`. The losses are ±d/scale and (d − 2k)/scale for 0 < k < d;
+    with d = 1 this is randomized response at 1/scale.
     """
 
     scale: float
@@ -75,7 +79,7 @@ class DiscreteLaplaceLoss(Guarantee):
         return tuple(values), (math.exp(-d * step) / (1 + rate), *inside, 1 / (1 + rate))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the noise and the noise moved by the sensitivity."""
+        """Return the noise and the shifted noise."""
         if self._pure > LARGEST_LOSS:
             return None
         if self.sensitivity == 1:
@@ -85,7 +89,7 @@ class DiscreteLaplaceLoss(Guarantee):
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what (d/scale)-DP costs."""
+        """Return the cost of (d/scale)-DP."""
         return pure_cost(self._pure, up_decimal(self._pure), accounting)
 
     def group(self, size: int) -> "DiscreteLaplaceLoss":
@@ -96,9 +100,10 @@ class DiscreteLaplaceLoss(Guarantee):
 
 @dataclass(frozen=True, eq=True, repr=False)
 class DiscreteGaussianLoss(Guarantee):
-    """Noise with weights ∝ e^{−k²/2σ²}, σ = `noise_std`, on a whole number of sensitivity d = `sensitivity`.
+    """Discrete Gaussian noise on an integer.
 
-    Canonne, Kamath and Steinke 2020; its Rényi curve is never above the Gaussian's, its profile may be.
+    Its weights are ∝ e^{−k²/2σ²}, σ = `noise_std`, and d = `sensitivity` (Canonne, Kamath and Steinke 2020). The Rényi
+    curve is never above that of Gaussian noise; the profile may be.
     """
 
     noise_std: float
@@ -128,18 +133,18 @@ class DiscreteGaussianLoss(Guarantee):
         return min(up(gaussian * order), up(divergence, relative=2.0**-44))
 
     def dominating_pair(self, removed: int) -> Pair:  # noqa: ARG002
-        """Return the noise and the noise moved by the sensitivity."""
+        """Return the noise and the shifted noise."""
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) = (d² + 2dy)/2σ² above ε; None of wide noise, or far ε."""
+        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
         if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
             return None
         std, size = self.noise_std, self.sensitivity
         first = math.floor(std**2 * epsilon / size - size / 2)
-        y = np.arange(first, max(first, 0) + math.ceil(_FAR * std) + 2, dtype=float)
+        y = np.arange(first, max(first, 0) + math.ceil(_DEVIATIONS * std) + 2, dtype=float)
         over = (size**2 + 2 * size * y) / (2 * std**2) - epsilon
-        noise = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1, dtype=float)
+        noise = np.arange(-math.ceil(_DEVIATIONS * std), math.ceil(_DEVIATIONS * std) + 1, dtype=float)
         weights = np.exp(-(y**2) / (2 * std**2)) / float(np.exp(-(noise**2) / (2 * std**2)).sum())
         rounding = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
         delta = float(weights @ -np.expm1(-np.maximum(over, 0.0)))
@@ -148,7 +153,7 @@ class DiscreteGaussianLoss(Guarantee):
         return min(1.0, raised) if slack <= 1e-8 * delta else None
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return d²/(2σ²) in "zcdp"; nothing in the others."""
+        """Return d²/(2σ²) in "zcdp"; None in the others."""
         square = (decimal(self.sensitivity) / decimal(self.noise_std)) ** 2
         return (square / 2,) if accounting == "zcdp" else None
 

@@ -1,4 +1,4 @@
-"""Rényi divergences of known laws, rounded up."""
+"""Rényi divergences of known distributions, rounded up."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -29,11 +29,18 @@ _BELOW_ALL_FLOATS = Decimal("4.9e-324")
 
 
 def bernoulli(order: Number, p: Number, q: Number) -> float:
-    """Return D_order(Bernoulli(p)‖Bernoulli(q)) in nats, for `order` in [1, ∞] and p, q in [0, 1].
+    """Return D_order(Bernoulli(p)‖Bernoulli(q)) in nats.
 
-    With a = `order`, for 1 < a < ∞, it is log(p^a·q^(1−a) + (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for the rest.
-    The float is never below the divergence and above it by at most 1e-15 of it, or by one subnormal step.
-    Raises InvalidRequest. Source: van Erven and Harremoës 2014, equation 1.
+    `order` is in [1, ∞], p and q in [0, 1]. With a = `order`, for 1 < a < ∞, it is log(p^a·q^(1−a) +
+    (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for orders 1 and ∞. The float is never below the divergence and above it
+    by at most 1e-15 of it, or by one subnormal step. Raises InvalidRequest. Source: van Erven and Harremoës 2014,
+    equation 1.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import divergences
+    >>> round(divergences.bernoulli(2, 0.5, 0.25), 4)
+    0.2877
     """
     order = _order(order)
     _check_probability("p", p)
@@ -43,30 +50,36 @@ def bernoulli(order: Number, p: Number, q: Number) -> float:
 
 
 def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
-    """Return D_order(P‖Q) in nats of two laws on the same n ≥ 1 outcomes, for `order` in [1, ∞].
+    """Return D_order(P‖Q) in nats of two discrete distributions.
 
-    `p` and `q` have shape (n,), entries ≥ 0 and sums within 1e-9 of 1, and are divided by their sums.
-    Order 1: Σ p·log(p/q). Order a between: log(Σ p·(p/q)^(a−1))/(a − 1). Order ∞: the largest log(p/q) where p > 0.
-    Infinity where q = 0 < p somewhere. Rounding as in `bernoulli`. Raises InvalidRequest.
-    Source: van Erven and Harremoës 2014, equation 1 and theorems 5 and 6.
+    `order` is in [1, ∞]. `p` and `q` have shape (n,), n ≥ 1, entries ≥ 0 and sums within 1e-9 of 1, and are divided by
+    their sums. Order 1: Σ p·log(p/q). Order a between: log(Σ p·(p/q)^(a−1))/(a − 1). Order ∞: the largest log(p/q)
+    where p > 0. Infinity if q = 0 < p somewhere. Rounding as in `bernoulli`. Raises InvalidRequest. Source: van Erven
+    and Harremoës 2014, equation 1 and theorems 5 and 6.
     """
     order = _order(order)
     law_p, law_q = law("p", p), law("q", q)
     if len(law_p) != len(law_q):
         raise InvalidRequest(
-            f"p has {len(law_p)} entries and q has {len(law_q)}.", "Give both laws on the same outcomes."
+            f"p has {len(law_p)} entries and q has {len(law_q)}.", "Give both distributions on the same outcomes."
         )
     return _discrete(order, zip(law_p, law_q, strict=True))
 
 
 def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: Number) -> float:
-    """Return D_order(N(mean_p, std_p²)‖N(mean_q, std_q²)) in nats, for `order` in [1, ∞] and stds > 0.
+    """Return D_order(N(mean_p, std_p²)‖N(mean_q, std_q²)) in nats.
 
-    With a = `order`, m = mean_p − mean_q and v = (1−a)·std_p² + a·std_q² it is, for 1 < a < ∞,
-    a·m²/(2v) + log(std_q/std_p) + log(std_q²/v)/(2(a−1)), and infinity where v ≤ 0.
-    Order 1: (m² + std_p² − std_q²)/(2·std_q²) + log(std_q/std_p), finite for all laws. Order ∞: infinity unless
-    std_p < std_q, then m²/(2(std_q² − std_p²)) + log(std_q/std_p). Rounding as in `bernoulli`.
-    Raises InvalidRequest. Source: van Erven and Harremoës 2014, equation 10, and its limits.
+    `order` is in [1, ∞] and stds are > 0. With a = `order`, m = mean_p − mean_q and v = (1−a)·std_p² + a·std_q² it is,
+    for 1 < a < ∞, a·m²/(2v) + log(std_q/std_p) + log(std_q²/v)/(2(a−1)), and infinity where v ≤ 0. Order 1: (m² +
+    std_p² − std_q²)/(2·std_q²) + log(std_q/std_p), finite for all distributions. Order ∞: infinity unless std_p <
+    std_q, then m²/(2(std_q² − std_p²)) + log(std_q/std_p). Rounding as in `bernoulli`. Raises InvalidRequest. Source:
+    van Erven and Harremoës 2014, equation 10, and its limits.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import divergences
+    >>> divergences.normal(2, mean_p=1, std_p=1, mean_q=0, std_q=1)
+    1.0
     """
     order = _order(order)
     _validate.finite(mean_p=mean_p, mean_q=mean_q)
@@ -87,12 +100,11 @@ def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: 
 
 
 def laplace(order: Number, mean_p: Number, mean_q: Number, scale: Number) -> float:
-    """Return D_order(Laplace(mean_p, scale)‖Laplace(mean_q, scale)) in nats, for `order` in [1, ∞] and scale > 0.
+    """Return D_order(Laplace(mean_p, scale)‖Laplace(mean_q, scale)) in nats.
 
-    With a = `order` and t = |mean_p − mean_q|/scale it is, for 1 < a < ∞,
-    log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1).
-    Order 1: t + e^(−t) − 1. Order ∞: t. Rounding as in `bernoulli`.
-    Raises InvalidRequest. Source: Mironov 2017, proposition 6.
+    `order` is in [1, ∞] and scale > 0. With a = `order` and t = |mean_p − mean_q|/scale it is, for 1 < a < ∞,
+    log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1). Order 1: t + e^(−t) − 1. Order ∞: t. Rounding as in
+    `bernoulli`. Raises InvalidRequest. Source: Mironov 2017, proposition 6.
     """
     order = _order(order)
     _validate.finite(mean_p=mean_p, mean_q=mean_q)
@@ -129,13 +141,13 @@ def _discrete(order: Number, pairs: Iterable[tuple[Fraction, Fraction]]) -> floa
     )
 
 
-# -- numbers that err to a known side: each is increasing in every rounded part, so the context's side is the result's
+# -- directed rounding: each number is increasing in every rounded part, so the context's direction is the result's
 
 
 def _certified(divergence: Callable[[], Decimal]) -> float:
-    """Return a float that is not below the positive real number that `divergence` computes with directed rounding.
+    """Return the positive number `divergence()`, rounded up.
 
-    Both roundings enclose the number; digits are doubled until the enclosure is narrower than 1e-17 of it.
+    Two directed roundings enclose it; digits are doubled until the enclosure is narrower than 1e-17 of it.
     """
     digits, narrow = 18, False
     traps = [InvalidOperation, DivisionByZero, Overflow]
@@ -156,7 +168,7 @@ def _number(exact: Fraction) -> Decimal:
 
 
 def _times(factor: Fraction, value: Decimal) -> Decimal:
-    """Return factor·value for `factor` ≥ 0: two operations of known side, also where `value` is negative."""
+    """Return factor·value for `factor` ≥ 0, with directed rounding."""
     return value * factor.numerator / factor.denominator
 
 
@@ -174,17 +186,17 @@ def _exp(value: Decimal) -> Decimal:
 
 
 def _log_sum_exp(exponents: Sequence[Decimal]) -> Decimal:
-    """Return log Σ e^exponent, the largest taken out first: no number overflows."""
+    """Return log Σ e^exponent, without overflow."""
     largest = max(exponents)
     return largest + _outward(sum((_exp(exponent - largest) for exponent in exponents), Decimal(0)).ln())
 
 
 def _outward(nearest: Decimal) -> Decimal:
-    """Return the next number on the context's side: `ln` and `exp` round to the nearest whatever the context says."""
+    """Return the next number in the context's direction, as `ln` and `exp` round to the nearest."""
     return nearest.next_plus() if getcontext().rounding == ROUND_CEILING else nearest.next_minus()
 
 
-# -- what is refused
+# -- validation
 
 
 def _order(order: object) -> Number:
@@ -200,7 +212,7 @@ def _check_probability(name: str, value: Number) -> None:
 
 
 def law(name: str, values: object) -> list[Fraction]:
-    """Return probabilities as fractions with the sum 1; refuse what is none, under the given name."""
+    """Return probabilities as fractions with the sum 1."""
     if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
         raise InvalidRequest(f"{name} is {values!r}.", f"Give {name} as a list of probabilities.")
     entries = list(values)

@@ -1,4 +1,4 @@
-"""Conversion of guarantees from and to what dp-accounting writes them as (the extra `events`)."""
+"""Conversion between guarantees and dp-accounting (extra `events`)."""
 
 import math
 from collections.abc import Callable
@@ -32,25 +32,26 @@ from gaugedp.guarantees.zcdp import ZCDP
 def from_event(event: Any) -> Guarantee:
     """Return the guarantee of a dp-accounting `event`.
 
-    Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism, permute-and-flip, zCDP
-    with or without an offset, (ε, δ), what of these runs on a sample or is repeated, mixtures of Gaussians, truncated
-    samples, their compositions and nothing are known; InvalidRequest for others. Neighbours are
-    those the event was written for. Of Poisson samples one record is added or removed; of samples without replacement
-    one is replaced: as events speak of values of a norm up to C, and a replaced one moves a sum by 2C, the mechanism on
-    the sample is taken with what it keeps for two records, and so is all that is composed with it.
+    Supported are Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism,
+    permute-and-flip, zCDP with or without an offset, (ε, δ)-DP, samples and repetitions of these, mixtures of
+    Gaussians, truncated samples, their compositions and the empty event; InvalidRequest for others.
+
+    Neighbours are those the event was written for. With Poisson samples one record is added or removed; with samples
+    without replacement one is replaced. Events speak of values of norm at most C, and a replaced record moves a sum by
+    2C; so the mechanism on the sample, and everything composed with it, is accounted for two records.
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
-        raise InvalidRequest(f"A {name} has no guarantee here.", f"Use one of: {', '.join(sorted(_READERS))}.")
+        raise InvalidRequest(f"The event {name} is not supported.", f"Use one of: {', '.join(sorted(_READERS))}.")
     return _READERS[name](event)
 
 
 def to_event(guarantee: Guarantee) -> Any:
-    """Return the dp-accounting event that says as much as `guarantee`, with noise rounded down.
+    """Return the dp-accounting event that implies `guarantee`.
 
-    ε-DP becomes randomized response, Gaussian noise on a Poisson sample as a group sees it a mixture of Gaussians.
-    InvalidRequest where there is no such event: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete Gaussian,
-    finite losses, other groups.
+    Its noise is rounded down. ε-DP becomes randomized response, and the group guarantee of Gaussian noise on a Poisson
+    sample a mixture of Gaussians. InvalidRequest if there is no such event: (ε, δ)-DP with δ > 0, Rényi curves, bounded
+    range, discrete Gaussian, finite losses, other groups.
     """
     events = _events()
     if isinstance(guarantee, Composed):
@@ -61,16 +62,16 @@ def to_event(guarantee: Guarantee) -> Any:
         return events.NoOpDpEvent()
     if type(guarantee) not in _WRITERS:
         raise InvalidRequest(
-            f"{guarantee!r} has no event.", "Export guarantees of Gaussian, Laplace or response kind, or zCDP."
+            f"{guarantee!r} cannot be exported.", "Export Gaussian, Laplace, randomized response or zCDP guarantees."
         )
     return _WRITERS[type(guarantee)](events, guarantee)
 
 
 def from_pld(distribution: Any) -> LossDistribution:
-    """Return the guarantee of a dp-accounting `PrivacyLossDistribution`: its losses, one atom for each.
+    """Return the guarantee of a dp-accounting `PrivacyLossDistribution`.
 
-    InvalidRequest for one that is not pessimistic: its profile is no upper bound. Read are the members in which
-    dp-accounting 0.4 to 0.6 keep the losses.
+    Each of its losses becomes one atom. InvalidRequest for a distribution that is not pessimistic: its profile is no
+    upper bound. This reads the private members that store the losses in dp-accounting 0.4 to 0.6.
     """
     try:
         removed, added = distribution._pmf_remove, distribution._pmf_add
@@ -78,7 +79,7 @@ def from_pld(distribution: Any) -> LossDistribution:
         span, is_upper = removed._discretization, removed._pessimistic_estimate and added._pessimistic_estimate
     except AttributeError:
         raise InvalidRequest(
-            f"A {type(distribution).__name__} is no privacy loss distribution.", "Give one of dp-accounting."
+            f"{type(distribution).__name__} is not a PrivacyLossDistribution.", "Give one of dp-accounting."
         ) from None
     if not is_upper:
         raise InvalidRequest("The distribution is an optimistic estimate.", "Make it with pessimistic_estimate=True.")
@@ -99,7 +100,7 @@ def _events() -> Any:
 
 
 def _of_noise(noise: float, make: Callable[[float], Guarantee]) -> Guarantee:
-    """Return what noise keeps: infinite noise tells nothing."""
+    """Return the guarantee, for infinite noise PureDP(0)."""
     return PureDP(0.0) if noise == math.inf else make(noise)
 
 
@@ -118,13 +119,13 @@ def _response(event: Any) -> Guarantee:
 
 
 def _is_replaced(event: Any) -> bool:
-    """Return whether a part of the event is a sample without replacement, for neighbours with a record replaced."""
+    """Return True if a part samples without replacement."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", ())
     return type(event).__name__ == "SampledWithoutReplacementDpEvent" or any(map(_is_replaced, inner))
 
 
 def _composed(event: Any) -> Guarantee:
-    """Return the composition, for two records what is beside a sample without replacement."""
+    """Return the composition; parts next to a sample without replacement count for two records."""
     parts = [(from_event(part), _is_replaced(part)) for part in event.events]
     any_replaced = any(is_replaced for _, is_replaced in parts)
     return compose((part.group(2) if any_replaced and not is_replaced else part, 1) for part, is_replaced in parts)
@@ -133,7 +134,7 @@ def _composed(event: Any) -> Guarantee:
 def _poisson(event: Any) -> Guarantee:
     if _is_replaced(event.event):
         raise InvalidRequest(
-            "A sample without replacement of a Poisson sample has no guarantee here.", "Sample in one of both ways."
+            "A sample without replacement of a Poisson sample is not supported.", "Use one kind of sampling."
         )
     if event.sampling_probability == 0:
         return PureDP(0.0)
@@ -155,7 +156,7 @@ def _mixture(event: Any) -> Guarantee:
 
 
 def _discrete_gaussian(event: Any) -> Guarantee:
-    """Return the loss of one number; of a vector what its zCDP says."""
+    """Return the guarantee of a number, or zCDP for vectors."""
     sensitivity, dimension = event.sensitivity, event.dimension
     if dimension in (None, 1) and sensitivity == int(sensitivity):
         return DiscreteGaussianLoss(event.sigma, int(sensitivity))
@@ -167,9 +168,9 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 
 
 def _told(events: Any, loss: float) -> Any:
-    """Return randomized response between two, lying a little less than e^−ε allows."""
+    """Return randomized response that lies slightly less than allowed."""
     if loss > 700:
-        raise InvalidRequest(f"PureDP({loss:g}) has no event.", "Export a guarantee of at most 700.")
+        raise InvalidRequest(f"PureDP({loss:g}) cannot be exported.", "Export an epsilon of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 
@@ -181,9 +182,9 @@ def _to_sampled(events: Any, guarantee: Sampled) -> Any:
 
 
 def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
-    """Return noise on a Poisson sample; to a group a mixture, in which units are sampled a little too often."""
+    """Return noise on a Poisson sample; for a group a mixture with slightly higher rates."""
     if guarantee.neighbours == "replace":
-        raise InvalidRequest(f"{guarantee!r} has no event.", "Export what is kept where a unit is added or removed.")
+        raise InvalidRequest(f"{guarantee!r} cannot be exported.", 'Use the guarantee for neighbours "add_remove".')
     rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size
     if size == 1:
         return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))

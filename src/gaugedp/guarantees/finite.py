@@ -1,4 +1,4 @@
-"""The exact guarantee of a mechanism with finitely many outputs."""
+"""Exact guarantee of a mechanism with finitely many outputs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,11 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class FiniteLoss(Guarantee):
-    """A mechanism whose output has the law `p` with the unit and `q` without, on the same finitely many outcomes.
+    """Mechanism with finitely many outputs.
 
-    `p`, `q`: probabilities of equal length; floats mean their decimals, Fractions are exact; sums within 1e-9 of 1 are
-    scaled to 1. In a composition the same neighbour has `p` everywhere, and both directions are counted.
+    `p` is the output distribution with the unit and `q` without it: probabilities of equal length on the same outcomes;
+    floats are read as their decimals, Fractions are exact; sums within 1e-9 of 1 are scaled to 1. In a composition the
+    same neighbour has `p` everywhere, and both directions are counted.
     """
 
     p: tuple[Fraction, ...]
@@ -30,7 +31,7 @@ class FiniteLoss(Guarantee):
     def __init__(self, p: Sequence[float | Fraction], q: Sequence[float | Fraction]) -> None:
         laws = tuple(divergences.law("p", p)), tuple(divergences.law("q", q))
         if len(laws[0]) != len(laws[1]):
-            raise InvalidRequest("p and q differ in length.", "Give both laws on the same outcomes.")
+            raise InvalidRequest("p and q differ in length.", "Give both distributions on the same outcomes.")
         object.__setattr__(self, "p", laws[0])
         object.__setattr__(self, "q", laws[1])
 
@@ -39,7 +40,7 @@ class FiniteLoss(Guarantee):
         return max(divergences.finite(order, self.p, self.q), divergences.finite(order, self.q, self.p))
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
+        """Return (p, q) or (q, p), with the probability of infinite losses."""
         law_p, law_q = (self.p, self.q) if removed else (self.q, self.p)
         impossible = sum((x for x, y in zip(law_p, law_q, strict=True) if not y), Fraction(0))
         atoms: dict[Fraction, Fraction] = {}
@@ -61,7 +62,7 @@ class FiniteLoss(Guarantee):
         return min(1.0, above(max(sums)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
+        """Return the cost of (largest finite loss, largest P(loss = ∞))-DP."""
         pairs = [self.dominating_pair(removed) for removed in (1, 0)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
         cost = PureDP(up(loss)).cost(accounting)
@@ -71,7 +72,7 @@ class FiniteLoss(Guarantee):
         return cost if impossible == 0 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "FiniteLoss", "p": […], "q": […]}, fractions as text."""
+        """Return the numbers, with fractions as text."""
         return {"kind": self.kind, "p": [str(x) for x in self.p], "q": [str(x) for x in self.q]}
 
     @classmethod

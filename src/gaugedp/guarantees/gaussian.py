@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: the exact curve of Gaussian noise."""
+"""Gaussian differential privacy."""
 
 import math
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from gaugedp.guarantees.pure import pure_cost
 
 @dataclass(frozen=True, eq=True, repr=False)
 class GaussianDP(Guarantee):
-    """μ-GDP: the neighbours are no easier to tell apart than N(0, 1) and N(μ, 1).
+    """μ-GDP: neighbours are at least as hard to distinguish as N(0, 1) and N(μ, 1).
 
-    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ has μ = Δ/σ, and this is exact
-    (Dong, Roth and Su 2022, theorem 2.7; the profile is theirs in corollary 2.13).
+    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ has μ = Δ/σ, and this is exact (Dong, Roth
+    and Su 2022, theorem 2.7; the profile is theirs in corollary 2.13).
     """
 
     mu: float
@@ -39,21 +39,21 @@ class GaussianDP(Guarantee):
         return above_either(exact[0], exact[1])
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return N(μ, 1) against N(0, 1)."""
+        """Return the pair of N(μ, 1) and N(0, 1)."""
         return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), ε = `epsilon`, rounded up."""
+        """Return Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), rounded up."""
         return gaussian_delta(self.mu, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the least ε with profile at most `delta`, rounded up; infinity at `delta` = 0 and μ > 0."""
+        """Return the inverse of the profile; infinity at `delta` = 0 < μ."""
         if self.mu == 0:
             return 0.0
         return math.inf if delta == 0 else gaussian_epsilon(self.mu, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return μ² in "gaussian" and μ²/2 in "zcdp"; nothing in the others for μ > 0."""
+        """Return μ² in "gaussian" and μ²/2 in "zcdp"; elsewhere None if μ > 0."""
         square = decimal(self.mu) ** 2
         match accounting:
             case "gaussian":

@@ -1,4 +1,4 @@
-"""The privacy profile of Gaussian noise, with full relative accuracy far into the tail."""
+"""Privacy profile of Gaussian noise, accurate in the tail."""
 
 import math
 from functools import lru_cache
@@ -10,16 +10,14 @@ from gaugedp._internal.bisection import bisected
 from gaugedp._internal.validate import between, non_negative
 from gaugedp.accountant.rounding import up
 
-_NARROW = 0.5  # below this width the difference of Mills' ratio is an integral
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return δ(ε) of μ-GDP, rounded up.
 
-    With x = ε/μ − μ/2, e^ε·φ(x + μ) = φ(x), so δ = φ(x)·(m(x) − m(x + μ)) with Mills' ratio m; this keeps its
-    relative accuracy far into the tail, where the printed difference of normal tails cancels. x itself is known to some
-    2^−52·ε/μ, and |(log δ)′| ≤ |x| + 3.
+    With x = ε/μ − μ/2, e^ε·φ(x + μ) = φ(x), so δ = φ(x)·(m(x) − m(x + μ)) with Mills' ratio m, accurate far into the
+    tail, where the usual difference of normal tails cancels. x is known to some 2^−52·ε/μ, and |(log δ)′| ≤ |x| + 3.
     """
     if mu == 0:
         return 0.0
@@ -35,8 +33,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def _mills_drop(x: float, width: float) -> float:
-    """Return m(x) − m(x + width), rounded up; where that cancels, by the integral of −m′(t) = 1 − t·m(t)."""
-    if width >= _NARROW:
+    """Return m(x) − m(x + width), rounded up, for small widths as an integral."""
+    if width >= 0.5:  # below this width the difference of Mills' ratio is an integral
         near, far = _mills(x), _mills(x + width)
         return near - far + 2.0**-51 * near
     t = x + width * (_NODES + 1) / 2
@@ -49,7 +47,7 @@ def _mills(x: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least ε, rounded up, at which the profile of μ-GDP is at most `delta` > 0."""
+    """Return the ε of μ-GDP at `delta` > 0, rounded up."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     low, high = 0.0, 1.0
@@ -59,7 +57,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Return the largest μ, rounded down, whose profile is at most `delta` at `epsilon`.
+    """Return the largest μ at (`epsilon`, `delta`), rounded down.
 
     This calibrates Gaussian noise exactly for every ε ≥ 0 and 0 < δ < 1 (Balle and Wang 2018, theorem 8).
     """

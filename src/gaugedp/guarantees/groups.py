@@ -1,4 +1,4 @@
-"""Group privacy: the guarantee along a chain of neighbours."""
+"""Group privacy along a chain of neighbours."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from gaugedp.guarantees.base import ONE_CHANGE, Guarantee, check_order
 from gaugedp.guarantees.json import from_dict
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
-_ROUNDS = 60  # steps to the ε of a chain that is looked for
+_ROUNDS = 60  # steps of the search for the ε of a chain
 _SMALL, _LARGEST = 1e-12, 700.0  # e^ε beyond is no float
 
 
@@ -24,12 +24,19 @@ def doublings(size: int) -> int:
 
 
 def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "sharp") -> float:
-    """Return f such that (a, ζ)-RDP, a = `order`, gives (a/2^c, f·ζ)-RDP to chains of 2^c neighbours, c = `steps`.
+    """Return the factor of a Rényi curve for groups.
 
-    "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1) with
-    a_j = a/2^j, for a ≥ 2^c, a > 1, never more than 3^c (docs/theory/composition.md). A map g whose values on
-    neighbours are joined by a chain of c neighbours in its range is c-stable, and M∘g keeps what M guarantees to such
+    With f the factor, (a, ζ)-RDP, a = `order`, implies (a/2^c, f·ζ)-RDP for chains of 2^c neighbours, c = `steps`.
+    "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1) with a_j =
+    a/2^j, for a ≥ 2^c, a > 1, and never more than 3^c (docs/theory/composition.md). A map g is c-stable if it takes
+    neighbours to tables joined by a chain of c neighbours in its range; M∘g then satisfies the guarantee of M for such
     chains.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import group_factor
+    >>> round(group_factor(16, 2), 3), group_factor(16, 2, form="printed")
+    (4.429, 9.0)
     """
     check_order(order)
     whole(minimum=0, steps=steps)
@@ -46,7 +53,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """The guarantee to groups of `size` units, by the sharp factor of `group_factor` at each order."""
+    """Guarantee for groups of `size` units, by the sharp `group_factor`."""
 
     guarantee: Guarantee
     size: int
@@ -56,17 +63,17 @@ class Grouped(Guarantee):
         whole(minimum=2, size=self.size)
         if ONE_CHANGE in self.guarantee.stated_neighbours:
             raise InvalidRequest(
-                f"{self.guarantee!r} says nothing of groups, whose tables have other numbers of rows.",
-                "Account for one unit, or sample without a largest size: SubsampledGaussian.",
+                f"{self.guarantee!r} does not cover groups, whose tables have other numbers of rows.",
+                "Account for one unit, or sample without a maximum size: SubsampledGaussian.",
             )
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Return the neighbours of `guarantee`."""
+        """The neighbouring relations of `guarantee`."""
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:
-        """Return the factor times the guarantee's curve at order·2^c, or the value at infinity where that is less."""
+        """Return the scaled curve, at most the value at infinity."""
         check_order(order)
         last = up(self.size * self.guarantee.renyi(math.inf))
         steps = doublings(self.size)
@@ -76,7 +83,7 @@ class Grouped(Guarantee):
         return min(last, up(group_factor(raised, steps) * self.guarantee.renyi(raised)))
 
     def chain_delta(self, epsilon: float) -> float:
-        """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
+        """Return the least δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1) over some ε′ ≤ ε: docs/theory/composition.md."""
         largest = epsilon / self.size
         cost = self.guarantee.cost("approx")
         plain = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
@@ -84,7 +91,7 @@ class Grouped(Guarantee):
         return min(1.0, *(up(float(self.guarantee.delta(step)) * self._factor(step)) for step in steps))
 
     def chain_epsilon(self, delta: float) -> float:
-        """Return an ε with `chain_delta` at most `delta`, infinity where none is found."""
+        """Return an ε with `chain_delta` at most `delta`, or infinity."""
         step, previous = 0.0, -1.0
         for _ in range(_ROUNDS):
             if not math.isfinite(step) or step <= previous * (1 + 1e-9):
@@ -109,7 +116,7 @@ class Grouped(Guarantee):
         return up(math.expm1(total) / math.expm1(epsilon), relative=2.0**-40)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the guarantee has such a cost; None for δ > 0."""
+        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ²; None for δ > 0."""
         cost = self.guarantee.cost(accounting)
         if cost is None or (accounting == "approx" and cost[1] > 0):
             return None
@@ -117,7 +124,7 @@ class Grouped(Guarantee):
         return tuple(factor * number for number in cost)
 
     def group(self, size: int) -> "Grouped":
-        """Return the guarantee to groups of groups."""
+        """Return the guarantee for groups of groups."""
         whole(minimum=1, size=size)
         return Grouped(self.guarantee, self.size * int(size))
 
@@ -127,7 +134,7 @@ class Grouped(Guarantee):
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Grouped":
-        """Return the guarantee; ledgers of 0.1 name the single one "promise"."""
+        """Return the guarantee; ledgers of 0.1 name it "promise"."""
         return cls(from_dict(numbers.get("guarantee") or numbers["promise"]), numbers["size"])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Guarantees as JSON; each class names its kind and its numbers."""
+"""JSON form of guarantees."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import KINDS, Guarantee
 
-VERSION = 1  # of the text; it grows when what was written before would be read as something else
+VERSION = 1  # of the format; it increases when earlier texts would be read differently
 
 
 def from_dict(facts: Mapping[str, Any]) -> Guarantee:
@@ -15,21 +15,28 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
     try:
         return KINDS[facts["kind"]].from_numbers(facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
-        raise InvalidRequest(f"{facts!r} describes no guarantee.", "Use what `to_dict` or `to_json` wrote.") from None
+        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use the output of `to_dict`.") from None
 
 
 def to_json(guarantee: Guarantee) -> str:
-    """Return the guarantee as JSON text, keys sorted, with the version of its form."""
+    """Return the guarantee as JSON text with a version."""
     return json.dumps({**guarantee.to_dict(), "version": VERSION}, sort_keys=True)
 
 
 def from_json(text: str) -> Guarantee:
-    """Return the guarantee in a JSON text; one without a version is of the first."""
+    """Return the guarantee in a JSON text; the default version is 1.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import PureDP, from_json, to_json
+    >>> from_json(to_json(PureDP(1.0)))
+    PureDP(1)
+    """
     try:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)
     except (ValueError, TypeError, RecursionError):
-        raise InvalidRequest("The text describes no guarantee.", "Use what `to_json` wrote.") from None
+        raise InvalidRequest("The text does not describe a guarantee.", "Use the output of `to_json`.") from None
     if isinstance(version, bool) or version != VERSION:
         raise InvalidRequest(
             f"The guarantee is written in version {version!r}, and this library reads version {VERSION}.",

@@ -1,4 +1,4 @@
-"""The exact guarantee of Laplace noise."""
+"""Exact guarantee of Laplace noise."""
 
 import math
 from dataclasses import dataclass
@@ -14,15 +14,14 @@ from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
 from gaugedp.guarantees.pure import pure_cost
 
-_ENDLESS = 1e300  # from here on the value at infinity is given: it is never less
-_SMALL = 1e-300  # the inverse of what is larger is a float
+_ENDLESS = 1e300  # from here on the value at infinity is returned: it is never less
 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
-    """Laplace noise of `scale` λ on an answer of sensitivity 1: the losses of Lap(0, λ) against Lap(1, λ).
+    """Laplace noise of `scale` λ with sensitivity 1.
 
-    Its Rényi curve is Mironov 2017, proposition 6; the shift t = 1/λ is the largest loss.
+    Its losses are of Lap(0, λ) against Lap(1, λ), at most t = 1/λ. The curve is in Mironov 2017, proposition 6.
     """
 
     scale: float
@@ -31,12 +30,12 @@ class LaplaceLoss(Guarantee):
     def __post_init__(self) -> None:
         positive(scale=self.scale)
         object.__setattr__(self, "scale", float(self.scale))
-        if self.scale < _SMALL and 1 / decimal(self.scale) > LARGEST:
+        if self.scale < 1e-300 and 1 / decimal(self.scale) > LARGEST:  # the inverse of what is larger is a float
             raise InvalidRequest(f"scale is {self.scale!r}.", "Give a scale whose inverse is a finite number.")
 
     @property
     def shift(self) -> float:
-        """Return 1/λ, rounded up."""
+        """The largest loss 1/λ, rounded up."""
         return above(1 / decimal(self.scale))
 
     def renyi(self, order: float) -> float:
@@ -51,7 +50,7 @@ class LaplaceLoss(Guarantee):
         return min(shift, up(log_moment / (order - 1), relative=2.0**-44) or math.ulp(0.0))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return two Laplace laws."""
+        """Return two Laplace distributions."""
         raised = math.nextafter(math.nextafter(1 / self.scale, math.inf), math.inf)
         return Pair(LaplacePrivacyLoss, (raised,)) if raised <= LARGEST_LOSS else None
 
@@ -68,17 +67,17 @@ class LaplaceLoss(Guarantee):
         return min(self.shift, max(0.0, up(self.shift + lost) + 2.0**-50 * (self.shift - lost)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what (1/λ)-DP costs."""
+        """Return the cost of (1/λ)-DP."""
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
     def group(self, size: int) -> "LaplaceLoss":
-        """Return the guarantee at `size` times the sensitivity: the scale divided by `size`."""
+        """Return the guarantee at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
 
 
 def _first(t: float) -> float:
-    """Return t + e^{−t} − 1, by its series where it cancels."""
+    """Return t + e^{−t} − 1, by its series for small t."""
     if t > 0.5:
         return t + math.expm1(-t)
     return math.fsum((-1) ** n * t**n / math.factorial(n) for n in range(2, 20)) or math.ulp(0.0)

@@ -1,4 +1,4 @@
-"""A privacy loss distribution on multiples of a span: what other accountants write a guarantee as."""
+"""Guarantees as discretised privacy loss distributions."""
 
 import math
 from bisect import bisect_left
@@ -21,11 +21,9 @@ from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.profile_points import FIRST, NO_LOSS, curve_of
 from gaugedp.guarantees.pure import PureDP
 
-_MISSING = 1e-6  # of a law of losses, which counts as an infinite loss
-
 
 class Losses(NamedTuple):
-    """P(loss = k·span) for k = `first`, `first` + 1, …, and P(loss = ∞), under the first of two laws."""
+    """P(loss = k·span) for k = `first`, `first` + 1, …, and P(loss = ∞)."""
 
     first: int
     probabilities: tuple[float, ...]
@@ -33,13 +31,13 @@ class Losses(NamedTuple):
 
     @classmethod
     def checked(cls, first: int, probabilities: Sequence[float], infinite: float = 0.0) -> "Losses":
-        """Return the losses without zeros at their ends; what is missing to 1 counts as an infinite loss."""
+        """Return the losses without zeros at the ends; missing probability counts as infinite loss."""
         chances = [float(chance) for chance in probabilities]
         if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
-            raise InvalidRequest("This is no law of losses.", "Give probabilities at whole multiples of the span.")
+            raise InvalidRequest("These are not privacy losses.", "Give probabilities at multiples of the span.")
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])
-        if not abs(missing) <= _MISSING:
+        if not abs(missing) <= 1e-6:  # missing probability up to this size counts as an infinite loss
             raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Give all losses.")
         places = np.flatnonzero(chances)
         start, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
@@ -47,18 +45,18 @@ class Losses(NamedTuple):
         return cls(int(first) + start, tuple(chances[start:end]), infinite)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them."""
+        """Return the numbers in a form for JSON."""
         return {**self._asdict(), "probabilities": list(self.probabilities)}
 
 
 @dataclass(frozen=True, eq=True)
 class LossDistribution(Guarantee):
-    """The pair of laws with these privacy losses dominates the mechanism: one where a unit is `removed`, one `added`.
+    """Guarantee by the privacy losses of a dominating pair.
 
-    Losses are multiples of `span`. E[(1 − e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction;
-    that is what a "pessimistic" privacy loss distribution of other accountants says, and all that is asked of it. What
-    their roundings and truncations left out is not made good here, but for a sum below 1 and for small losses of more
-    than any pair has (E[e^{−L}] > 1), which are raised.
+    `removed` are the losses if a unit is removed and `added` those if one is added, as multiples of `span`. E[(1 −
+    e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction: the definition of a "pessimistic" privacy
+    loss distribution of other accountants, and the only requirement. What their rounding and truncation left out is not
+    restored, with two exceptions: sums below 1, and small losses that no pair can have (E[e^{−L}] > 1).
     """
 
     span: float
@@ -72,9 +70,9 @@ class LossDistribution(Guarantee):
             object.__setattr__(self, name, value)
 
     def renyi(self, order: float) -> float:
-        """Return the larger of both directions: log E[e^{(a − 1)L}]/(a − 1), a = `order`, for losses that are finite.
+        """Return the larger curve of both directions.
 
-        The divergence at 1 + 10⁻⁶ stands for that at order 1.
+        It is log E[e^{(a − 1)L}]/(a − 1), a = `order` (at least 1 + 10⁻⁶), and infinite with infinite losses.
         """
         check_order(order)
         if math.isinf(order):
@@ -97,14 +95,14 @@ class LossDistribution(Guarantee):
         return _pair(self.span, self.removed if removed else self.added)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
+        """Return the cost of (largest finite loss, largest P(loss = ∞))-DP."""
         infinite = max(decimal(self.removed.infinite), decimal(self.added.infinite))
         if accounting == "approx":
             return (self._largest_finite, infinite)
         return None if infinite else PureDP(above(self._largest_finite)).cost(accounting)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "span": g, "removed": {"first": …, "probabilities": […], "infinite": …}, "added": …}."""
+        """Return the span and the losses of both directions."""
         laws = {"removed": self.removed.to_dict(), "added": self.added.to_dict()}
         return {"kind": self.kind, "span": self.span, **laws}
 
@@ -133,9 +131,10 @@ def _pair(span: float, losses: Losses) -> Pair:
 
 
 def _of_mass_one(weights: np.ndarray) -> np.ndarray:
-    """Return the weights of the largest losses up to a sum of 1: no law whose weights are at most these has more above.
+    """Return the weights of the largest losses, with sum ≤ 1.
 
-    The accountant takes a law to sum to 1; what is too much would be subtracted at a loss of 0, also from below it.
+    No distribution whose weights are at most these has more mass above. The accountant assumes a sum of 1: it would
+    subtract the excess at a loss of 0, and also from the losses below.
     """
     last = bisect_left(range(len(weights)), True, key=lambda place: math.fsum(weights[place + 1 :]) < 1)
     least = min(float(weights[last]), 1 - math.fsum(weights[last + 1 :]))
@@ -143,9 +142,9 @@ def _of_mass_one(weights: np.ndarray) -> np.ndarray:
 
 
 def _raised(values: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return the weights with the smallest losses raised until E[e^{−L}] is at most `most`.
+    """Return weights with small losses raised until E[e^{−L}] ≤ `most`.
 
-    That is the mass of the second law, for a pair at most 1. With more, a composition would be below that of its rest.
+    E[e^{−L}], the mass of the second distribution, is at most 1 for a pair; else compositions would be too low.
     """
     with np.errstate(over="ignore", under="ignore"):
         others = np.exp(-values)

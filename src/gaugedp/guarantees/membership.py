@@ -13,11 +13,11 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta
 from gaugedp.guarantees.membership_risk import MembershipRisk, MembershipTest
 
-_CELLS, _FINE = 40, 2.0**-30  # places of the profile, and how near to μ a search comes, of the most it may be
+_CELLS, _FINE = 40, 2.0**-30  # places of the profile, and the relative precision of μ
 
 
 def membership_risk(guarantee: Guarantee, prior: float, false_positive_rates: Sequence[float]) -> MembershipRisk:
-    """Return what `Guarantee.membership_risk` says."""
+    """Return the bounds of `Guarantee.membership_risk`."""
     between(0, 1, prior=prior)
     odds = prior / (1 - prior)
     tests = tuple(_test(guarantee, odds, rate) for rate in false_positive_rates)
@@ -43,7 +43,7 @@ def _test(guarantee: Guarantee, odds: float, rate: float) -> MembershipTest:
 
 
 def _posterior(odds: float, log_ratio: float) -> float:
-    """Return the belief after evidence of this likelihood ratio, rounded up."""
+    """Return the posterior probability, rounded up."""
     if log_ratio + math.log(odds) > 700:
         return 1.0
     after = odds * math.exp(log_ratio)
@@ -51,10 +51,10 @@ def _posterior(odds: float, log_ratio: float) -> float:
 
 
 def gaussian_mu_of(guarantee: Guarantee) -> float | None:
-    """Return a μ for which the guarantee implies μ-GDP, nearly the least; None where none is known.
+    """Return a nearly minimal μ of implied μ-GDP, or None.
 
-    Where losses are bounded, the profile at some ε is joined by lines, which are above it, and compared with tangents
-    of the Gaussian profile, which are below that; else μ is what the guarantee costs in GDP.
+    If losses are bounded, lines between profile points, which are above the profile, are compared with tangents of the
+    Gaussian profile, which are below it; else μ is the cost of the guarantee in GDP, if any.
     """
     cost = guarantee.cost("gaussian")
     plain = math.inf if cost is None else _root_up(cost[0])
@@ -75,7 +75,7 @@ def _root_up(square: Fraction) -> float:
 
 
 def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
-    """Return whether lines between the points (e^ε, δ) are nowhere above the tangents of the profile of μ there."""
+    """Return True if lines between the points (e^ε, δ) are below all tangents of the profile of μ."""
     if mu == 0:
         return not deltas.any()
     values = np.array([gaussian_delta(mu, float(place)) for place in places]) * (1 - 1e-9)
@@ -91,5 +91,5 @@ def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
 
 
 def _beyond(mu: float, epsilon: float) -> float:
-    """Return Φ(−μ/2 − ε/μ): how fast the profile falls in e^ε."""
+    """Return Φ(−μ/2 − ε/μ), the negative slope in e^ε."""
     return math.erfc((mu / 2 + epsilon / mu) / math.sqrt(2)) / 2

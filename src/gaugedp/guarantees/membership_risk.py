@@ -1,4 +1,4 @@
-"""Bounds on membership inference under a guarantee, and their table."""
+"""Bounds on membership inference, and their table."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,17 +7,18 @@ from gaugedp._internal.numbers import digits_down, digits_up
 
 
 class Stated(Protocol):
-    """The guarantee that a risk follows from."""
+    """Guarantee from which a risk follows."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the guarantee in a form for JSON."""
 
 
 @dataclass(frozen=True)
 class MembershipTest:
-    """Any test with a `false_positive_rate`: a unit that is in the table is called so at most at the other rate.
+    """Bounds for any membership test with a `false_positive_rate`.
 
-    `posterior` bounds how likely a unit that is called so is in the table, given the prior.
+    `true_positive_rate` bounds the probability that it declares a unit present that is present. `posterior` bounds the
+    probability that a unit that is declared present is in the table, given the prior.
     """
 
     false_positive_rate: float
@@ -27,11 +28,12 @@ class MembershipTest:
 
 @dataclass(frozen=True)
 class MembershipRisk:
-    """Upper bounds on what any test can tell of whether one unit is in the table, from all that was released.
+    """Upper bounds on the success of any membership test.
 
-    `prior` is what the tester believes before. `advantage` bounds the true-positive rate minus the false-positive rate,
-    `accuracy` the probability of a right guess, `posterior` the belief after any output at all (1 where an output can
-    settle it). `mu` is such that no test does better than one between N(0, 1) and N(mu, 1); None where none is known.
+    The test is about one unit and sees everything that was released. `prior` is the belief of the tester before.
+    `advantage` bounds the true-positive rate minus the false-positive rate, `accuracy` the probability of a correct
+    guess, `posterior` the belief after any output (1 if an output can settle it). `mu` is such that no test does better
+    than one between N(0, 1) and N(mu, 1); None if none is known.
     """
 
     guarantee: Stated
@@ -43,7 +45,7 @@ class MembershipRisk:
     tests: tuple[MembershipTest, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them."""
+        """Return the numbers in a form for JSON."""
         facts = {name: value for name, value in vars(self).items() if name not in {"guarantee", "tests"}}
         return {"guarantee": self.guarantee.to_dict(), **facts, "tests": [vars(test) for test in self.tests]}
 

@@ -1,4 +1,4 @@
-"""The guarantee of one of several mechanisms, drawn at random."""
+"""Guarantee of one of several mechanisms, drawn at random."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 @dataclass(frozen=True, eq=True)
 class Mixture(Guarantee):
-    """One of several mechanisms is drawn with the `probabilities`, and run; the draw does not look at the rows.
+    """Guarantee of a mechanism drawn at random with `probabilities`.
 
-    `guarantees` are those of the mechanisms, for the same neighbours. What was drawn may be published. The profile is
-    the mean of the profiles; where the draw is not published it is an upper bound (docs/theory/sampling.md).
-    `probabilities` within 1e-9 of a sum of 1 are scaled to it; floats mean their decimals.
+    The draw does not depend on the rows. `guarantees` are those of the mechanisms, for the same neighbours. The drawn
+    index may be published. The profile is the mean of the profiles, or an upper bound if the index is not published
+    (docs/theory/sampling.md). `probabilities` within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
     """
 
     probabilities: tuple[Fraction, ...]
@@ -44,26 +44,26 @@ class Mixture(Guarantee):
 
     @property
     def n_units(self) -> int:
-        """The most of the parts."""
+        """The largest of the parts."""
         return max(part.n_units for part in self.guarantees)
 
     @property
     def pair_has_curve(self) -> bool:
-        """Return whether each part's pair has its Rényi curve."""
+        """True if each part's pair has its Rényi curve."""
         return all(part.pair_has_curve for part in self.guarantees)
 
     @property
     def pair_is_least(self) -> bool:
-        """Return whether each part's pair is its own."""
+        """True if each part's pair is its own."""
         return all(part.pair_is_least for part in self.guarantees)
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
-        """Return this guarantee; that of the mechanism where there is one."""
+        """Return this guarantee, or that of a single mechanism."""
         return ((self, 1),) if len(self.guarantees) > 1 else self.guarantees[0].components()
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Return the neighbours of the parts."""
+        """The neighbouring relations of the parts."""
         return frozenset().union(*(part.stated_neighbours for part in self.guarantees))
 
     def renyi(self, order: float) -> float:
@@ -78,7 +78,7 @@ class Mixture(Guarantee):
         return min(max(curves), up(log_mean_of_powers(chances, grown) / (order - 1), relative=2.0**-40))
 
     def dominating_pair(self, removed: int) -> Pair | None:
-        """Return the pair of what was drawn and what it showed, with the parts' pairs; None where one has none."""
+        """Return the pair of index and output, or None."""
         pairs = [(p, part.dominating_pair(min(removed, part.n_units))) for p, part in self._parts]
         possible = [(p, pair) for p, pair in pairs if pair is not None]
         if len(possible) < len(pairs):
@@ -87,12 +87,12 @@ class Mixture(Guarantee):
         if impossible == 1:
             return possible[0][1]
         shares = [p * (1 - pair.impossible) / (1 - impossible) for p, pair in possible]
-        weights = [max(float(share), math.ulp(0.0)) if share else 0.0 for share in shares]  # what is rare happens
+        weights = [max(float(share), math.ulp(0.0)) if share else 0.0 for share in shares]  # rare parts stay possible
         parts = tuple((w, pair.family, pair.row) for w, (_, pair) in zip(weights, possible, strict=True) if w)
         return Pair(MixedPrivacyLoss, (parts,), impossible)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the mean of the profiles where each has a closed form."""
+        """Return the mean of the profiles, if all are closed."""
         values = [(p, part.exact_delta(epsilon)) for p, part in self._parts]
         possible = [(p, value) for p, value in values if value is not None]
         if len(possible) < len(values):
@@ -101,9 +101,9 @@ class Mixture(Guarantee):
         return min(1.0, max(least, up(math.fsum(above(p) * value for p, value in possible))))
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the least ε of the mean of closed profiles, at most the largest ε of a part.
+        """Return the least ε of the mean of closed profiles.
 
-        None where that is ∞, or a profile has no closed form at 0 or there.
+        It is at most the largest ε of a part. None if that is ∞, or a profile has no closed form at 0 or at that ε.
         """
         if self.exact_delta(0.0) is None:
             return None
@@ -113,12 +113,12 @@ class Mixture(Guarantee):
         return least_of_profile(self._known_delta, delta, largest)
 
     def _known_delta(self, epsilon: float) -> float:
-        """Return the mean of the closed profiles; 1 where one is not known, so that no ε is taken for its sake."""
+        """Return the mean of closed profiles; 1 if one is not known, so that this ε is never chosen."""
         value = self.exact_delta(epsilon)
         return 1.0 if value is None else value
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the largest cost of the parts; of (ε, δ) the largest ε and the mean of δ."""
+        """Return the largest cost; for (ε, δ) the mean of δ."""
         costs = [(p, part.cost(accounting)) for p, part in self._parts]
         possible = [(p, cost) for p, cost in costs if cost is not None]
         if len(possible) < len(costs):
@@ -128,7 +128,7 @@ class Mixture(Guarantee):
         return tuple(map(max, zip(*(cost for _, cost in possible), strict=True)))
 
     def group(self, size: int) -> "Mixture":
-        """Return the mixture of what the parts say to a group."""
+        """Return the mixture of the parts' group guarantees."""
         whole(minimum=1, size=size)
         return Mixture(self.probabilities, [part.group(size) for part in self.guarantees])
 

@@ -1,4 +1,4 @@
-"""The guarantee of Gaussian noise around a random shift: what a group, or a matrix mechanism, shows on a sample."""
+"""Guarantee of Gaussian noise around a random shift, for groups and matrix mechanisms on a sample."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,23 +22,18 @@ from gaugedp.guarantees.losses.subsampled import inverse
 from gaugedp.guarantees.profile_points import FIRST, START, pair_of, points_at, reversed_points
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
-_CELLS = 1024  # between points of the profile, for compositions
-_BEND = 1.5  # they are nearer to each other at small losses
-_FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which a threshold is looked for
-_FINE = 1e-6  # of a loss: how fine the search for one threshold is
-_TAILS = 2.0**-40  # relative: what normal tails lose
-_LARGEST = 1e100  # an order beyond which the largest shift alone counts
-_CANCELLED = 1e-8  # relative, of a difference of tails
+_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for a threshold
 _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
 
 
 @dataclass(frozen=True, eq=True)
 class MixtureOfGaussians(Guarantee):
-    """P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), s_i = `shifts` ≥ 0, p_i = `chances`, σ = `noise_std`, in both
-    directions: a vector of length s_i is added with the chance p_i, and then Gaussian noise.
+    """Gaussian noise around a random shift.
 
-    Longer vectors tell more, so the lengths are upper bounds (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta
-    2024). A single release has a closed form; compositions use points of it, joined by lines. docs/theory/sampling.md
+    P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), in both directions, s_i = `shifts` ≥ 0, p_i = `chances`, σ = `noise_std`:
+    a vector of length s_i is added with probability p_i, and then Gaussian noise. Longer vectors reveal more, so the
+    lengths are upper bounds (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed
+    form; compositions use points of it, joined by lines. docs/theory/sampling.md
     """
 
     shifts: tuple[float, ...]
@@ -66,14 +61,15 @@ class MixtureOfGaussians(Guarantee):
         return GaussianDP(up_decimal(decimal(self.shifts[-1]) / decimal(self.noise_std)))
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
-        """Return this guarantee; nothing where nothing is added."""
+        """Return this guarantee; nothing if all shifts are 0."""
         return ((self, 1),) if self.shifts[-1] else ()
 
     def renyi(self, order: float) -> float:
         """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, FIRST)
-        if order > _LARGEST or math.isinf(largest) or not self.shifts[-1]:
+        # 1e100: an order beyond which the largest shift alone counts
+        if order > 1e100 or math.isinf(largest) or not self.shifts[-1]:
             return largest
         chances, grown = list(map(above, self.chances)), shift * order / 2 * np.square(self._moves)
         return min(largest, up(log_mean_of_powers(chances, grown.tolist()) / shift, relative=2.0**-40))
@@ -83,33 +79,33 @@ class MixtureOfGaussians(Guarantee):
         return np.array(self.shifts) / self.noise_std
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair whose profile joins points of P against Q by lines; of Q against P for an addition."""
+        """Return the pair that joins points of the profile by lines."""
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the larger of both profiles; None where their digits cancel."""
+        """Return the larger profile, or None if digits cancel."""
         value, slack = self._bound(epsilon)
-        return value if slack <= _CANCELLED * value or value < LEAST_SURE else None
+        return value if slack <= 1e-8 * value or value < LEAST_SURE else None  # relative, of a difference of tails
 
     def _bound(self, epsilon: float) -> tuple[float, float]:
-        """Return an upper bound on the profile, and what of it may be rounding."""
+        """Return a bound on the profile, and its rounding error."""
         if not self.shifts[-1]:
             return 0.0, 0.0
-        edges = np.array([epsilon, epsilon + _FINE])
+        edges = np.array([epsilon, epsilon + 1e-6])  # precision of the search for one threshold, as a loss
         sides = [_profile(self, edges, removed) for removed in (1, 0)]
         return max((float(values[0]), float(slack[0])) for values, slack in sides)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the least ε of the closed profile, raised until it is met; None where its digits cancel."""
+        """Return the inverse profile, or None if digits cancel."""
         least = least_of_profile(lambda at: self._bound(at)[0], delta, float(self._whole.epsilon(delta)))
         return least if math.isinf(least) or self.exact_delta(least) is not None else None
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what noise to the largest shift costs."""
+        """Return the cost of noise on the largest shift."""
         return self._whole.cost(accounting)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "shifts": […], "chances": […] as text, "noise_std": σ}."""
+        """Return the numbers, with fractions as text."""
         facts = {"shifts": list(self.shifts), "chances": list(map(str, self.chances)), "noise_std": self.noise_std}
         return {"kind": self.kind, **facts}
 
@@ -125,15 +121,18 @@ class MixtureOfGaussians(Guarantee):
 
 @lru_cache(maxsize=64)
 def _pair(mixture: MixtureOfGaussians, removed: int) -> Pair:
-    places = min(float(mixture._whole.epsilon(_UNSEEN)), _FARTHEST) * np.linspace(0, 1, _CELLS + 1) ** _BEND
+    # 1024: cells between points of the profile, for compositions
+    # 1.5: points are nearer to each other at small losses
+    places = min(float(mixture._whole.epsilon(_UNSEEN)), _FARTHEST) * np.linspace(0, 1, 1024 + 1) ** 1.5
     mine, other = (points_at(places, _profile(mixture, places, way)[0]) for way in (removed, 1 - removed))
     return pair_of((START, *reversed_points(other), *mine))
 
 
 def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tuple[Array, Array]:
-    """Return upper bounds on P(x > t) − e^ε·Q(x > t), or Q(x < t) − e^ε·P(x < t), t where the loss is ±ε, and slack.
+    """Return bounds on the profile of one direction, with slack.
 
-    Both are flat in t, whose rounding moves them less than that of the tails does.
+    The profile is P(x > t) − e^ε·Q(x > t), or Q(x < t) − e^ε·P(x < t), t where the loss is ±ε. It is flat in t, so that
+    the rounding of t matters less than that of the tails.
     """
     moves, chances = mixture._moves, np.array(list(map(float, mixture.chances)))
     constants = np.log(chances) - moves**2 / 2
@@ -141,11 +140,11 @@ def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tupl
     def losses(x: Array) -> Array:
         return np.asarray(np.logaddexp.reduce(np.multiply.outer(moves, x) + constants[:, None], axis=0))
 
-    looked = np.linspace(-_FAR, _FAR + moves[-1], _PLACES)
+    looked = np.linspace(-_DEVIATIONS, _DEVIATIONS + moves[-1], _PLACES)
     sign = 1 if removed else -1
     x = sign * inverse(losses, looked, epsilons if removed else -epsilons[::-1])[::sign]
     tails = [scipy.special.ndtr(sign * moves - x[:, None]) @ chances, scipy.special.ndtr(-x)]
     first, second = tails if removed else tails[::-1]
     second = second * np.exp(np.minimum(epsilons, 700.0))
-    slack = _TAILS * (first + second)
+    slack = 2.0**-40 * (first + second)  # relative error of normal tails
     return np.clip(first - second + slack, math.ulp(0.0), 1.0), slack

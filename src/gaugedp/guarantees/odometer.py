@@ -1,4 +1,4 @@
-"""A tight running total."""
+"""Odometer: a tight running total of guarantees."""
 
 import math
 
@@ -10,14 +10,20 @@ from gaugedp.accountant.total import Total, directions, most_units
 from gaugedp.guarantees.base import Guarantee, check_delta
 from gaugedp.guarantees.composed import compose
 
-_WIDE = 1e-9  # relative width of a bracket from which on the contour is drawn anew
-
 
 class Odometer:
-    """The guarantee of all releases so far: `epsilon` updates one contour by the new releases alone.
+    """Guarantee of all releases so far.
 
-    A contour whose bracket widens is computed again from all releases. The numbers are certified as those of the
-    composed guarantee are, for guarantees fixed in advance.
+    `epsilon` updates one contour with the new releases only. A contour whose bracket widens is recomputed from all
+    releases. The results are certified like those of the composed guarantee, for guarantees fixed in advance.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import GaussianDP, Odometer
+    >>> odometer = Odometer()
+    >>> odometer.add(GaussianDP(0.1), count=100)
+    >>> round(odometer.epsilon(1e-6), 2)
+    4.89
     """
 
     def __init__(self) -> None:
@@ -34,7 +40,7 @@ class Odometer:
 
     @property
     def total(self) -> Guarantee:
-        """Return the guarantee of all releases together."""
+        """The guarantee of all releases together."""
         return compose(self._parts.items())
 
     def epsilon(self, delta: float) -> Bound:
@@ -44,7 +50,7 @@ class Odometer:
         return self._afresh(delta) if updated is None else updated
 
     def _updated(self, delta: float) -> Bound | None:
-        """Return ε by the contours there are, with the new releases added; None where they do not do."""
+        """Return ε from updated contours, or None."""
         if self._contours is None or self._contours[0] != delta:
             return None
         contours = []
@@ -58,10 +64,11 @@ class Odometer:
         self._contours, self._new = (delta, contours), {}
         brackets = [solved(contour, math.log(delta), 1.0) for contour in contours]
         high, low = max(bracket.high for bracket in brackets), max(bracket.low for bracket in brackets)
-        return Bound(high, "tight", low) if high - low <= _WIDE * high else None
+        # 1e-9: relative width of a bracket from which on the contour is drawn anew
+        return Bound(high, "tight", low) if high - low <= 1e-9 * high else None
 
     def _afresh(self, delta: float) -> Bound:
-        """Return ε of the total, and keep its contours where it has any."""
+        """Return ε of the total, and store its contours."""
         bound = self.total.epsilon(delta)
         self._contours, self._new = None, {}
         totals = directions(self._parts.items())

@@ -1,4 +1,4 @@
-"""The guarantee that ε, δ, ρ or μ name, and what a ledger may charge for it."""
+"""Guarantees from ε, δ, ρ or μ, and their charges."""
 
 from functools import lru_cache
 from typing import TypeVar
@@ -17,16 +17,16 @@ Kind = TypeVar("Kind", bound=Guarantee)
 def guarantee_asked(
     epsilon: float | None = None, delta: float | None = None, rho: float | None = None, mu: float | None = None
 ) -> Guarantee:
-    """Return PureDP for `epsilon` (`delta` 0 or none), ApproxDP for both, ZCDP for `rho`, GaussianDP for `mu`."""
+    """Return PureDP for `epsilon` (`delta` 0 or None), ApproxDP for both, ZCDP for `rho`, GaussianDP for `mu`."""
     numbers = {"epsilon": epsilon, "rho": rho, "mu": mu}
     named = [name for name, value in numbers.items() if value is not None]
     if not named:
-        what = "No guarantee is given." if delta is None else "delta alone is no guarantee."
-        raise InvalidRequest(what, "Give epsilon, such as 0.5 (a delta beside it is optional), or rho, or mu.")
+        what = "No guarantee is given." if delta is None else "delta needs epsilon."
+        raise InvalidRequest(what, "Give epsilon, such as 0.5 (with an optional delta), or rho, or mu.")
     if len(named) > 1:
         raise InvalidRequest(f"Two guarantees are given: {named[0]} and {named[1]}.", "Give one of them.")
     if delta is not None and epsilon is None:
-        raise InvalidRequest(f"delta is given beside {named[0]}.", "Leave delta out, or give epsilon in place of it.")
+        raise InvalidRequest(f"delta is given together with {named[0]}.", "Leave delta out, or use epsilon.")
     positive(**{named[0]: numbers[named[0]]})
     if rho is not None:
         return ZCDP(rho)
@@ -40,7 +40,7 @@ def guarantee_asked(
 
 
 def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
-    """Return the guarantee where it is of one of the `kinds` that `purpose` is calibrated for; refuse it elsewhere."""
+    """Return the guarantee, or refuse it unless it is of one of the `kinds`."""
     if isinstance(guarantee, kinds):
         return guarantee
     names = " or ".join(kind.__name__ for kind in kinds)
@@ -48,18 +48,18 @@ def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
 
 
 def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:
-    """Return what a ledger may charge for a mechanism that has `guarantee` and keeps `target`, in order of preference.
+    """Return guarantees that a ledger may charge, by preference.
 
-    The mechanism's guarantee comes first; last where its plain sum exceeds the (ε, δ) of `target`. InvalidRequest where
-    `target` does not follow from it: whatever is charged bounds the loss of the mechanism.
+    The mechanism has `guarantee` and satisfies `target`. Its guarantee comes first, or last if its plain sum exceeds
+    the (ε, δ) of `target`. InvalidRequest if `target` does not follow: every charge bounds the loss of the mechanism.
     """
     if not _follows(target, guarantee):
-        raise InvalidRequest(f"{guarantee!r} does not imply {target!r}.", "Take the plan as it was made.")
+        raise InvalidRequest(f"{guarantee!r} does not imply {target!r}.", "Use the plan unchanged.")
     cost = guarantee.cost("approx")
     is_dearer = isinstance(target, ApproxDP) and cost is not None and cost[0] > decimal(target.epsilon_value)
     return [target, guarantee] if is_dearer else [guarantee, target]
 
 
-@lru_cache(maxsize=64)  # the tight profile of many parts takes a second, and a plan is charged after it was looked at
+@lru_cache(maxsize=64)  # the tight profile of many parts takes a second, and a plan is checked before it is charged
 def _follows(target: Guarantee, premise: Guarantee) -> bool:
     return target.follows_from(premise)

@@ -1,27 +1,27 @@
-"""Guarantees in few digits, rounded to a stated side; `repr` is exact."""
+"""Guarantees in few digits, rounded to a stated side."""
 
 import re
 from itertools import chain, repeat
 
 from gaugedp._internal.numbers import digits_down, digits_up
 
-# Of these kinds, a guarantee with a larger number says less. Of noise (LaplaceLoss and the like) it says more.
+# For these kinds, a larger number is a weaker guarantee. For noise (LaplaceLoss and the like) it is a stronger one.
 _KINDS = r"PureDP|ApproxDP|ZCDP|GaussianDP|RenyiDP|RenyiBudget|ExponentialLoss"
 _GUARANTEE = re.compile(rf"\b(?:{_KINDS})\([^()]*\)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_NOTHING = 1e-6  # of a budget: what is less than this is left over by rounding
 
 
 def rounded_up(guarantee: object) -> str:
-    """Return a guarantee, or a text with guarantees, for what is claimed or spent: no number below the exact one."""
+    """Round the guarantees in a text up, for claims."""
     return _GUARANTEE.sub(lambda match: _NUMBER.sub(lambda number: digits_up(number[0]), match[0]), str(guarantee))
 
 
 def rounded_left(remaining: object, budget: object) -> str:
-    """Return what is left of a budget: no number above the exact one, and 0 below a millionth of it all."""
+    """Round a remaining budget down, below a millionth of the total to 0."""
     whole = chain(_NUMBER.findall(str(budget)), repeat("0"))
 
     def rounded(number: re.Match[str]) -> str:
-        return "0" if float(number[0]) < _NOTHING * float(next(whole)) else digits_down(number[0])
+        # 1e-6: of a budget: what is less than this is left over by rounding
+        return "0" if float(number[0]) < 1e-6 * float(next(whole)) else digits_down(number[0])
 
     return _GUARANTEE.sub(lambda match: _NUMBER.sub(rounded, match[0]), str(remaining))

@@ -1,7 +1,8 @@
-"""Privacy profiles as points: upper bounds on δ at some e^ε, and the pair of laws whose profile joins them by lines.
+"""Privacy profiles as points joined by lines.
 
-A profile is convex and falls as a function of γ = e^ε > 0, from 1 at γ = 0. So the lower hull of points above it lies
-above it too, and a hull is the profile of a pair of laws with finitely many losses: docs/theory/sampling.md.
+The points are upper bounds on δ at some e^ε. A profile is convex and falls as a function of γ = e^ε > 0, from 1 at γ =
+0. So the lower hull of points above it lies above it too, and a hull is the profile of a pair of distributions with
+finitely many losses: docs/theory/sampling.md.
 """
 
 import math
@@ -22,34 +23,36 @@ from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
 
 Points = tuple[tuple[Fraction, Fraction], ...]  # (γ, upper bound on the profile), γ ascending
 
-FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
+FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences increase with the order
 START = (Fraction(0), Fraction(1))
 _CLOSED, _BY_LINES, _BY_CURVE = 512, 128, 40  # cells between points: a profile takes 1 µs, 10 ms or 0.1 s a point
-_BEND = 1.5  # of the places of the points: they are nearer to each other at small losses
-_FAR, _FARTHEST = 60.0, 600.0  # the largest ε looked at, where that δ is never met, and of all
-_FINE = 6  # binary digits of a lattice below the mean size of a loss
+_LARGEST_EPSILON, _FARTHEST = 60.0, 600.0  # the largest ε if that δ is never reached, and the largest of all
 NO_LOSS = Atoms((0.0,), (1.0,))
-_RAISED = 1 + 2.0**-44  # what sums of a thousand weights may lose
+_RAISED = 1 + 2.0**-44  # rounding of sums of a thousand weights
 
 
 @lru_cache(maxsize=64)
 def points_above_one(guarantee: Guarantee) -> Points:
-    """Return points of the profile of the guarantee for γ ≥ 1; beyond the last the profile counts as level.
+    """Return points of the profile for γ ≥ 1.
 
-    Where all losses have finitely many values, these are all places where the profile bends.
+    Beyond the last point the profile counts as level. If all losses have finitely many values, the points are all
+    places where the profile bends.
     """
     places = _bends(guarantee) or _grid(guarantee)
     return points_at(places, [float(guarantee.delta(place)) for place in places])
 
 
 def points_at(places: Iterable[float], deltas: Iterable[float]) -> Points:
-    """Return points above the profile that has at most the `deltas` at the ε of `places`, from 0 on."""
+    """Return points (e^ε, δ) with ε in `places`, rounded up."""
     pairs = zip(places, deltas, strict=True)
     return tuple((1 + Fraction(up(math.expm1(place))), decimal(float(delta))) for place, delta in pairs)
 
 
 def _bends(guarantee: Guarantee) -> list[float]:
-    """Return 0 and the sizes of all losses, ascending; nothing where they are not finitely many, or too many."""
+    """Return 0 and the sizes of all losses, ascending.
+
+    The list is empty if the losses are too many, or not finitely many.
+    """
     totals = directions(guarantee.components())
     if any(total.others or not total.families for total in totals):
         return []
@@ -62,9 +65,10 @@ def _grid(guarantee: Guarantee, *, unseen: float = 1e-30) -> list[float]:  # δ 
     cost = guarantee.cost("approx")
     largest = [] if cost is None else [above(min(cost[0], Fraction(_FARTHEST)))]
     least = min(float(guarantee.epsilon(unseen)), *largest, _FARTHEST + 1)
-    end = least if least <= _FARTHEST else _FAR
+    end = least if least <= _FARTHEST else _LARGEST_EPSILON
     n_cells = _n_cells(guarantee)
-    return [end * (k / n_cells) ** _BEND for k in range(n_cells + 1)]
+    # 1.5: of the places of the points: they are nearer to each other at small losses
+    return [end * (k / n_cells) ** 1.5 for k in range(n_cells + 1)]
 
 
 def _n_cells(guarantee: Guarantee) -> int:
@@ -74,14 +78,15 @@ def _n_cells(guarantee: Guarantee) -> int:
 
 
 def reversed_points(points: Iterable[tuple[Fraction, Fraction]]) -> Points:
-    """Return points of the profile of (Q, P) from those of (P, Q): h(γ) becomes 1 − γ + γ·h(1/γ)."""
+    """Return points of the reversed pair: h(γ) becomes 1 − γ + γ·h(1/γ)."""
     return tuple(reversed([(1 / ratio, 1 + (value - 1) / ratio) for ratio, value in points if ratio]))
 
 
 def pair_of(points: Points) -> Pair:
-    """Return a pair whose profile joins the points by lines, from (0, 1) on; left out are those above other lines.
+    """Return a pair whose profile joins the points by lines.
 
-    Under Q the ratio dP/dQ is γ where the profile bends, with as much probability as its slope grows by.
+    The lines start at (0, 1), and points above other lines are dropped. Under Q the ratio dP/dQ is γ where the profile
+    bends, with the increase of its slope as probability.
     """
     hull = _lower_hull((START, *points))
     slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(hull)]
@@ -94,17 +99,17 @@ def pair_of(points: Points) -> Pair:
 
 
 def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atoms:
-    """Return atoms on a lattice: each loss is split into the multiples of a span next to it, the mean of dP/dQ kept.
+    """Return atoms on a lattice with the same mean of dP/dQ.
 
-    Such a split can only raise a profile, which is a mean of a convex function of dP/dQ under Q. Two losses make a
-    lattice of their own.
+    Each loss is split between the two nearest multiples of a span. Such a split can only raise a profile, which is the
+    mean of a convex function of dP/dQ under Q. Two losses form a lattice of their own.
     """
     if len(values) <= 2:
         span = Fraction(values[-1]) - Fraction(values[0]) or Fraction(1)
         return Atoms(values, weights, (Fraction(values[0]), span))
     losses, masses = np.array(values), np.array(weights)
     size = float(np.abs(losses) @ masses)
-    span = Fraction(2) ** (math.floor(math.log2(size)) - _FINE)
+    span = Fraction(2) ** (math.floor(math.log2(size)) - 6)  # binary digits of a lattice below the mean size of a loss
     below = np.floor(losses / float(span))
     upper = np.expm1(below * float(span) - losses) / math.expm1(-float(span))
     places, at = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
@@ -114,7 +119,7 @@ def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atom
 
 
 def _lower_hull(points: Points) -> Points:
-    """Return the corners of the largest convex function that falls and is nowhere above the points."""
+    """Return the vertices of the decreasing lower convex hull."""
     hull: list[tuple[Fraction, Fraction]] = []
     for ratio, value in points:
         if hull and (value >= hull[-1][1] or ratio == hull[-1][0]):
@@ -128,7 +133,7 @@ def _lower_hull(points: Points) -> Points:
 def _is_above(
     point: tuple[Fraction, Fraction], before: tuple[Fraction, Fraction], after: tuple[Fraction, Fraction]
 ) -> bool:
-    """Return whether the point is on the line from `before` to `after`, or above it."""
+    """Return True if the point is not below the line."""
     rise, run = after[1] - before[1], after[0] - before[0]
     return (point[1] - before[1]) * run >= rise * (point[0] - before[0])
 
@@ -138,7 +143,7 @@ def _raised(loss: float) -> float:
 
 
 def curve_of(pair: Pair, shift: float) -> float:
-    """Return the Rényi curve of a pair at the order `shift` + 1, rounded up."""
+    """Return the Rényi curve of a pair at `shift` + 1, rounded up."""
     if pair.impossible:
         return math.inf
     losses, at = pair.family([pair.row], [1]), np.array([shift])

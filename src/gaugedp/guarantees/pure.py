@@ -19,10 +19,10 @@ _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
-    """ε-DP: no output is more than e^ε times likelier under one neighbour than under the other.
+    """ε-DP: probabilities change by a factor of at most e^ε.
 
-    Its curves are those of randomized response with the same ε, which dominates every ε-DP mechanism
-    (Kairouz, Oh and Viswanath 2015).
+    This holds for every output and every pair of neighbours. The curves are those of randomized response with the same
+    ε, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float
@@ -60,7 +60,7 @@ class PureDP(Guarantee):
         return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the least ε at `delta`: log(e^ε − delta·(1 + e^ε)), or 0."""
+        """Return log(e^ε − delta·(1 + e^ε)), or 0."""
         if delta == 0:
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)
@@ -72,7 +72,7 @@ class PureDP(Guarantee):
         )
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
+        """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))². Proofs: docs/theory/budgets.md."""
         return pure_cost(decimal(self.epsilon_value), self.epsilon_value, accounting)
 
     def group(self, size: int) -> "PureDP":
@@ -82,7 +82,7 @@ class PureDP(Guarantee):
 
 
 def pure_cost(exact: Fraction, epsilon: float, accounting: Accounting) -> Cost | None:
-    """Return what ε-DP costs: ε is `exact`, and at most `epsilon`."""
+    """Return the cost of ε-DP, for the `exact` ε ≤ `epsilon`."""
     match accounting:
         case "pure":
             return (exact,)
@@ -102,7 +102,7 @@ def _gaussian_square(epsilon: float) -> Fraction:
         return exact**2 * _HALF_PI * (1 + exact**2)
     log_vertex = -epsilon - math.log1p(math.exp(-epsilon))
     mu = abs(2 * float(scipy.special.ndtri_exp(log_vertex)))
-    if epsilon < 1:  # digits cancel: a Newton step for 2·artanh(erf(μ/√8)) = ε brings them back
+    if epsilon < 1:  # digits cancel: a Newton step for 2·artanh(erf(μ/√8)) = ε restores them
         share = math.erf(mu / math.sqrt(8))
         slope = math.exp(-mu * mu / 8) / (math.sqrt(math.pi / 2) * (1 - share * share))
         mu -= (2 * math.atanh(share) - epsilon) / slope

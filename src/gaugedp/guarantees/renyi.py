@@ -1,4 +1,4 @@
-"""Rényi differential privacy: a curve known at some orders."""
+"""Rényi differential privacy at some orders."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RenyiDP(Guarantee):
-    """(a, value)-RDP at each of the `orders` a: D_a(P‖Q) ≤ value (Mironov 2017, definition 4).
+    """Rényi DP: D_a(P‖Q) ≤ value for orders a (Mironov 2017, definition 4).
 
-    `orders` are in [1, ∞], `values` ≥ 0, of equal length; pairs are kept by ascending order. Between two orders the
-    curve follows from (a − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2) and D_a growing.
+    `orders` are in [1, ∞], `values` ≥ 0, of equal length, sorted by order. Between two orders the curve follows from (a
+    − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2) and D_a increasing.
     """
 
     orders: tuple[float, ...]
@@ -42,9 +42,9 @@ class RenyiDP(Guarantee):
         object.__setattr__(self, "values", tuple(value for _, value in pairs))
 
     def renyi(self, order: float) -> float:
-        """Return the least that the known orders say at `order`; infinity beyond the largest."""
+        """Return the least bound at `order`; infinity beyond the largest."""
         check_order(order)
-        if 0 in self.values:  # the laws are the same
+        if 0 in self.values:  # the distributions are equal
             return 0.0
         above = [value for at, value in zip(self.orders, self.values, strict=True) if at >= order]
         if order in self.orders:
@@ -64,16 +64,16 @@ class RenyiDP(Guarantee):
         return self.orders
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return whether the curve of `premise` is nowhere above this one, at the orders known."""
+        """Return True if `premise` satisfies every known order."""
         return all(premise.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of the pure guarantee at order ∞; None without one."""
+        """Return the cost of ε-DP at order ∞, or None."""
         largest = self.renyi(math.inf)
         return None if math.isinf(largest) else PureDP(largest).cost(accounting)
 
     def group(self, size: int) -> "RenyiDP":
-        """Return (a/2^c, f·value) with 2^c ≥ `size` and the sharper factor f, at every order a > 2^c."""
+        """Return (a/2^c, f·value), 2^c ≥ `size`, with the sharp factor f, for all orders a > 2^c."""
         whole(minimum=1, size=size)
         if size == 1 or 0 in self.values:
             return self
@@ -86,13 +86,13 @@ class RenyiDP(Guarantee):
         return RenyiDP([a / 2**steps for a, _ in usable], values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "RenyiDP", "orders": […], "values": […]}; an infinite order is written as "inf"."""
+        """Return the orders and values; an infinite order is "inf"."""
         orders = ["inf" if math.isinf(order) else order for order in self.orders]
         return {"kind": self.kind, "orders": orders, "values": list(self.values)}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "RenyiDP":
-        """Return the guarantee; "inf" is read as the infinite order."""
+        """Return the guarantee; "inf" is the infinite order."""
         return cls([math.inf if order == "inf" else order for order in numbers["orders"]], numbers["values"])
 
     def __repr__(self) -> str:

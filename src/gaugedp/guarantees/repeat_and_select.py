@@ -1,4 +1,4 @@
-"""The guarantee of the best of a random number of runs."""
+"""Guarantee of the best of several runs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,22 +18,21 @@ from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
 
-_SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is looked for
-_MOST_RUNS = 1e12
-_OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; what logarithms of the mean lose
+_SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is sought
+_OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; relative error of logarithms of the mean
 
 
 @dataclass(frozen=True, eq=True)
 class RepeatAndSelect(Guarantee):
-    """The best of K runs of a mechanism with `guarantee`, K random, its law public and K not; at K = 0 nothing.
+    """Guarantee of the best of K runs, K random.
 
-    `mean` is E K. K is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0
-    logarithmic), or Poisson where `shape` is infinite. What is best is decided by the outputs alone, ties by a fixed
-    order or at random.
+    A run has `guarantee`. The distribution of K is public and K is not; at K = 0 nothing is released. `mean` is E K. K
+    is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson if
+    `shape` is infinite. Only the outputs decide which run is best, with ties by a fixed order or at random.
 
-    Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) +
-    log(E K)/(a − 1) for every b ≥ 1, ζ the curve of a run. For Poisson laws e^{(a − 1)·D_a} ≤ 1 +
-    G·(e^{(a − 1)·ζ(a)} − 1), G = E K·e^{(a − 1)·E K·δ(ε)}, e^ε = a/(a − 1). docs/theory/private_search.md
+    Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) + log(E K)/(a − 1)
+    for every b ≥ 1, ζ the curve of a run. For Poisson distributions e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), G =
+    E K·e^{(a − 1)·E K·δ(ε)}, e^ε = a/(a − 1). docs/theory/private_search.md
     """
 
     guarantee: Guarantee
@@ -44,10 +43,8 @@ class RepeatAndSelect(Guarantee):
         positive(mean=self.mean)
         if not isinstance(self.shape, int | float) or isinstance(self.shape, bool) or not self.shape > -1:
             raise InvalidRequest(f"shape is {self.shape!r}.", "Give shape as a number above -1, or math.inf.")
-        if self.mean > _MOST_RUNS or (self.mean < 1 and not self._is_poisson):
-            raise InvalidRequest(
-                f"mean is {self.mean!r}.", "Give the mean number of runs, at least 1 (or a Poisson law)."
-            )
+        if self.mean > 1e12 or (self.mean < 1 and not self._is_poisson):  # runs at most
+            raise InvalidRequest(f"mean is {self.mean!r}.", "Give a mean of at least 1 (less only for Poisson).")
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "shape", float(self.shape))
 
@@ -61,11 +58,11 @@ class RepeatAndSelect(Guarantee):
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Return the neighbours of `guarantee`."""
+        """The neighbouring relations of `guarantee`."""
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:
-        """Return the least bound at this order or above it, as divergences grow with it, or of the largest loss."""
+        """Return the least bound from this order and above."""
         check_order(order)
         if self._is_single:
             return self.guarantee.renyi(order)
@@ -85,7 +82,7 @@ class RepeatAndSelect(Guarantee):
         return () if self._is_single else (1 + _least_orders(self)[0][0],)
 
     def _at(self, shift: float) -> float:
-        """Return the bound of the theorem at the order 1 + `shift`."""
+        """Return the theorem's bound at the order 1 + `shift`."""
         whole_curve = self.guarantee.renyi(1 + shift)
         if not self._is_poisson:
             return whole_curve + _selection(self) + math.log(self.mean) / shift
@@ -98,7 +95,7 @@ class RepeatAndSelect(Guarantee):
         return max(moment / shift, math.ulp(0.0))  # an underflow is not a guarantee of pure privacy
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (2 + η)·ε of ε-DP runs and a negative binomial law."""
+        """Return the cost of (2 + η)·ε-DP for ε-DP runs, or None."""
         cost = self.guarantee.cost("pure")
         if self._is_single:
             return self.guarantee.cost(accounting)
@@ -107,7 +104,7 @@ class RepeatAndSelect(Guarantee):
         return PureDP(up((2 + self.shape) * up_decimal(cost[0]))).cost(accounting)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "RepeatAndSelect", "guarantee": …, "mean": E K, "shape": η; null for a Poisson law}."""
+        """Return the numbers; the shape is null for Poisson."""
         shape = None if self._is_poisson else self.shape
         return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "mean": self.mean, "shape": shape}
 
@@ -123,7 +120,7 @@ class RepeatAndSelect(Guarantee):
 
 @lru_cache(maxsize=64)
 def _least_orders(repeated: RepeatAndSelect) -> tuple[tuple[float, float], list[float]]:
-    """Return the order minus 1 of the least bound with that bound, and the bounds at `_SHIFTS`, rounded up."""
+    """Return (order minus 1, value) of the least bound, and the bounds at `_SHIFTS`, rounded up."""
     values = [up(repeated._at(float(shift)), relative=2.0**-44) for shift in _SHIFTS]
     return _least_near(repeated._at, values), values
 
@@ -141,7 +138,7 @@ def _selection(repeated: RepeatAndSelect) -> float:
 
 
 def _least_near(bound: Callable[[float], float], values: list[float]) -> tuple[float, float]:
-    """Return the place of the least of the `values` at `_SHIFTS`, or of a lesser one near it, and what is there."""
+    """Return the place and value of a minimum near those of `values`."""
     at = int(np.argmin(values))
     ends = np.log(_SHIFTS[[max(at - 1, 0), min(at + 1, len(_SHIFTS) - 1)]])
     place = scipy.optimize.minimize_scalar(lambda log: bound(math.exp(log)), bounds=tuple(ends), method="bounded").x
@@ -150,9 +147,9 @@ def _least_near(bound: Callable[[float], float], values: list[float]) -> tuple[f
 
 
 def log_stopping(mean: float, shape: float) -> float:
-    """Return log(1/γ), rounded up, of the truncated negative binomial law of the `shape` η with this `mean`.
+    """Return log(1/γ) of a truncated negative binomial distribution, rounded up.
 
-    E K is η·(1/γ − 1)/(1 − γ^η), and (1/γ − 1)/log(1/γ) at η = 0; it grows with 1/γ.
+    E K = `mean` is η·(1/γ − 1)/(1 − γ^η), η = `shape`, or (1/γ − 1)/log(1/γ) at η = 0, and increases with 1/γ.
     """
 
     def excess(x: float) -> float:

@@ -1,4 +1,4 @@
-"""The exact guarantee of randomized response."""
+"""Exact guarantee of randomized response."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,9 +12,9 @@ from gaugedp.guarantees.same_as import SameAs
 
 @dataclass(frozen=True, eq=True, repr=False)
 class RandomizedResponseLoss(SameAs, Guarantee):
-    """Randomized response: one bit, true with probability e^ε/(1 + e^ε), ε = `epsilon_value`.
+    """Randomized response: one bit, true with probability e^ε/(1 + e^ε).
 
-    It has the largest curves of all ε-DP mechanisms (Kairouz, Oh and Viswanath 2015), so they are those of PureDP.
+    It has the largest curves of all ε-DP mechanisms, those of PureDP (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float
@@ -27,9 +27,9 @@ class RandomizedResponseLoss(SameAs, Guarantee):
 
     @property
     def equivalent(self) -> PureDP:
-        """ε-DP; to a group too, whether it answers with one bit or with one of each unit."""
+        """ε-DP; for groups too, with one bit or one per unit."""
         return PureDP(self.epsilon_value)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return randomized response, without a detour: compositions may have 100,000 of it."""
+        """Return randomized response, directly for speed."""
         return response_pair(self.epsilon_value)

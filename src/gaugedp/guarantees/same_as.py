@@ -8,12 +8,12 @@ from gaugedp.guarantees.base import Guarantee
 
 
 class SameAs(Part):
-    """Answers curves, costs and groups by an `equivalent` guarantee."""
+    """Mixin that takes curves, costs and group guarantees from `equivalent`."""
 
     @property
     @abstractmethod
     def equivalent(self) -> Guarantee:
-        """The guarantee that answers."""
+        """The guarantee with the same curves."""
 
     def renyi(self, order: float) -> float:
         """Return the Rényi curve of `equivalent`."""
@@ -41,5 +41,5 @@ class SameAs(Part):
         return self.equivalent.cost(accounting)
 
     def group(self, size: int) -> Guarantee:
-        """Return what `equivalent` says to a group."""
+        """Return the group guarantee of `equivalent`."""
         return self.equivalent.group(size)

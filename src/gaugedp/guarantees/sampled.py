@@ -1,4 +1,4 @@
-"""The guarantee of a mechanism on a random sample of the units."""
+"""Guarantee of a mechanism on a random sample."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,20 +22,19 @@ from gaugedp.guarantees.profile_points import FIRST, START, Points, curve_of, pa
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
-PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours it is proved for
-_MOST = 256  # the largest order for which moments of all orders up to it are asked
+PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours of its proof
 _OVERFLOW = 700.0  # a power of e that is still a float
-_STEP = 32  # orders that are asked together
+_STEP = 32  # orders that are evaluated together
 
 
 @dataclass(frozen=True, eq=True)
 class Sampled(Guarantee):
-    """A mechanism with `guarantee`, run on a random sample that nobody sees.
+    """Guarantee of a mechanism on a secret random sample.
 
     "poisson": each unit is in the sample with probability q = `rate`, independently; neighbours differ by one unit
-    added or removed. "without_replacement": the sample is a uniform one of m of n units, q = m/n is `rate`, and
-    neighbours differ by one unit replaced. `guarantee` is about the same neighbours. The proof, and how the profile is
-    made a pair of laws for compositions, is in docs/theory/sampling.md.
+    added or removed. "without_replacement": the sample is uniform over m of n units, q = m/n is `rate`, and neighbours
+    differ by one unit replaced. `guarantee`, that of the mechanism on the sample, is for the same neighbours. The
+    proof, and the pair of distributions for compositions, are in docs/theory/sampling.md.
     """
 
     guarantee: Guarantee
@@ -57,31 +56,32 @@ class Sampled(Guarantee):
         one_of(tuple(PROVED.values()), neighbours=self.neighbours)
         if self.neighbours != PROVED[self.sampling]:
             raise InvalidRequest(
-                f"No amplification is proved here for {self.sampling!r} sampling and {self.neighbours!r} neighbours.",
-                f"Give neighbours={PROVED[self.sampling]!r}, and the guarantee for these.",
+                f"No amplification is proved for {self.sampling!r} sampling and {self.neighbours!r} neighbours.",
+                f"Give neighbours={PROVED[self.sampling]!r}, and a guarantee for these neighbours.",
             )
         if not self.guarantee.stated_neighbours <= {self.neighbours}:
             raise InvalidRequest(
-                f"{self.guarantee!r} is about other neighbours than {self.neighbours!r}.",
-                "Sample in one way throughout, or give the guarantee of the mechanism for these neighbours.",
+                f"{self.guarantee!r} is for other neighbours than {self.neighbours!r}.",
+                "Use one kind of sampling throughout, or give the guarantee of the mechanism for these neighbours.",
             )
         object.__setattr__(self, "rate", float(self.rate))
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
-        """Return this guarantee; that of the mechanism where all units are in the sample, and nothing where none is."""
+        """Return this guarantee, or that of rates 0 and 1."""
         if self.rate in (0, 1):
             return self.guarantee.components() if self.rate else ()
         return ((self, 1),)
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """`neighbours`."""
+        """The set of `neighbours`."""
         return frozenset({self.neighbours})
 
     def renyi(self, order: float) -> float:
-        """Return the least of log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)) and the pair's curve.
+        """Return the least of several bounds on the curve.
 
-        Of Poisson samples also what moments of all orders say: docs/theory/sampling.md, theorem 4.
+        They are log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)), the pair's curve, and for Poisson
+        samples the bound from moments of all orders: docs/theory/sampling.md, theorem 4.
         """
         check_order(order)
         whole_curve, largest = self.guarantee.renyi(order), self.guarantee.renyi(math.inf)
@@ -100,11 +100,11 @@ class Sampled(Guarantee):
         return min(bounds)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair whose profile joins points above the sampled profile by lines."""
+        """Return the pair that joins points above the profile by lines."""
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the profile where that of the guarantee has a closed form.
+        """Return the profile, or None without a closed form.
 
         It is q·δ(ε′), e^{ε′} = 1 + (e^ε − 1)/q, for both samplings and both directions.
         """
@@ -115,7 +115,7 @@ class Sampled(Guarantee):
         return sampled_delta(lambda inner: float(self.guarantee.delta(inner)), self.rate, epsilon)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the least ε of a closed profile, raised until it is met."""
+        """Return the least ε of a closed profile, rounded up."""
         first = self.exact_delta(0.0)
         if first is None or delta >= first:
             return None if first is None else 0.0
@@ -124,7 +124,7 @@ class Sampled(Guarantee):
         return start if math.isinf(start) else solved(lambda at: self.exact_delta(at) or 0.0, start, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (log(1 + q·(e^ε − 1)), q·δ) of (ε, δ), what the first says alone, or what the guarantee costs."""
+        """Return (log(1 + q·(e^ε − 1)), q·δ) in "approx"; else the least known cost."""
         if self.rate == 0:
             return pure_cost(Fraction(0), 0.0, accounting)
         cost = self.guarantee.cost("approx")
@@ -138,7 +138,7 @@ class Sampled(Guarantee):
         return min(costs, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "Sampled", "guarantee": …, "rate": q, "sampling": …, "neighbours": …}."""
+        """Return the fields, with the guarantee as a dictionary."""
         return {"kind": self.kind, **vars(self), "guarantee": self.guarantee.to_dict()}
 
     @classmethod
@@ -162,14 +162,14 @@ def _pair(sampled: Sampled, removed: int) -> Pair:
 
 
 def _thinned(points: Points, rate: Fraction) -> Points:
-    """Return points of the profile where P is replaced by (1 − q)·Q + q·P, q = `rate`."""
+    """Return points of the profile with P replaced by (1 − q)·Q + q·P."""
     return tuple((1 - rate + rate * ratio, rate * value) for ratio, value in points)
 
 
 def poisson_curve(guarantee: Guarantee, rate: float, order: float) -> float:
-    """Return the bound of theorem 4 in docs/theory/sampling.md at a finite `order` above 1; infinity beyond `_MOST`."""
+    """Return the bound of theorem 4, docs/theory/sampling.md; infinity above order 256."""
     second = guarantee.renyi(2.0)
-    if order > _MOST or second > 500:
+    if order > 256 or second > 500:  # the largest order for which moments of all lower orders are evaluated
         return math.inf
     change = max(_removal(guarantee, rate, order), _addition(rate, order) * math.expm1(second) if second else 0.0)
     return up(math.log1p(change) / (order - 1), relative=2.0**-40) if change < math.inf else math.inf

@@ -26,7 +26,7 @@ def sampled_delta(profile: Profile, rate: float, epsilon: float) -> float:
 
 
 def amplified(epsilon: float, rate: float) -> float:
-    """Return log(1 + q·(e^ε − 1)), q = `rate`, rounded up: what sampling makes of ε-DP."""
+    """Return log(1 + q·(e^ε − 1)), q = `rate`, rounded up: the ε of sampled ε-DP."""
     if rate in (0, 1):
         return epsilon * rate
     if epsilon > _LARGE:
@@ -35,7 +35,7 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def log_mean_of_powers(chances: Sequence[float], powers: Sequence[float]) -> float:
-    """Return log Σ p·e^x of `chances` p that sum to 1 and `powers` x ≥ 0, by Σ p·(e^x − 1): nothing cancels."""
+    """Return log Σ p·e^x without cancellation, for `chances` p with sum 1 and `powers` x ≥ 0."""
     logs = [math.log(p) + x for p, x in zip(chances, powers, strict=True)]
     if max(logs) > _OVERFLOW:
         return float(np.logaddexp.reduce(logs))
@@ -44,7 +44,7 @@ def log_mean_of_powers(chances: Sequence[float], powers: Sequence[float]) -> flo
 
 
 def solved(sampled: Profile, start: float, delta: float) -> float:
-    """Return an ε from `start` on at which the `sampled` profile is at most `delta`."""
+    """Return an ε ≥ `start` with profile at most `delta`."""
     epsilon, gap = start, max(start, 1e-300) * 2.0**-50
     while sampled(epsilon) > delta:
         epsilon, gap = epsilon + gap, 2 * gap
@@ -52,7 +52,7 @@ def solved(sampled: Profile, start: float, delta: float) -> float:
 
 
 def least_of_profile(profile: Profile, delta: float, largest: float) -> float:
-    """Return the least ε at which a closed `profile` is at most `delta`, rounded up; the `largest` is enough."""
+    """Return the least ε of a profile at `delta`, rounded up, at most `largest`."""
     if delta >= profile(0.0):
         return 0.0
     if math.isinf(largest) or delta == 0:

@@ -1,4 +1,4 @@
-"""Shares of a guarantee, rounded down: together they are no more than the whole."""
+"""Shares of a guarantee, which never exceed the whole."""
 
 import math
 from fractions import Fraction
@@ -16,16 +16,16 @@ _DIGITS = 12
 
 
 def part(number: float, share: Fraction) -> float:
-    """Return the share of a number, rounded down to 12 digits: as decimals, all shares add up to the number at most."""
+    """Return `share` of a number, rounded down so that the decimals of all shares never exceed it."""
     exact = decimal(number) * share
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
     return float(exact // unit * unit)
 
 
 def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
-    """Return what a release may keep, of several whose shares add up to 1 at most, for all to keep `guarantee`.
+    """Return one release's share of ε and δ, of ρ, or of μ².
 
-    It is that part of ε and δ, of ρ, or of μ².
+    If the shares add up to at most 1, all releases together satisfy `guarantee`.
     """
     match guarantee:
         case _ if share == 1:
@@ -39,10 +39,11 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
         case GaussianDP(mu=mu) if mu > 0:
             return GaussianDP(mu * math.sqrt(share) * (1 - PARAMETERS))
     raise InvalidRequest(
-        f"{guarantee!r} cannot be shared by several mechanisms.", "Give epsilon, epsilon and delta, rho or mu, above 0."
+        f"{guarantee!r} cannot be split between several mechanisms.",
+        "Give epsilon, epsilon and delta, rho or mu, above 0.",
     )
 
 
 def equal_shares(count: int) -> tuple[Fraction, ...]:
-    """Return `count` equal shares of a whole."""
+    """Return `count` equal shares of 1."""
     return (Fraction(1, count),) * count

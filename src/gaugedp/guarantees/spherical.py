@@ -1,4 +1,4 @@
-"""The exact guarantee of spherical Laplace noise."""
+"""Exact guarantee of spherical Laplace noise."""
 
 import math
 from dataclasses import dataclass
@@ -14,18 +14,15 @@ from gaugedp.guarantees.losses.spherical import SphericalPrivacyLoss
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.spherical_curve import check_noise, spherical_delta, spherical_epsilon, spherical_shift
 
-_MOST_COMPOSED = 2000  # dimensions; beyond, compositions know the Rényi curve
-_LARGEST_ORDER = 1e5  # from here on the value at infinity is given: it is never less
-
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SphericalLaplaceLoss(Guarantee):
-    """Noise of density ∝ e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, σ = `scale`, on answers that move by at most 1.
+    """Spherical Laplace noise on answers of ℓ₂ sensitivity 1.
 
-    The pair (noise, noise moved by 1) dominates all neighbours whose answers differ by less, as the density is
-    log-concave and depends on the length alone; docs/theory/knorm_delta.md. No loss exceeds t = 1/σ. The noise is
-    the ℓ₂ mechanism of Joseph, Kulesza and Yu 2025; its composition, with other proofs, Wei, Bienstock and
-    Polychroniadou 2026.
+    The density is ∝ e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, σ = `scale`. The pair (noise, noise shifted by 1)
+    dominates all neighbours whose answers differ by less, as the density is log-concave and depends only on the length;
+    docs/theory/knorm_delta.md. No loss exceeds t = 1/σ. The noise is the ℓ₂ mechanism of Joseph, Kulesza and Yu 2025;
+    its composition, with other proofs, is in Wei, Bienstock and Polychroniadou 2026.
     """
 
     scale: float
@@ -40,18 +37,18 @@ class SphericalLaplaceLoss(Guarantee):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, dimension: int) -> "SphericalLaplaceLoss":
-        """Return the loss of the least scale, rounded up, whose noise is (`epsilon`, `delta`)-DP; 0 < δ < 1."""
+        """Return the loss of the least (`epsilon`, `delta`)-DP scale, rounded up."""
         return cls(up(1 / spherical_shift(epsilon, delta, dimension)), dimension)
 
     @property
     def shift(self) -> float:
-        """Return 1/σ, rounded up."""
+        """The largest loss 1/σ, rounded up."""
         return above(1 / decimal(self.scale))
 
     def renyi(self, order: float) -> float:
         """Return log M(order − 1)/(order − 1), M the moments of the loss; its mean at order 1, t at infinity."""
         check_order(order)
-        if order > _LARGEST_ORDER:
+        if order > 1e5:  # from here on the value at infinity is returned: it is never less
             return self.shift
         loss = SphericalPrivacyLoss([(self.shift, self.dimension)], [1])
         if order == 1:
@@ -62,8 +59,8 @@ class SphericalLaplaceLoss(Guarantee):
         return min(self.shift, up(log_moment / excess, relative=2.0**-44) or math.ulp(0.0))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the noise against itself moved by t; None where a contour would take minutes."""
-        if self.dimension > _MOST_COMPOSED:
+        """Return the noise and the shifted noise, or None in many dimensions."""
+        if self.dimension > 2000:  # dimensions; beyond, compositions use the Rényi curve
             return None
         return Pair(SphericalPrivacyLoss, (self.shift, self.dimension))
 
@@ -76,12 +73,12 @@ class SphericalLaplaceLoss(Guarantee):
         return spherical_epsilon(self.shift, self.dimension, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what t-DP costs; in "zcdp" the mean of the loss, which is less: D_a ≤ a·D_1 at every order a."""
+        """Return the cost of t-DP; in "zcdp" the lower mean of the loss, as D_a ≤ a·D_1 at every order a."""
         if accounting == "zcdp":
             return (decimal(self.renyi(1)),)
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
     def group(self, size: int) -> "SphericalLaplaceLoss":
-        """Return the guarantee where answers move by at most `size`: the scale divided by `size`."""
+        """Return the guarantee for answers of sensitivity `size`."""
         whole(minimum=1, size=size)
         return SphericalLaplaceLoss(down_decimal(decimal(self.scale) / size), self.dimension)

@@ -1,7 +1,7 @@
-"""The privacy profile of spherical Laplace noise, of density ∝ e^{−‖z‖₂} in d ≥ 2 dimensions, moved by a shift t.
+"""Privacy profile of spherical Laplace noise, shifted by t.
 
-With θ the angle whose cosine is loss/t, the loss has the density ∝ e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π];
-docs/theory/knorm_delta.md proves it, and bounds the error of the quadrature.
+The density is ∝ e^{−‖z‖₂} in d ≥ 2 dimensions. With θ the angle whose cosine is loss/t, the loss has the density ∝
+e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π]: docs/theory/knorm_delta.md, with the error of the quadrature.
 """
 
 import math
@@ -22,39 +22,37 @@ from gaugedp.errors import InvalidRequest
 LEAST_SHIFT, MOST_SHIFT = 1e-100, 1e3  # beyond, numbers leave the floats
 MOST_DIMENSIONS = 10**4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
-_PANELS = 2**12
-_STRIPS = np.geomspace(1e-5, 1.0, 24)  # how far the analytic integrand is followed into the complex plane
-_EXACT = -36.0  # logarithm of the quadrature error, relative, at which panels are enough
-_UNSURE = 1e-3  # an error of the whole from which on nothing is said
+_STRIPS = np.geomspace(1e-5, 1.0, 24)  # imaginary extents of the analytic continuation of the integrand
+_UNSURE = 1e-3  # an error of the total integral beyond which the bound is trivial
 _NARROW = 2.0**-44  # relative width at which a search ends
 
 
 class Integral(NamedTuple):
-    """The logarithm of an integral, and a bound on its relative error."""
+    """Log of an integral, and its relative error."""
 
     log: float
     error: float
 
 
 def is_known(shift: float, dimension: int) -> bool:
-    """Return whether the quadrature knows noise moved by `shift`."""
+    """Return True if the quadrature covers this noise."""
     return LEAST_SHIFT <= shift <= MOST_SHIFT and dimension <= MOST_DIMENSIONS
 
 
 def check_noise(shift: float, dimension: int) -> None:
-    """Refuse what the quadrature does not know."""
+    """Refuse noise that the quadrature does not cover."""
     whole(minimum=2, dimension=dimension)
     if not is_known(shift, dimension):
         raise InvalidRequest(
-            f"Spherical Laplace noise in {dimension} dimensions has no profile here where ε can be {shift:g}.",
+            f"Spherical Laplace noise in {dimension} dimensions with ε up to {shift:g} is not supported.",
             f"Give a scale from {1 / MOST_SHIFT:g} to {1 / LEAST_SHIFT:g}, and at most {MOST_DIMENSIONS:,} dimensions.",
         )
 
 
 def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
-    """Return δ(ε) of the noise in d = `dimension` ≥ 2 dimensions, moved by t = `shift`, rounded up.
+    """Return δ(ε) of the noise, rounded up.
 
-    δ(ε) = E_P[(1 − e^{ε−L})₊], 0 for ε ≥ t. No shift below t has a larger one: the density is log-concave.
+    It is E_P[(1 − e^{ε−L})₊], 0 for ε ≥ t = `shift`. No smaller shift has a larger one: the density is log-concave.
     """
     gap = shift - epsilon + 2.0**-51 * shift  # so that both may be read as decimals
     if gap <= 0:
@@ -69,7 +67,7 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
 
 
 def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
-    """Return the least ε, rounded up, at which the profile is at most `delta`."""
+    """Return the inverse of the profile, rounded up."""
     if spherical_delta(shift, dimension, 0.0) <= delta:
         return 0.0
     above = shift * (1 + 2.0**-50)
@@ -77,7 +75,7 @@ def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
 
 
 def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
-    """Return the largest shift, rounded down, whose profile is at most `delta` at `epsilon`; it is above `epsilon`."""
+    """Return the largest shift at (`epsilon`, `delta`), rounded down."""
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)
     check_noise(max(epsilon, LEAST_SHIFT), dimension)
@@ -92,7 +90,7 @@ def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
 
 @lru_cache(maxsize=1024)
 def excess(shift: float, dimension: int) -> float:
-    """Return κ = (d − 1)/x·K_{d/2}(x)/K_{d/2−1}(x), x = t/2, by a recurrence whose terms are all positive."""
+    """Return κ = (d − 1)/x·K_{d/2}(x)/K_{d/2−1}(x), x = t/2, by a recurrence of positive terms."""
     x = shift / 2
     order = (dimension % 2) / -2  # −½ or 0
     ratio = 1.0 if order else float(scipy.special.k1e(x) / scipy.special.k0e(x))
@@ -103,7 +101,7 @@ def excess(shift: float, dimension: int) -> float:
 
 
 def log_density(angles: Array, shift: float, dimension: int) -> Array:
-    """Return log of e^{x(cos θ − 1)}·sin^{d−2}θ·(1 + sin²θ/κ), not normalised, at `angles` inside (0, π)."""
+    """Return the unnormalised log e^{x(cos θ − 1)}·sin^{d−2}θ·(1 + sin²θ/κ) at `angles` in (0, π)."""
     turned = -shift * np.sin(angles / 2) ** 2
     sines = np.sin(angles)
     logs: Array = turned + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
@@ -117,7 +115,7 @@ def _whole(shift: float, dimension: int) -> Integral:
 
 
 def _integral(shift: float, dimension: int, gap: float) -> Integral:
-    """Return the integral of the density times 1 − e^{ε−L}, over L > ε = t − `gap`."""
+    """Return the integral of the density times 1 − e^{ε−L}, over L > ε."""
     last = min(math.pi, 2 * math.asin(math.sqrt(gap / (2 * shift)) * (1 - UNIT)) * (1 + 4 * UNIT))
 
     def log_integrand(angles: Array) -> Array:
@@ -132,10 +130,10 @@ def _integral(shift: float, dimension: int, gap: float) -> Integral:
 
 
 def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: float, dimension: int) -> Integral:
-    """Return the integral over [0, last] by Gauss-Legendre rules on equal panels, as many as its error bound asks for.
+    """Integrate over [0, last] by Gauss-Legendre rules on panels.
 
-    An analytic f with |f| ≤ M on the ellipse of radius sum ρ has the error 64·M·ρ^{2−2n}/(15·(1 − ρ^{−2})) with n
-    nodes (Trefethen 2013, theorem 19.3).
+    The number of panels follows from an error bound: an analytic f with |f| ≤ M on the ellipse of radius sum ρ has the
+    error 64·M·ρ^{2−2n}/(15·(1 − ρ^{−2})) with n nodes (Trefethen 2013, theorem 19.3).
     """
     panels = 8
     while True:
@@ -144,25 +142,26 @@ def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: floa
         peak = float(logs.max())
         log = peak + math.log(float(np.exp(logs - peak).sum()))
         lost = log_error(last, panels, shift / 2, shift, dimension) - log
-        if lost < _EXACT or panels >= _PANELS:
+        # 2**12: panels at most
+        if lost < -36.0 or panels >= 2**12:  # log of the relative quadrature error at which panels are enough
             rounding = 2.0**-48 * (64 + 2 * shift + 2 * dimension + abs(peak))
             return Integral(log, rounding + (math.exp(lost) if lost < 600 else math.inf))
         panels *= 2
 
 
 def panel_rule(last: float, panels: int) -> tuple[Array, Array]:
-    """Return the angles and the log weights of the rule on [0, last]."""
+    """Return angles and log weights on [0, last]."""
     half = last / panels / 2
     angles = (half * (2 * np.arange(panels)[:, None] + 1 + _NODES)).ravel()
     return angles, np.tile(np.log(_WEIGHTS * half), panels)
 
 
 def log_error(last: float, panels: int, rate: float, shift: float, dimension: int, turn: float = 0.0) -> float:
-    """Return log of the error of all panels, of an integrand of the density's form tilted to e^{y·(cos θ − 1)}.
+    """Return the log quadrature error of a tilted density.
 
-    y = `rate` + i·`turn`; a factor 1 − e^{ε−L} may stand beside it. Near each panel, Re θ within e of its centre and
-    |Im θ| ≤ s, each part is bounded alone: with a = Re θ, Re cos θ ≤ max(cos a·cosh s, cos a) and
-    |sin θ|² ≤ sin² a + sinh² s.
+    The factor is e^{y·(cos θ − 1)}, y = `rate` + i·`turn`; the integrand may have another 1 − e^{ε−L}. Near each panel,
+    Re θ within e of its centre and |Im θ| ≤ s, each part is bounded separately: with a = Re θ, Re cos θ ≤ max(cos
+    a·cosh s, cos a) and |sin θ|² ≤ sin² a + sinh² s.
     """
     half = last / panels / 2
     strips = _STRIPS[half < _STRIPS][:, None]

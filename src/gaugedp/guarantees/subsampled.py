@@ -1,4 +1,4 @@
-"""The exact guarantee of Gaussian noise on a Poisson sample."""
+"""Exact guarantee of Gaussian noise on a Poisson sample."""
 
 import math
 from collections.abc import Mapping
@@ -24,19 +24,21 @@ from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
-_MOST_UNITS = 16  # of a group, up to which it has a pair of mixtures; larger ones go along a chain
-_FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
+_MOST_UNITS = 16  # largest group with a pair of mixtures; larger ones use a chain of neighbours
+_LEAST_STD = 0.05  # noise below which quadratures need too many nodes, and samples are distinguished up to 2e−23
 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SubsampledGaussian(Guarantee):
-    """Each unit is in the sample with probability q = `rate`, and the sum over the sample, of ℓ₂ sensitivity 1, gets
-    Gaussian noise of deviation σ = `noise_multiplier`; neighbours differ by one unit added or removed, groups by
-    `size` of them. With `neighbours` = "replace" they have one unit replaced, which takes two of length 1 at most.
+    """Gaussian noise on the sum over a Poisson sample.
 
-    The pair Σ Bin(a, q)(i)·N(i, σ²) against Σ Bin(b, q)(j)·N(−j, σ²) dominates where a units are removed and b added
-    (docs/theory/sampling.md; Zhu, Dong and Wang 2022, theorem 11, for one unit). One does for all releases of a
-    composition, and the worst of all a + b = `size` counts; replaced units are a = b = `size`.
+    Each unit is in the sample with probability q = `rate`; the sum has ℓ₂ sensitivity 1, and the noise deviation σ =
+    `noise_multiplier`. Neighbours differ by one unit added or removed, groups by `size` of them. With `neighbours` =
+    "replace" they have one unit replaced, which counts as two of length at most 1.
+
+    The pair Σ Bin(a, q)(i)·N(i, σ²) against Σ Bin(b, q)(j)·N(−j, σ²) dominates if a units are removed and b added
+    (docs/theory/sampling.md; Zhu, Dong and Wang 2022, theorem 11, for one unit). The same (a, b) holds for all releases
+    of a composition, and the worst of all a + b = `size` counts; replaced units have a = b = `size`.
     """
 
     rate: float
@@ -58,14 +60,14 @@ class SubsampledGaussian(Guarantee):
         if self._n_moved > 1 and (self._n_moved > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
-                f"Above {_MOST_UNITS} units, or below the noise {_FAINT}, take .group(size) of what one unit has.",
+                f"For more than {_MOST_UNITS} units, or noise below {_LEAST_STD}, use the method group(size).",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
 
     @property
     def n_units(self) -> int:
-        """The size of the group; replaced units have one pair for both directions."""
+        """The size of the group; 1 if units are replaced."""
         return 1 if self._is_replaced else self.size
 
     @property
@@ -74,22 +76,22 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _n_moved(self) -> int:
-        """Return the number of units that are in one table only."""
+        """The number of units in only one table."""
         return self.size * (2 if self._is_replaced else 1)
 
     @property
     def pair_has_curve(self) -> bool:
-        """Return whether the pair is the mechanism's own; that of faint noise has an infinite loss."""
+        """True unless the noise is small: then the pair has an infinite loss."""
         return not self._is_faint
 
     @property
     def pair_is_least(self) -> bool:
-        """The same: who is in the sample is seen in the pair of faint noise."""
+        """True unless the noise is small: then the pair reveals the sample."""
         return not self._is_faint
 
     @property
     def _is_faint(self) -> bool:
-        return self.noise_multiplier < _FAINT and self.rate < 1
+        return self.noise_multiplier < _LEAST_STD and self.rate < 1
 
     @property
     def _whole(self) -> GaussianDP:
@@ -97,13 +99,14 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """`neighbours`."""
+        """The set of `neighbours`."""
         return frozenset({self.neighbours})
 
     def renyi(self, order: float) -> float:
-        """Return the largest curve of all directions, by quadrature, never above the Gaussian's.
+        """Return the largest curve of all directions.
 
-        Of faint noise a bound by Minkowski's inequality: a·log(1 − q + q·e^{(a−1)/2σ²})/(a − 1), a = `order`.
+        It never exceeds the Gaussian's. By quadrature; for small noise a bound by Minkowski's inequality: a·log(1 − q +
+        q·e^{(a−1)/2σ²})/(a − 1), a = `order`.
         """
         check_order(order)
         if self.rate == 1 or math.isinf(order):
@@ -126,7 +129,7 @@ class SubsampledGaussian(Guarantee):
         return up(max((shift + 1) / shift * log_norm, -math.log1p(-self.rate)), relative=2.0**-40)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the mixture of those removed against that of those added; of faint noise, pairs that dominate."""
+        """Return the pair of mixtures; for small noise, dominating pairs."""
         if self.rate == 1:
             return Pair(GaussianPrivacyLoss, (self._whole.mu,))
         if self._is_faint and removed:
@@ -153,11 +156,11 @@ class SubsampledGaussian(Guarantee):
         return solved(self._exact_delta, amplified(inner, self.rate), delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what the release without sampling costs: sampling never hurts."""
+        """Return the cost of the release without sampling."""
         return self._whole.cost(accounting)
 
     def group(self, size: int) -> Guarantee:
-        """Return the guarantee of the mixtures; along a chain for large groups and faint noise."""
+        """Return the guarantee for groups, for large ones and small noise along a chain."""
         whole(minimum=1, size=size)
         total = self.size * int(size)
         if size == 1 or (self._n_moved * size <= _MOST_UNITS and not self._is_faint):
@@ -165,13 +168,13 @@ class SubsampledGaussian(Guarantee):
         return Grouped(replace(self, size=1), total)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": …, "rate": q, "noise_multiplier": σ}, the "size" of a group, "neighbours" if replaced."""
+        """Return the numbers; defaults are left out."""
         plain = {"size": 1, "neighbours": "add_remove"}
         return {name: value for name, value in super().to_dict().items() if plain.get(name) != value}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "SubsampledGaussian":
-        """Return the guarantee, to one unit added or removed where nothing else is told."""
+        """Return the guarantee."""
         others = (numbers.get("size", 1), numbers.get("neighbours", "add_remove"))
         return cls(numbers["rate"], numbers["noise_multiplier"], *others)
 

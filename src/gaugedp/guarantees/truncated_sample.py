@@ -1,4 +1,4 @@
-"""The guarantee of Gaussian noise on a Poisson sample that is cut to a largest size."""
+"""Guarantee of Gaussian noise on a truncated Poisson sample."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,29 +13,36 @@ from gaugedp.guarantees.mixture import Mixture
 from gaugedp.guarantees.same_as import SameAs
 from gaugedp.guarantees.subsampled import LEAST_NOISE, SubsampledGaussian
 
-_LOST, _LEAST = 2.0**-30, 1e-300  # relative: more than binomial tails lose (1.3e-10 of 4e9); the least told apart
+_LOST, _LEAST = 2.0**-30, 1e-300  # relative error above that of binomial tails (1.3e-10 of 4e9); least probability
 _MOST_UNITS = 2**53  # that floats count
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
-    """Return the guarantee of one step on a Poisson sample cut at random to `batch_size` units.
+    """Return the guarantee of one step on a truncated sample.
 
-    Each of the units is drawn with probability q = `rate`, independently; of more than B = `batch_size` a uniform B
-    are kept. Their sum, of vectors of ℓ₂ norm at most 1, gets Gaussian noise of deviation σ = `noise_multiplier`.
-    The user's table has n = `n_units`, which is public. A neighbour has one unit less or one more: then the larger of
-    both tables has n units, or n + 1, and the guarantee holds for both.
+    Each unit is drawn with probability q = `rate`, independently; of more than B = `batch_size` a uniform B remain. The
+    sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise of deviation σ = `noise_multiplier`. The user's
+    table has n = `n_units`, which is public. A neighbour has one unit less or one more: then the larger of both tables
+    has n units, or n + 1, and the guarantee holds for both.
 
     With w = P(Bin(m − 1, q) ≥ B) and p = P(Bin(m, q) > B)·B/(m·w), a pair whose larger table has m units has the
     mixture of `SubsampledGaussian`(q, σ), with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w.
-    What only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which dominates all:
-    docs/theory/sampling.md. Groups are refused: their tables have other numbers of rows.
+    The probability that only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which
+    dominates all: docs/theory/sampling.md. Groups raise InvalidRequest: their tables have other numbers of rows.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import truncated_poisson
+    >>> step = truncated_poisson(n_units=1000, rate=0.01, batch_size=32, noise_multiplier=1.0)
+    >>> round(step.epsilon(1e-5), 2)
+    0.2
     """
     return TruncatedPoisson(n_units, rate, batch_size, noise_multiplier)
 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class TruncatedPoisson(SameAs, Guarantee):
-    """The guarantee of `truncated_poisson` for a table of `n_rows`: for one unit, and for no group."""
+    """Guarantee of `truncated_poisson` for one unit, with `n_rows` rows."""
 
     n_rows: int
     rate: float
@@ -50,17 +57,17 @@ class TruncatedPoisson(SameAs, Guarantee):
         if self.n_rows > _MOST_UNITS or (is_cut and self.noise_multiplier < 2 * LEAST_NOISE):
             raise InvalidRequest(
                 f"n_units is {written(self.n_rows)} and noise_multiplier is {self.noise_multiplier!r}.",
-                "Give n_units as at most 2^53, and a noise_multiplier of at least 0.002 for a sample that is cut.",
+                "Give n_units of at most 2^53, and a noise_multiplier of at least 0.002 for a truncated sample.",
             )
         for name in ("n_rows", "batch_size"):
             object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
-        self.equivalent  # noqa: B018 - refuses what is no rate
+        self.equivalent  # noqa: B018 - raises for an invalid rate
 
     @property
     def equivalent(self) -> Guarantee:
-        """The mixture, or the plain sample where nothing is cut."""
+        """The mixture, or the plain sample if nothing is truncated."""
         return _of_step(self.n_rows, self.rate, self.batch_size, self.noise_multiplier)
 
     @property
@@ -70,11 +77,11 @@ class TruncatedPoisson(SameAs, Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:
-        """Return whether that of `equivalent` has."""
+        """True if that of `equivalent` has."""
         return self.equivalent.pair_has_curve
 
     def group(self, size: int) -> Guarantee:
-        """Return this guarantee for one unit; refuse groups, which `equivalent` alone does not know of."""
+        """Return this guarantee for one unit; refuse groups, which `equivalent` would allow."""
         return Guarantee.group(self, size)
 
     def __repr__(self) -> str:

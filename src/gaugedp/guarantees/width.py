@@ -1,4 +1,4 @@
-"""The most noise with which an interval is as narrow as wanted."""
+"""Calibration of noise to a confidence interval."""
 
 import math
 from collections.abc import Callable
@@ -16,20 +16,27 @@ from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLos
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.laplace import LaplaceLoss
 
-_LOGS = (-4.0, 14.0)  # of discrete noise that is looked for
-_MANY = 10**4  # places of discrete Gaussian noise that are summed
-_SLACK = 1e-12  # relative: how far below the most noise the answer is
+_LOGS = (-4.0, 14.0)  # range of log scales of discrete noise
+_MANY = 10**4  # largest values of discrete Gaussian noise that are summed
+_SLACK = 1e-12  # relative distance of the result below the largest noise
 
 
 def interval_noise(
     half_width: float, level: float = 0.95, law: str = "discrete_laplace", sensitivity: int = 1
 ) -> Noise:
-    """Return the largest noise, rounded down, that is at most `half_width` in size with probability at least `level`.
+    """Return the largest noise for a half-width, rounded down.
 
-    So the answer ± `half_width` covers what it is about with that probability, and no more noise does; the `guarantee`
-    is that of one answer of the `sensitivity`, and its ε the least for this interval. `law` is "laplace" or
-    "discrete_laplace" (scale λ), "gaussian" or "discrete_gaussian" (deviation σ); of discrete noise the whole part of
-    `half_width` counts, and of discrete Gaussian noise beyond 10⁴ it is the most to 1 in 10⁴.
+    With probability at least `level` the noise is at most `half_width` in size, so the answer ± `half_width` covers the
+    true value with that probability, and no larger noise does. The `guarantee` of the result is that of one answer of
+    the `sensitivity`, with the least ε for this interval. `law` is "laplace" or "discrete_laplace" (scale λ),
+    "gaussian" or "discrete_gaussian" (deviation σ). For discrete noise the integer part of `half_width` counts; for
+    discrete Gaussian noise beyond 10⁴ the result is within 1 in 10⁴ of the largest.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import interval_noise
+    >>> round(interval_noise(half_width=5), 2)
+    1.86
     """
     non_negative(half_width=half_width)
     between(0, 1, level=level)
@@ -37,7 +44,7 @@ def interval_noise(
     whole(minimum=1, sensitivity=sensitivity)
     most, guarantee = _LAWS[law]
     if half_width == 0 and not law.startswith("discrete"):
-        raise InvalidRequest("No continuous noise is 0.", "Give a half_width above 0, or a discrete law.")
+        raise InvalidRequest("Continuous noise needs a half_width above 0.", "Give one, or use discrete noise.")
     noise = most(float(half_width), float(level)) * (1 - _SLACK)
     return Noise(noise, guarantee(noise, int(sensitivity)), 4 * _SLACK)
 
@@ -51,7 +58,7 @@ def _gaussian(half_width: float, level: float) -> float:
 
 
 def _discrete_laplace(half_width: float, level: float) -> float:
-    """P(|X| > h) = 2·r^{h + 1}/(1 + r), r = e^{−1/λ}."""
+    """Return the scale, by P(|X| > h) = 2·r^{h + 1}/(1 + r), r = e^{−1/λ}."""
     places = math.floor(half_width) + 1
 
     def log_beyond(scale: float) -> float:
@@ -61,9 +68,9 @@ def _discrete_laplace(half_width: float, level: float) -> float:
 
 
 def _discrete_gaussian(half_width: float, level: float) -> float:
-    """P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z; beyond `_MANY` places P(|X| > h) ≤ P(|N(0, σ²)| > h) is used.
+    """Return σ, by P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z.
 
-    (Canonne, Kamath and Steinke 2020, proposition 25.)
+    Beyond `_MANY` places P(|X| > h) ≤ P(|N(0, σ²)| > h) (Canonne, Kamath and Steinke 2020, proposition 25).
     """
     place = math.floor(half_width)
     if place > _MANY:
@@ -83,7 +90,7 @@ def _weights(first: int, last: int, std: float) -> float:
 
 
 def _total(std: float) -> float:
-    """Return Σ_k e^{−k²/2σ²} over all k: by Poisson summation, σ√2π·(1 + 2e^{−2π²σ²} + …), where σ is not small."""
+    """Return Σ_k e^{−k²/2σ²}, for large σ by Poisson summation."""
     if std < 1:
         return 1 + 2 * _weights(1, 12, std)
     return std * math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * std) ** 2))
@@ -97,8 +104,8 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
 
     if excess(_LOGS[0]) > 0 or excess(_LOGS[1]) < 0:
         raise InvalidRequest(
-            "Discrete noise for this interval is below e^−4 or above e^14.",
-            "Give another half_width or a continuous law.",
+            "The discrete noise for this interval is below e^−4 or above e^14.",
+            "Give another half_width, or continuous noise.",
         )
     return math.exp(root_of(excess, *_LOGS, 1e-14))
 

@@ -39,7 +39,7 @@ class ZCDP(Guarantee):
         return None if self.rho else 0.0
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ρ in "zcdp"; nothing else is implied for ρ > 0."""
+        """Return ρ in "zcdp", else None for ρ > 0."""
         if accounting == "zcdp":
             return (decimal(self.rho),)
         return None if self.rho > 0 else pure_cost(Fraction(0), 0.0, accounting)

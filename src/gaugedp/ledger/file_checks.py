@@ -12,7 +12,6 @@ from gaugedp._internal.postgres import is_no_path
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 _MOUNTS = Path("/proc/mounts")
-_PATIENCE = 50
 _IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs", "rootfs")
 _MEMORY_DEVICE = re.compile(r"/dev/z?ram\d+")
 _NETWORK = re.compile(
@@ -151,7 +150,7 @@ def check_single(path: Path, name: str) -> None:
             f"The ledger {name} is a mount by itself: the file has a second name elsewhere.",
             "Mount its folder, and give the path in it.",
         )
-    for _ in range(_PATIENCE):
+    for _ in range(50):  # tries
         try:
             if os.stat(path).st_nlink <= 1:
                 return

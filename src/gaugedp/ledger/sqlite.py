@@ -22,7 +22,6 @@ from gaugedp.ledger.file_checks import check_path, check_place, check_single, is
 from gaugedp.ledger.lock import held, process_lock, retry_while_locked
 from gaugedp.ledger.store import MEMORY, T, Transaction, no_ledger
 
-_ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
 _FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second where damage makes SQLite's message unreadable
 _OWNER_ALONE = 0o600  # what SQLite puts beside a file has its mode
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
@@ -139,7 +138,8 @@ class SqliteTransaction(Transaction):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_ATTEMPT, isolation_level=None)
+    # 0.1: seconds SQLite itself waits for a lock; beyond that we wait, with jitter
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0.1, isolation_level=None)
     connection.text_factory = lambda stored: stored.decode("utf-8", "replace")
     schema.distrust(connection)
     return connection

@@ -15,7 +15,6 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.discrete import check_scale, discrete_laplace
 
-_MOST_NUMBERS = 2**22  # of a distribution: threshold values times scores
 _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused at calibration
 
 
@@ -76,7 +75,7 @@ class AboveThreshold(Selection):
         """
         distances = self._threshold_in_steps - self.in_steps(scores).astype(float)
         reach = math.ceil(36 * float(self.threshold_scale)) + 1
-        stride = max(1, 2 * reach * len(distances) // _MOST_NUMBERS)
+        stride = max(1, 2 * reach * len(distances) // 2**22)  # numbers of a law: places of the threshold times scores
         noise = stride * np.arange(-(reach // stride), reach // stride + 1)
         weights = np.exp(-np.abs(noise) / float(self.threshold_scale))
         weights /= weights.sum()

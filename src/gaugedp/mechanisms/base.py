@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import partial
-from typing import ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 
@@ -32,9 +32,21 @@ class Calibrated(ABC):
     """
 
     name: ClassVar[str]
-    exactness: ClassVar[str]
-    form: ClassVar[str] = ""
-    guarantee: Guarantee
+    if TYPE_CHECKING:  # read-only: a field or a constant of some classes, computed by others
+
+        @property
+        def exactness(self) -> str:
+            """How far the distribution of the output is proved."""
+
+        @property
+        def form(self) -> str:
+            """The family of the output's distribution."""
+
+        @property
+        def guarantee(self) -> Guarantee:
+            """The guarantee of one output."""
+    else:
+        form = ""
 
     @abstractmethod
     def describe(self) -> str:
@@ -48,7 +60,10 @@ class Calibrated(ABC):
         """
         if guarantee == self.guarantee:
             return self
-        raise InvalidRequest(f"{self.name} does not support {guarantee!r}.", "Implement recalibrated(guarantee).")
+        raise InvalidRequest(
+            f"{self.name} does not support {guarantee!r}.",
+            "Implement recalibrated(guarantee).",
+        )
 
     def __repr__(self) -> str:
         return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
@@ -63,7 +78,11 @@ class Mechanism(Calibrated):
 
     in_rows: ClassVar[bool] = False
     plan_order: ClassVar[int] = 9  # position in the table of a plan, in increasing order
-    body: Body
+    if TYPE_CHECKING:
+
+        @property
+        def body(self) -> Body:
+            """The sensitivity body that the guarantee is for."""
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003

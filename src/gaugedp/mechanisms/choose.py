@@ -15,7 +15,6 @@ from gaugedp.mechanisms.base import Mechanism
 
 M = TypeVar("M", bound=Mechanism)
 NEAR = 1.1  # times the least error, up to which an exact mechanism is preferred
-_EVEN = 1.003  # times the least error: the precision of estimates by draws
 
 
 def registered() -> list[type[Mechanism]]:
@@ -43,7 +42,8 @@ def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= NEAR * least]
     able = near or list(range(len(errors)))
-    best = next(i for i in able if errors[i] <= _EVEN * min(errors[j] for j in able))
+    # 1.003: times the least error of those that may be chosen: what draws estimate no more finely
+    best = next(i for i in able if errors[i] <= 1.003 * min(errors[j] for j in able))
     others: dict[str, float] = {}
     for i, (mechanism, error) in enumerate(zip(mechanisms, errors, strict=True)):
         if i != best:

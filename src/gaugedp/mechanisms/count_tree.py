@@ -14,12 +14,10 @@ from gaugedp.mechanisms.strategies.trees import height_for
 from gaugedp.samplers.discrete import discrete_laplace
 
 _STEPS = 64  # noise steps per row
-_MOST_BRANCHES = 64
 _LAST = 0.9  # share of the error probability for the lowest level: higher ones have less noise
 _ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: probability that rounding exceeds its bound
 _NODES, _STEP, _BEND = 100, 0.12, 0.2  # of the sum along the line, in widths of its saddle
 _ROUNDS, _NEAR = 40, 0.02  # the line need not be through the saddle itself
-_SAFE = 1 + 1e-9  # covers the rounding of sums and the error of the rule
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class CountTree:
     @cached_property
     def shape(self) -> tuple[int, int]:
         """(branching, height) of about the least noise at a boundary."""
-        heights = {b: max(1, height_for(self.n_values, b)) for b in range(2, _MOST_BRANCHES + 1)}
+        heights = {b: max(1, height_for(self.n_values, b)) for b in range(2, 64 + 1)}  # branches at most
         return min(heights.items(), key=lambda tree: tree[1] ** 2 * (tree[1] * (tree[0] - 1) + 1))
 
     @property
@@ -157,7 +155,7 @@ def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights:
         places = np.maximum(places + np.clip(steps, -std, std), 1e-3 * std)
         if (np.abs(steps) <= 1e-10 * std).all():
             break
-    return (places * _SAFE)[:, 0]
+    return (places * (1 + 1e-9))[:, 0]  # covers the rounding of sums and the error of the rule
 
 
 def _saddles(

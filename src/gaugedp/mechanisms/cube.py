@@ -30,8 +30,6 @@ from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.gauge_noise import gauge_noise
 
-_FEW = 10_000  # numbers, of which math.erf takes a millisecond
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cube(NormNoise):
@@ -137,7 +135,7 @@ def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:
 
 def _erf(x: np.ndarray) -> np.ndarray:
     """Return erf, for few numbers without loading scipy.special."""
-    if x.size <= _FEW:
+    if x.size <= 10_000:  # numbers, of which math.erf takes a millisecond
         return np.array([math.erf(each) for each in x.ravel()]).reshape(x.shape)
     return np.asarray(scipy.special.erf(x))
 

@@ -80,7 +80,7 @@ class ExponentialDensity(Calibrated):
         return ExponentialDensity.calibrate(self.quality, self.over, guarantee, self.proposals > 0)
 
     @property
-    def exactness(self) -> str:  # type: ignore[override]
+    def exactness(self) -> str:
         """ "mixing" for the walk, else "idealized" (exact in real arithmetic)."""
         return "mixing" if self.proposals else "idealized"
 

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
@@ -13,7 +14,6 @@ GAP = 1e-6
 _MOST_ROUNDS, _LEAST_ROUNDS = 4000, 12
 _MOST_WORK = 10**9  # rank² times the number of distinct generators: half a second a round
 _ALL_WORK = 1.2e10
-_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> flo
     """Return max_j ‖u_j‖₂ over v_j = L·u_j, plus twice its first-order error."""
     coordinates = inverse @ columns
     missed = np.abs(columns - left @ coordinates)
-    missed += (sum(left.shape) + 2) * _UNIT * (np.abs(left) @ np.abs(coordinates) + np.abs(columns))
+    missed += (sum(left.shape) + 2) * UNIT * (np.abs(left) @ np.abs(coordinates) + np.abs(columns))
     lengths = np.linalg.norm(coordinates, axis=0)
     slack = np.linalg.norm(np.abs(inverse) @ missed, axis=0)
     if not slack.max() <= 1e-3 * lengths.max():

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gaugedp._internal.trial_stream import trial_stream
+from gaugedp._internal.trial_stream import PUBLIC_SEED, trial_stream
 from gaugedp._internal.validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
@@ -29,15 +29,7 @@ from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
 MOST_CELLS = 10**6
-_ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
-_WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
-_WIDE_TABLE = 10**4  # above, the draws would be too few for a quantile
-_MOST_NUMBERS = 10**7  # drawn numbers held in memory
 _MOST_SIZES = 48  # sizes of sums for which a quantile is computed
-_PUBLIC_SEED = 20240229
-_NARROW = 0.05  # scale in steps
-_DOWN = 1 - 2.0**-40  # covers the rounding of sums
-_FAINT = 0.1  # cells that have noise, on average
 _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors that were found from draws
 
 
@@ -126,13 +118,14 @@ class Identity(AdditiveNoise):
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         noisy = self._n_cells * self.law.variance
-        if noisy < _FAINT:
+        if noisy < 0.1:  # cells that have noise, on average
             return noisy * self.body.generators.largest_norm(norm, weights)
         scales = np.ones(self.body.ambient_dim) if weights is None else weights
         for (generators, *key), error in list(_lately):  # a plan for another δ needs the same
             if key == [self.law, norm, scales.tobytes()] and generators == self.body.generators:
                 return error
-        trials = self.trial_noise(self._most_trials(max(40, _ERROR_CELLS // self._n_cells)), _PUBLIC_SEED)
+        # 2 * 10**6: cells of noise drawn to estimate an expected error
+        trials = self.trial_noise(self._most_trials(max(40, (2 * 10**6) // self._n_cells)), PUBLIC_SEED)
         error = float(np.linalg.norm(trials / scales, norm, axis=1).mean())
         _lately.append(((self.body.generators, self.law, norm, scales.tobytes()), error))
         return error
@@ -145,14 +138,15 @@ class Identity(AdditiveNoise):
         most the largest sum of a row of |F| times that of a column. For answers that add up cells, without weights;
         otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
         """
-        if weights is not None or not self._adds.all() or float(self.law.scale) < _NARROW:
+        if weights is not None or not self._adds.all() or float(self.law.scale) < 0.05:  # scale in steps
             return 0.0
         generators = self.body.generators
         rows = generators.row_squares()  # sums of entries, too, where those are 0 and 1
         largest = generators.largest_norm(1, None)  # sums of a column's entries, and of their squares
         cumulant = 2 + math.cosh(1 / float(self.law.scale))
         v = (2 * float(rows.max()) + cumulant) * largest / float(rows.sum())
-        return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * _DOWN
+        # 1 - 2.0**-40: covers the rounding of sums
+        return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * (1 - 2.0**-40)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return exact quantiles for answers that add up cells.
@@ -213,7 +207,7 @@ class Identity(AdditiveNoise):
         return self._chernoff(level) if rank is None else sizes[rank]
 
     def _most_trials(self, size: int) -> int:
-        return min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
+        return min(size, max(1, 10**7 // self.body.ambient_dim), 20_000)  # drawn numbers held in memory
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return trial draws by numpy (floors of exponentials are geometric)."""
@@ -223,8 +217,10 @@ class Identity(AdditiveNoise):
 
     @property
     def _sizes(self) -> np.ndarray:
-        size = _WIDTH_CELLS // self._n_cells if self._n_cells <= _WIDE_TABLE else 1
-        return np.abs(self.trial_noise(self._most_trials(size), _PUBLIC_SEED))
+        # 2 * 10**7: cells of noise drawn for the widths of the chosen mechanism
+        # 10**4: above, the draws would be too few for a quantile
+        size = (2 * 10**7) // self._n_cells if self._n_cells <= 10**4 else 1
+        return np.abs(self.trial_noise(self._most_trials(size), PUBLIC_SEED))
 
     @cached_property
     def _sorted_sizes(self) -> np.ndarray:

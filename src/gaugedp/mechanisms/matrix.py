@@ -36,18 +36,16 @@ from gaugedp.mechanisms.noise_widths import (
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
+from gaugedp.mechanisms.strategies.base import UP
 from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws, trial_draws
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
 from gaugedp.samplers.reals import rounded_draws
 
-_ERROR_NUMBERS = 4 * 10**6  # numbers drawn to estimate an expected error
-_WIDTH_NUMBERS = 10**7  # and the widths of the chosen mechanism
 _MOST_TRIALS = 20_000
 _FEW, _ALIKE = 3, 0.003  # trials, and their distance from their mean, relative to it
 _LAPLACE_SPREAD = 5  # Var ‖L·g‖²/(E‖L·g‖²)² is at most 5·tr(M²)/(tr M)², M = LLᵀ: E g² = 2, E g⁴ = 24
 _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by Hölder
-_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +113,7 @@ class Matrix(AdditiveNoise):
         return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
-    def exactness(self) -> str:  # type: ignore[override]
+    def exactness(self) -> str:
         """ "exact" if the strategy and rounding are proved, else "idealized"."""
         return "exact" if self.strategy.law is not None and self._is_rounding_proved else "idealized"
 
@@ -260,7 +258,8 @@ class Matrix(AdditiveNoise):
     def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
         """Return the trials' mean norm, corrected by the mean square."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
-        size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
+        # 4 * 10**6: numbers drawn to estimate an expected error
+        size = min(_MOST_TRIALS, max(12, (4 * 10**6) // (self.strategy.n_noise + self.body.ambient_dim)))
         squares, norms = [np.zeros(0)], [np.zeros(0)]
         for part in public_draws(self.strategy, size, self._is_normal):
             rows = part * self.scale
@@ -288,7 +287,8 @@ class Matrix(AdditiveNoise):
 
     @property
     def _n_trials(self) -> int:
-        return min(_MOST_TRIALS, _WIDTH_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim))
+        # 10**7: numbers drawn for the widths of the chosen mechanism
+        return min(_MOST_TRIALS, 10**7 // (self.strategy.n_noise + self.body.ambient_dim))
 
     @cached_property
     def _trials(self) -> tuple[np.ndarray, np.ndarray]:
@@ -349,6 +349,6 @@ def _step(strategy: Strategy, fine: Fraction) -> Fraction:
 def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:
     """Return the radius over `rate` in steps, including rounding."""
     radius = strategy.radius / float(step) + (0.0 if is_integer(body) else strategy.cube_radius())
-    scale = radius / rate * _UP
+    scale = radius / rate * UP
     check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))
     return scale

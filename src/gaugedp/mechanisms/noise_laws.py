@@ -10,7 +10,6 @@ from operator import mul
 import numpy as np
 
 _MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
-_MOST_PRODUCTS = 2 * 10**7  # in one matrix product: some hundredths of a second
 CLOSE = 1e-9  # relative error of products in floating point
 
 
@@ -144,7 +143,8 @@ class LinearLaw(NoiseLaw):
         """Return u (n, k) with L·u equal to the rows, or None."""
         k, d = self.n_noise, rows.shape[1]
         units = None if self.preimages is None or k * max(k, d) > _MOST_NUMBERS else self.preimages()
-        if k * max(k, d) > _MOST_NUMBERS or (units is None and k * d * min(k, d) > _MOST_PRODUCTS):
+        # 2 * 10**7: products of numbers, for one matrix by another: some hundredths of a second
+        if k * max(k, d) > _MOST_NUMBERS or (units is None and k * d * min(k, d) > 2 * 10**7):
             return None
         found = self._shortest(rows) if units is None else self._looked_up(rows, units)
         if found is None:

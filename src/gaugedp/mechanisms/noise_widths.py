@@ -7,7 +7,6 @@ import numpy as np
 import scipy
 
 _NARROW = 4.0  # deviations, in steps, up to which sums over the lattice are taken
-_GRID = 200  # counts for which Chernoff's bound is computed
 
 
 def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
@@ -74,7 +73,8 @@ def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.
     """
     miss = 1 - level
     count = np.divide(squares, largest**2, out=np.ones_like(squares), where=largest > 0).clip(1)  # as m² ≤ q
-    grid = np.geomspace(1, count.max(), num=_GRID)  # the next smaller count errs on the safe side
+    # 200: counts for which Chernoff's bound is computed
+    grid = np.geomspace(1, count.max(), num=200)  # the next smaller count errs on the safe side
     chernoff = _chernoff(grid, miss)[np.searchsorted(grid[1:], count)]
     by_squares, by_fourths = math.sqrt(4 / (9 * miss)), (0.4096 * (3 + 3 / count) / miss) ** 0.25
     return np.minimum.reduce([chernoff, by_fourths, np.full_like(count, by_squares)]) * np.sqrt(2 * squares)

@@ -17,8 +17,6 @@ from gaugedp.samplers.discrete import discrete_laplace
 from gaugedp.samplers.laws import DiscreteLaplace
 
 _PRINTED = Fraction(3, 2)  # joint cost of PrivateMax's index and value, relative to the ε it claims
-_AT_ONCE = 2**22  # draws
-_STRIDES = 800  # per scale, for the distribution of the index
 _REACH = 45  # scales beyond which noise has no weight in floating point
 
 
@@ -87,7 +85,7 @@ class NoisyMax(Selection):
         P(i) = Σ_v P(η = v − s_i)·∏_{j<i} P(s_j + η < v)·∏_{j>i} P(s_j + η ≤ v), exact for scales below some 800 steps.
         """
         numbers, law = self.in_steps(scores), DiscreteLaplace(self.scale)
-        stride = max(1, int(self.scale / _STRIDES))
+        stride = max(1, int(self.scale / 800))  # strides in a scale, for the law of the index
         reach = int(_REACH * self.scale) + _REACH
         if self.absolute:
             places = np.arange(0, int(np.abs(numbers).max()) + reach, stride)
@@ -106,7 +104,7 @@ class NoisyMax(Selection):
         return index if self.value_scale is None else f"{index}; value, scale {float(self.value_scale * self.step):.6g}"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        batch = max(1, _AT_ONCE // len(scores))
+        batch = max(1, 2**22 // len(scores))  # draws at once
         parts = [min(batch, size - start) for start in range(0, size, batch)]
         indices = np.concatenate([self._indices(scores, part, rng) for part in parts])
         if self.value_scale is None:

@@ -33,10 +33,8 @@ from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ of a walk if none was requested
 _LARGEST = 2.0**61
-_SEEN = 0.01  # least share of non-zero trial draws for an estimated error
-_WHOLE = 2.0**52  # differences of integers below this are exact
 _LARGEST_WALKED_EPSILON = 100.0
-_ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
+_UP = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +65,7 @@ class NormNoise(AdditiveNoise, ABC):
             raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
 
     @property
-    def exactness(self) -> str:  # type: ignore[override]
+    def exactness(self) -> str:
         """ "mixing" for a walk, "exact" if all is proved, else "idealized"."""
         if self.noise.walks:
             return "mixing"
@@ -184,7 +182,8 @@ class NormNoise(AdditiveNoise, ABC):
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
-        least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - _SEEN)
+        # 0.01: of the trial draws that are not 0, at least, where they tell an error
+        least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - 0.01)
         if self._scale >= least:
             return np.linalg.norm(self._trials / scales, norm, axis=2)
         seen = np.linalg.norm(np.rint(self.noise.trials * least) / scales, norm, axis=2)
@@ -233,12 +232,12 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     if not radius > 0:
         raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
     if is_integer(body):
-        return Fraction(1), inside * _ROUNDING
+        return Fraction(1), inside * _UP
     coarsest = radius / (body.ambient_dim * FINE_STEPS)
     if shape.rank == body.ambient_dim:
         cube = _gauge_of_cube(shape)
         step = _power_below(max(min(coarsest, inside / (1024 * cube)), radius * 2.0**-40))
-        size = (inside + float(step) * cube) * _ROUNDING
+        size = (inside + float(step) * cube) * _UP
         return step, size if gauge is None else max(size, above(Fraction(inside) + (step + _slip(body)) * gauge))
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
@@ -246,7 +245,7 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
             "The body is flat and its generators lie on no lattice, so rounded answers would leave its span.",
             "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
         )
-    return step, inside * _ROUNDING
+    return step, inside * _UP
 
 
 def is_own_scale_proved(body: Body, noise: GaugeNoise) -> bool:
@@ -298,7 +297,8 @@ def _on_lattice(body: Body, step: Fraction) -> bool:
     if not isinstance(body, Polytope):
         return False
     scaled = body.columns() / float(step * Fraction(body.factor).denominator)
-    return bool((scaled == np.rint(scaled)).all() and np.abs(scaled).max() < _WHOLE)
+    # 2.0**52: differences of whole numbers below this are exact
+    return bool((scaled == np.rint(scaled)).all() and np.abs(scaled).max() < 2.0**52)
 
 
 def _safe_quantile(sizes: np.ndarray, level: float) -> np.ndarray:

@@ -75,7 +75,7 @@ class Peeling(Selection):
         return Peeling.calibrate(self.body, guarantee, self.k, self.noise, self.share)
 
     @property
-    def form(self) -> str:  # type: ignore[override]
+    def form(self) -> str:
         """The form "picks" if the distribution of the first pick is known."""
         return "picks" if self.noise == "gumbel" else ""
 

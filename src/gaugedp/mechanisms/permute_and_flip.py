@@ -14,8 +14,6 @@ from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.choice import coins, one_of_each
 
-_AT_ONCE = 2**22  # coins
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
@@ -64,7 +62,7 @@ class PermuteAndFlip(Selection):
         return f"one of {self.n_candidates:,}, heads exp(-{float(self.rate / self.step):.6g} x gap)"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        gaps, batch = scores.max() - scores, max(1, _AT_ONCE // len(scores))
+        gaps, batch = scores.max() - scores, max(1, 2**22 // len(scores))  # coins at once
         parts = [min(batch, size - start) for start in range(0, size, batch)]
         choices = [one_of_each(coins(np.broadcast_to(gaps, (part, len(gaps))), self.rate, rng), rng) for part in parts]
         return np.concatenate(choices)

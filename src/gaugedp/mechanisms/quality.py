@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp._internal.validate import finite, positive
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy, research_rng
@@ -17,10 +18,8 @@ from gaugedp.samplers.uniform import uniform
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-_PUBLIC_SEED = 20240229
 _PAIRS, _PLACES = 48, 32  # of answers, and points of Y for each, on which a score is checked
 _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-_ROUNDING = 2.0**-40  # of the largest bound: rounding error of a difference of scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,8 @@ class Quality:
     @property
     def slack(self) -> float:
         """The rounding error of a difference, which the mechanism covers."""
-        return 1e-9 + _ROUNDING * max(abs(self.bounds[0]), abs(self.bounds[1]))
+        # 2.0**-40: of the largest bound: what floating point may add to a difference of scores
+        return 1e-9 + 2.0**-40 * max(abs(self.bounds[0]), abs(self.bounds[1]))
 
     def values(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return u at the points (k, m), shape (k,).
@@ -78,7 +78,7 @@ class Quality:
         No data is used: answers, differences and points of `over` come from a public seed, the answers within 2·(high −
         low) + 1 units of 0, or of points of `over`.
         """
-        rng = research_rng(_PUBLIC_SEED)
+        rng = research_rng(PUBLIC_SEED)
         self._check_bounds(uniform(over, 8 * _PLACES, rng))
         for answer, change in zip(self._answers(over, rng), _mixtures(self.body, _PAIRS, rng), strict=True):
             points = uniform(over, _PLACES, rng)

@@ -16,12 +16,8 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.pure_within import pure_within
 
-_DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
-_LEAST = 1e-290  # ε of an end: 12 digits of a smaller one are no normal floats
 _NEAR = 1e-4  # relative tolerance of the composition's ε
 _ROUNDS = 8
-_BEND = 0.4  # growth of the first slope with the gap: affects the number of rounds only
-_UP = 1 + 1e-12  # for roots
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ class RankBudget:
         """Return the largest ε found that satisfies the guarantee."""
         match guarantee:
             case ZCDP(rho=rho) if rho > 0:
-                return _rounded(Fraction(math.sqrt(rho / self.squares) / _UP))
+                return _rounded(Fraction(math.sqrt(rho / self.squares) / (1 + 1e-12)))  # for roots
             case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
                 return _tight(epsilon, delta, self)
             case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
@@ -87,13 +83,15 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
 def _slope(points: list[tuple[float, float]], missing: float) -> float:
     """Return the last slope, clipped to [1/2, 3]."""
     if len(points) < 2 or points[-1][0] == points[-2][0]:
-        return min(2.0, 1 + _BEND * abs(missing))
+        # 0.4: how a first slope grows with what is missing: a rule that only decides how many rounds there are
+        return min(2.0, 1 + 0.4 * abs(missing))
     return min(3.0, max(0.5, (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])))
 
 
 def _rounded(exact: Fraction) -> float:
     """Return the largest 12-digit number that is not above `exact`."""
-    if exact < _LEAST:
+    if exact < 1e-290:  # ε of an end: 12 digits of a smaller one are no normal floats
         raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
-    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
+    # 12: digits of an ε: then its double and its multiples are decimals that floats hold
+    unit = Fraction(10) ** (math.floor(math.log10(exact)) - 12 + 1)
     return float(math.floor(exact / unit) * unit)

@@ -22,11 +22,8 @@ from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
-_LARGEST_DENOMINATOR = 10**6
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; leaves space for ranks of 4·10^12 rows
 _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
-_BEYOND = 60  # a draw reaches the limit of its distances with probability at most e^-60
-_UP = 1 + 1e-12  # for logarithms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +67,7 @@ class RankExponential(Mechanism):
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body, and each once.")
         _shape(body)
-        if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in shares):
+        if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
         budget = RankBudget(len(shares))
         epsilon = budget.epsilon(guarantee)
@@ -89,7 +86,7 @@ class RankExponential(Mechanism):
         return RankExponential.calibrate(self.body, guarantee, self.quantiles, self.level, self.first)
 
     @property
-    def form(self) -> str:  # type: ignore[override]
+    def form(self) -> str:
         """The form "value" for one cell and one quantile."""
         return "value" if self.n_answers == 1 else ""
 
@@ -240,11 +237,12 @@ class RankExponential(Mechanism):
 
     def _limit(self, speed: Fraction) -> int:
         """Return a public limit of distances, exceeded with probability at most e^-60."""
-        return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + _BEYOND) / self._part_rate(speed))
+        # 60: e^-60 is the chance, at most, that a draw reaches the limit of its distances
+        return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + 60) / self._part_rate(speed))
 
     def _reach(self, times: float) -> float:
         """Return log(m^k·times), rounded up: draws are off by more than this/rate with probability ≤ 1/times."""
-        return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * _UP
+        return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * (1 + 1e-12)  # for logarithms
 
 
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:

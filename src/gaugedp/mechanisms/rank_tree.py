@@ -71,7 +71,7 @@ class RankTree(Mechanism):
         return RankTree.calibrate(ranks.body, guarantee, ranks.quantiles, ranks.level, ranks.first, self.alone)
 
     @property
-    def body(self) -> Polytope:  # type: ignore[override]
+    def body(self) -> Polytope:
         """The body of the histogram."""
         return self.ranks.body
 

@@ -47,12 +47,12 @@ class Together(Mechanism):
         return self.mechanisms
 
     @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
+    def guarantee(self) -> Guarantee:
         """The composition of the parts' guarantees."""
         return reduce(add, (part.guarantee for part in self.parts))
 
     @property
-    def body(self) -> Product:  # type: ignore[override]
+    def body(self) -> Product:
         """The product of the parts' bodies."""
         return Product(tuple(part.body for part in self.parts))
 

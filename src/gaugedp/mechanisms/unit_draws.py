@@ -8,13 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from gaugedp._internal.trial_stream import trial_stream
+from gaugedp._internal.trial_stream import PUBLIC_SEED, trial_stream
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 
-_PUBLIC_SEED = 20240229
-_BATCH = 2**22  # numbers in memory at a time
 _DRAWN = 2**20  # variables drawn at a time
 _KEPT = 4 * 10**6  # numbers cached for plans for other guarantees
 
@@ -36,7 +34,7 @@ def units(count: int, is_normal: bool, rng: Entropy) -> np.ndarray:
 
 def batches(strategy: Strategy, size: int) -> list[int]:
     """Return the batch sizes for `size` draws."""
-    most = max(1, _BATCH // _numbers(strategy))
+    most = max(1, 2**22 // _numbers(strategy))  # numbers in memory at a time
     return [min(most, size - start) for start in range(0, size, most)]
 
 
@@ -60,7 +58,7 @@ def _numbers(strategy: Strategy) -> int:
 
 
 def _in_turn(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
-    rng = research_rng(_PUBLIC_SEED)
+    rng = research_rng(PUBLIC_SEED)
     return (drawn(strategy, count, is_normal, rng) for count in batches(strategy, size))
 
 
@@ -85,7 +83,7 @@ def _kept_in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.n
 def _sorted(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
     deviations = np.sqrt(strategy.squares * (1 if is_normal else 2))
     ratios, sizes = [np.zeros(0)], [np.zeros((0, len(deviations)))]
-    for part in map(np.abs, trial_draws(strategy, size, is_normal, _PUBLIC_SEED)):
+    for part in map(np.abs, trial_draws(strategy, size, is_normal, PUBLIC_SEED)):
         relative = np.divide(part, deviations, out=np.zeros_like(part), where=deviations > 0)
         ratios.append(relative.max(axis=1))
         sizes += [] if is_normal else [part]

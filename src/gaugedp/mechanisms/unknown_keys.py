@@ -18,10 +18,8 @@ from gaugedp.mechanisms.base import Calibrated
 from gaugedp.samplers.key_noise import MOST_CHANCES, GaussianNoise, KeyNoise, n_chances, optimal_noise
 
 _SHARES = (1.0, 0.99, 0.9, 0.5)  # of δ, for both noise and cut: the last always suffices
-_USUAL_DELTA = 1e-9  # to decide whether epsilon or delta is too small
 _LEAST_DELTA = 1e-305  # of a key: below it, floats have lost digits
 _DOWN = 1 - 2.0**-30
-_MOST_SPLITS = 1000  # up to so many changed keys, every number of new ones among them is checked
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +109,7 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
 def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
     """Return the error, which names delta if only delta is too small."""
     epsilon, delta = target.epsilon_value, target.delta_value
-    if _is_too_small(n_changed, epsilon, _USUAL_DELTA):
+    if _is_too_small(n_changed, epsilon, 1e-9):  # to decide whether epsilon or delta is too small
         return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Give a larger epsilon.")
     return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Give a larger delta, such as 1e-9.")
 
@@ -134,7 +132,8 @@ def _gaussian(n_changed: int, target: ApproxDP) -> list[KeyNoise]:
     """Return Gaussian noise with the largest proved share of δ."""
     if n_changed == 1 or target.delta_value / n_changed < _LEAST_DELTA:
         return []
-    for share in _SHARES if n_changed <= _MOST_SPLITS else _SHARES[-1:]:
+    # 1000: up to so many changed keys, every number of new ones among them is looked at
+    for share in _SHARES if n_changed <= 1000 else _SHARES[-1:]:
         noise = _calibrated(n_changed, target.epsilon_value, target.delta_value * share * _DOWN)
         if share == _SHARES[-1] or _largest_delta(noise, n_changed, target.epsilon_value) <= target.delta_value:
             return [noise]

@@ -12,7 +12,6 @@ _PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quan
 _ONE_ERROR = 0.682689  # the level of a standard error
 _ROOM = 0.2  # the share of 1 − level that intervals reserve for approximation errors
 _CELLS, _REACH = 400, 9.0  # a grid of curvatures: its size, and its extent in deviations from the centre
-_BELOW = 5.0  # deviations by which the centre of a curvature's distribution may lie below 0
 _BIAS_ROOM = 1.5  # the standard deviation of the bias of logistic loss, over its estimate
 
 
@@ -140,7 +139,9 @@ class NoisyEvidence:
 
         They are conditioned on being positive and on the assumed size of β. docs/theory/least_squares.md
         """
-        mean = np.maximum(mean, -_BELOW * spread)
+        mean = np.maximum(
+            mean, -5.0 * spread
+        )  # deviations by which the centre of a curvature's distribution may lie below 0
         low, high = np.maximum(mean - _REACH * spread, 0.0), np.maximum(mean, 0.0) + _REACH * spread
         cells = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
         told, room = self.noise**2 / len(self.points) + mean_square * cells, self._share * cells

@@ -23,7 +23,6 @@ from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, su
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # most steps planned, and most with exact predictions
 _FARTHEST = 2.0**60
-_LARGEST_RATIO = 2.0**8  # of radius and clipping, up to which sums of residuals fit in 63 bits
 _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all second moments are computed first
 
 
@@ -237,7 +236,8 @@ def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float],
     grid[~known] = 0.0
     goal = np.clip(np.where(known, targets, 0.0), -_FARTHEST, _FARTHEST)  # so that no product overflows
     scale = loss.lipschitz / loss.smoothness
-    if loss.is_clipped_residual and radius <= _LARGEST_RATIO * scale:
+    # 2.0**8: of radius and clipping, up to which sums of residuals fit in 63 bits
+    if loss.is_clipped_residual and radius <= 2.0**8 * scale:
         return ClippedResiduals(grid, goal / scale, radius / scale, n_steps)
     return Derivatives(grid, (goal, loss, radius), n_steps)
 

@@ -29,12 +29,9 @@ from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may spend if none was requested
-_SAMPLER_SHARE = 2.0**-4  # of δ, for the sampler: half for the walk, half for where it may stop
 _CAUTION = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
 _BLOCK = 2**17  # numbers processed together
-_LATTICE_BITS = 24
-_FARTHEST = 2.0**20  # targets over the largest prediction on the ball
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +159,8 @@ class Gibbs:
     @property
     def lattice_step(self) -> Fraction:
         """Lattice step of released points: a power of two, from the radius."""
-        return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - _LATTICE_BITS)
+        # 24: bits of the lattice, below the radius
+        return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - 24)
 
     @cached_property
     def steps(self) -> int:
@@ -229,7 +227,8 @@ class Gibbs:
             )
         clipped, goal = clean(self.map.features(table), goal, self.geometry, self.row_norm)
         signed = isinstance(self.loss, Logistic | Hinge | SmoothHinge)
-        largest = 1.0 if signed else _FARTHEST * self.row_norm * self.geometry.radius
+        # 2.0**20: targets over the largest prediction on the ball
+        largest = 1.0 if signed else 2.0**20 * self.row_norm * self.geometry.radius
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
@@ -340,7 +339,7 @@ class GibbsProblem:
             stop = tau = share * math.exp(-float(np.logaddexp(0, epsilon))) * _CAUTION
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
             epsilon, delta, satisfied = guarantee.epsilon_value, guarantee.delta_value, guarantee
-            share = delta * _SAMPLER_SHARE / 2
+            share = delta * 2.0**-4 / 2  # of δ, for the sampler: half for the walk, half for where it may stop
             mu = self._remaining(gaussian_mu(epsilon, delta - 2 * share))
             rate, strength = self._approximate(mu, purpose)
             tau = (self._remaining(gaussian_mu(epsilon, delta - share)) - mu) / 4

@@ -16,9 +16,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Prepared
 from gaugedp.optimization.lattice import BITS, ball_noise, shared, with_noise
 from gaugedp.optimization.row_blocks import slices
 
-_PRODUCT_BITS = 51  # of a prediction
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
-_LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
 _FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes that are planned for
 _QUIET = 0.25  # the share of the radius by which noise may move the weights; docs/theory/gradient.md
@@ -65,7 +63,7 @@ class Path:
     @classmethod
     def _gaussian(cls, free: float, scale: Scale) -> "Path":
         total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
-        longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
+        longest = 4.0 if scale.kinked else _LONGEST_STEP  # longer ones jump over the kink and back
         n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
         n_steps = 1 if scale.once else n_steps
         return cls(n_steps, min(total / n_steps, longest), scale.radius)
@@ -163,7 +161,7 @@ class NoisyDescent:
 
         Predictions and sums are of integers below 2^53, so they are the same in any order of the rows.
         """
-        bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
+        bits = 51 - BITS - math.ceil(math.log2(self.path.radius + 1))  # bits of a prediction
         steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
         for points, target, shares in blocks:
             row_slopes = self._capped(slopes(points @ steps * 2.0 ** -(BITS + bits), target)) * shares[:, None]

@@ -22,10 +22,8 @@ _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leav
 _COUNTED_AT = (2, 4)  # preconditioned steps before which clipped residuals are counted
 _SIGNIFICANT = 2.5  # standard deviations of the noise of a count
 _FEWEST_HALVED = 4  # steps without second moments, of which the second half may use wider residuals
-_FAR = 8.0  # times √d: a radius that rarely binds, as noisy moments shrink w where rows carry little information
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
-_CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
 _EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # from features and target in integer steps to integers
@@ -73,7 +71,8 @@ class LeastSquares:
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
             return method
         pure = cls._calibrate(shape, PureDP(guarantee.epsilon_value), radius, neighbours, solver)
-        return pure if pure._loudness < _CLEARLY * method._loudness else method
+        # 0.9: pure noise is drawn in floats, Gaussian noise exactly
+        return pure if pure._loudness < 0.9 * method._loudness else method
 
     @property
     def _loudness(self) -> float:
@@ -92,7 +91,8 @@ class LeastSquares:
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
         if radius is None:
-            radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
+            # 8.0: a radius that rarely binds, as noisy moments shrink w where rows carry little information
+            radius = math.sqrt(d) * (8.0 if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
             once = _MOMENTS_SHARE + _RESIDUALS_SHARE + len(_COUNTED_AT) * _CLIPPED_SHARE

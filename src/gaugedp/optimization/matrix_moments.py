@@ -18,7 +18,11 @@ from gaugedp.optimization.symmetric import coordinates, repulsion, square_of
 from gaugedp.optimization.trace_designs import Designs, TraceProblem, cut
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
-_LEAST_FLOOR, _MOST_FLOOR, _FAINT = 0.3, 2.0, 5.0  # floors in units of the edge; one edge at p·edge/n = 5
+_LEAST_FLOOR, _MOST_FLOOR, _LOUDNESS_OF_ONE_EDGE = (
+    0.3,
+    2.0,
+    5.0,
+)  # floors in units of the edge; one edge at p·edge/n = 5
 _PRIOR = 0.2  # times p: the prior precision of a coordinate of X around the region's middle
 _RESIDUAL = 1 / 8  # of the target's range: a guess at the deviation of targets from predictions
 _CENTRES = tuple(c / 64 for c in range(33))
@@ -207,7 +211,7 @@ class MatrixMoments:
 
     def _floor(self, n_rows: float) -> float:
         """Return the floor of H's eigenvalues."""
-        loudness = self.loudness(n_rows) / _FAINT
+        loudness = self.loudness(n_rows) / _LOUDNESS_OF_ONE_EDGE
         return self.edge * min(_MOST_FLOOR, max(_LEAST_FLOOR, min(loudness, math.sqrt(loudness))))
 
     def denoised(self, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,10 +21,7 @@ _ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # per coordinate, and in total: their ma
 _CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
 _SLOW, _STUCK = 0.25, 0.5  # shares of the gradient left by a step above which its matrix is recomputed, from all rows
 _BLOCK = 2**12  # rows whose products are summed together, which bounds the rounding
-_PAIRS = 20  # of steps and changes of the gradient that correct a matrix
 _LARGEST_MATRIX = 1500
-_CONJUGATE_STEPS = 200
-_HALVINGS = 40
 
 
 class Regularised(ABC, Generic[L]):
@@ -200,7 +197,8 @@ class Secants:
 
     def __init__(self, solve: Newton, strength: float) -> None:
         self._solve, self._strength = solve, strength
-        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_PAIRS)
+        # 20: of steps and changes of the gradient that correct a matrix
+        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=20)
 
     @property
     def is_new(self) -> bool:
@@ -242,7 +240,7 @@ def _step(
     value, gradient = here
     slope = float(gradient @ direction)
     length, slack = 1.0, 2.0**-44 * (abs(value) + 1)
-    for _ in range(_HALVINGS):
+    for _ in range(40):  # halvings at most
         trial = weights - length * direction
         there = problem.at(trial)
         if there[0] <= value - length * slope / 1e4 + slack:
@@ -256,4 +254,4 @@ def _conjugate(product: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -
     from scipy.sparse.linalg import LinearOperator, cg
 
     operator = LinearOperator((len(right), len(right)), matvec=product, dtype=float)
-    return cg(operator, right, maxiter=_CONJUGATE_STEPS, atol=0.0)[0]
+    return cg(operator, right, maxiter=200, atol=0.0)[0]  # conjugate steps at most

@@ -18,7 +18,6 @@ from gaugedp.optimization.symmetric import released_square
 
 _WAY = (4, 2, 0.01, 0.03)  # first stages: their number, steps of each, and shares of μ² (ε) of curvature and each step
 _END = (5, 0.15)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
-_FAR = 20.0  # times √d: the radius of a ball that rarely binds
 _SCORE = 3.5  # the largest root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals assume
 
 
@@ -71,7 +70,8 @@ class NoisyNewton:
         (n_stages, n_steps, *shares), (n_last, last_share) = _WAY, _END
         spent = n_stages * (shares[0] + n_steps * shares[1]) + last_share
         stages = (*[stage(n_steps, *shares)] * n_stages, stage(n_last, last_share, (1 - spent) / n_last))
-        return cls(n_columns, _FAR * math.sqrt(n_columns) if radius is None else radius, stages)
+        # 20.0: times √d: the radius of a ball that hardly ever binds
+        return cls(n_columns, 20.0 * math.sqrt(n_columns) if radius is None else radius, stages)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from gaugedp._internal.bisection import bisected
-from gaugedp._internal.rounding import NORMS
+from gaugedp._internal.rounding import NORMS, UNIT
 from gaugedp._internal.validate import between, positive
 from gaugedp.accountant.rounding import up
 from gaugedp.bodies import LpBall
@@ -27,11 +27,12 @@ from gaugedp.samplers.continuous import gammas, normals
 OUTPUT_SHARE = 0.1  # of μ (its square of ε), for the distance to the true minimum
 _LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times four times one row's curvature
 _TANGENTS = np.linspace(0.5, 1.0, 11)
-_FARTHEST = 64.0  # coefficients are clipped to this many radii
-_LONGEST = 40.0  # in usual lengths of b: a bound that b never exceeds
-_UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with a smaller ridge, identical rows have no minimum in floats
+_LEAST_RIDGE = 1e-9  # with a smaller ridge, identical rows have no minimum in floats
 _FINEST = 2.0**-30  # of the radius: the smallest distance to which a minimum is computed
-_FINE, _FAR = 2.0**-20, 32.0  # of the radius: the precision that is always attained, and the bound on a minimum
+_FINE, _FARTHEST_MINIMUM = (
+    2.0**-20,
+    32.0,
+)  # of the radius: the precision that is always attained, and the bound on a minimum
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,8 @@ class Problem:
                 at_zero = math.log(self.loss.n_classes)
             case _:
                 at_zero = 0.0
-        sums = n_rows * _UNIT * self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
-        return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FAR * self.radius) ** 2)
+        sums = n_rows * UNIT * self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
+        return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FARTHEST_MINIMUM * self.radius) ** 2)
 
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return a bound on the gradient's error in floats.
@@ -145,7 +146,7 @@ class Problem:
                 losses = (n_rows * self.loss.lipschitz) ** 2 / strength
         farthest = math.sqrt(losses / strength) + 2 * linear / strength
         sums = self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
-        return n_rows * _UNIT * (sums + self.loss.smoothness * (self.ambient_dim + 4) * farthest)
+        return n_rows * UNIT * (sums + self.loss.smoothness * (self.ambient_dim + 4) * farthest)
 
 
 def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> list[Extreme]:
@@ -214,7 +215,7 @@ class ObjectivePerturbation:
             raise InvalidRequest(f"{guarantee!r} is not given by ε and δ.", "Use ApproxDP or PureDP.")
         noise = least_noise(problem, guarantee)
         strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
-        length = _LONGEST * length_of(problem, guarantee, noise)
+        length = 40.0 * length_of(problem, guarantee, noise)  # in usual lengths of b: a bound that b never exceeds
         distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
         if isinstance(guarantee, ApproxDP):
@@ -240,7 +241,7 @@ class ObjectivePerturbation:
         linear, output = self.draw(rng), self.output.prepare(rng)
         data = rows, target, np.broadcast_to(weights, (len(rows),))
         exact = minimise(self._objective(data, linear), self.distance / 2)
-        farthest = _FARTHEST * self.problem.radius
+        farthest = 64.0 * self.problem.radius  # coefficients are clipped to this many radii
         return with_noise(np.clip(exact, -farthest, farthest), self.output, output)
 
     def _objective(self, data: tuple[np.ndarray, ...], linear: np.ndarray) -> Binary | Multiclass:

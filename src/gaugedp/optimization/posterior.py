@@ -9,8 +9,6 @@ import numpy as np
 from gaugedp.optimization.geometry import NormedSet
 from gaugedp.optimization.losses import Loss
 
-_MOST = 1000  # rows or columns for which a largest eigenvalue is computed
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -33,7 +31,8 @@ class Posterior:
     @cached_property
     def curvature(self) -> float:
         """Upper bound κβ·λ_max(Σ x xᵀ) on the Hessian's eigenvalues; ∞ if not computed."""
-        if self.strength or not 0 < min(self.rows.shape) <= _MOST:
+        # 1000: rows or columns for which a largest eigenvalue is computed
+        if self.strength or not 0 < min(self.rows.shape) <= 1000:
             return math.inf
         wide = self.rows if self.rows.shape[0] < self.rows.shape[1] else self.rows.T
         return self.rate * self.loss.smoothness * float(np.linalg.eigvalsh(wide @ wide.T)[-1]) * (1 + 1e-9)

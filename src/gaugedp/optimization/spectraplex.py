@@ -11,8 +11,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.symmetric import coordinates, square_of
 
-_SMALL = 48  # up to this size an implicit matrix is made dense
-
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
@@ -193,7 +191,7 @@ def lowest(symmetric: Any) -> tuple[float, np.ndarray]:
     import scipy.linalg
 
     if not isinstance(symmetric, np.ndarray):
-        if symmetric.shape[0] > _SMALL:
+        if symmetric.shape[0] > 48:  # up to this size an implicit matrix is made dense
             return _lanczos(symmetric)
         symmetric = symmetric @ np.eye(symmetric.shape[0])
     values, vectors = scipy.linalg.eigh(symmetric, subset_by_index=[0, 0], check_finite=False)

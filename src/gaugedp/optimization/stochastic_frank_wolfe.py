@@ -15,9 +15,7 @@ from gaugedp.optimization.streams import MOST_NUMBERS
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 from gaugedp.optimization.vertices import Oracle, Running, oracle
 
-_DRIFT = 2.0**-43  # a step: twice what rounding adds to the running gradient, of norm at most 64
 _DRIFT_OF_ROWS = 2.0**-51  # a row of the first batch: four times what rounding adds to its mean
-_MOST_SLOTS = 2**16  # twice the steps of a pass: more rows share slots
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,8 @@ class StochasticFrankWolfe:
         cls, guarantee: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
         """Return the method with the oracle `noise`; `growth` defaults to the smoothness bound."""
-        most_slots = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
+        # 2**16: twice the steps of a pass: more rows share slots
+        most_slots = max(3, min(2**16, MOST_NUMBERS // scale.region.n_coordinates))
         schedule = Schedule(max(1, round(scale.n_rows)), most_slots)
         steepness = 1 + scale.prediction_range * scale.smoothness if growth is None else growth
         positive(growth=steepness)
@@ -160,5 +159,6 @@ class StochasticFrankWolfe:
 def _moved(schedule: Schedule, growth: float, factor: float) -> tuple[float, float]:
     """Return (Δ_0, Δ), including float errors."""
     grown, group = factor * (1 + TABLES), schedule.group
-    drift = schedule.n_later * _DRIFT + schedule.first * group * _DRIFT_OF_ROWS
+    # 2.0**-43: a step: twice what rounding adds to the running gradient, of norm at most 64
+    drift = schedule.n_later * 2.0**-43 + schedule.first * group * _DRIFT_OF_ROWS
     return grown / (schedule.first * group) + drift, grown * schedule.rate * growth / group + drift

@@ -17,7 +17,6 @@ from gaugedp.optimization.streams import ToeplitzRoot, steps
 from gaugedp.samplers.continuous import normals
 
 ORACLES = ("toeplitz", "oja")
-_FINE = 20  # released numbers lie on a lattice with steps of 2^−20 to 2^−21 deviations
 _PACE = 10.0  # of the rate of Frank–Wolfe: the least pace of Oja's direction
 _WAVER = 0.03  # about half of the squared angle that noise may turn it at a faster pace
 
@@ -146,5 +145,6 @@ def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
 
 
 def _on_lattice(numbers: np.ndarray, std: float) -> np.ndarray:
-    step = 2.0 ** (math.floor(math.log2(std)) - _FINE)
+    # 20: released numbers lie on a lattice with steps of 2^−20 to 2^−21 deviations
+    step = 2.0 ** (math.floor(math.log2(std)) - 20)
     return np.rint(numbers / step) * step

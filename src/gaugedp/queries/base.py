@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,15 +14,10 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.labels import Labels
-from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
-from gaugedp.queries.rules import cell_rules, column_rule
+from gaugedp.queries.steps import Steps
 from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Rows
-
-if TYPE_CHECKING:
-    from gaugedp.queries.linear import Workload
-
 
 IN_ROWS = "rows: a sum's error is divided by the most that one row can add to it"
 
@@ -56,33 +50,51 @@ class ErrorScale:
         return self.weights, self.step if self.has_one_unit and self.weights is None else 1.0
 
 
+class MechanismChoice(ABC):
+    """The mechanisms that can answer a query, and the reasons why others cannot."""
+
+    @property
+    def preferences(self) -> tuple[object, ...]:
+        """The preferences that decide the noise besides the query's digest and the guarantee."""
+        return ()
+
+    @abstractmethod
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
+        """Yield the mechanisms that a plan compares; each satisfies `guarantee`."""
+
+    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:  # noqa: ARG002
+        """Return why mechanisms are no candidates, in words, by the names that are not in `offered`."""
+        return {}
+
+    @abstractmethod
+    def accept(self, mechanism: Mechanism) -> bool:
+        """Return whether the mechanism releases the integers of this query, for some unit."""
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
+        """Return what must be known to read the intervals of a plan with this mechanism, in sentences."""
+        return []
+
+
 class Query(ABC):
     """A map from a table to a vector of integers (in public steps), with the body that one unit can move it by.
 
     Released are noisy integers; `estimates` turn them into the answers that were asked for.
     """
 
-    domain: Domain
-    text: str
+    if TYPE_CHECKING:  # read-only: a field of some queries, computed by others
+
+        @property
+        def domain(self) -> Domain:
+            """The domain of the table."""
+
+        @property
+        def text(self) -> str:
+            """The query as `gd.query` reads it."""
 
     @property
     def parts(self) -> "tuple[Query, ...]":
         """The questions that have a mechanism each; itself where one mechanism answers all."""
         return (self,)
-
-    def with_share(self, share: float) -> "Query":  # noqa: ARG002
-        """Return the question whose released intervals miss with `share` of the probability that they may."""
-        return self
-
-    @property
-    def preferences(self) -> tuple[object, ...]:
-        """Return the preferences that decide the noise besides the text, the domain and the guarantee."""
-        return ()
-
-    @property
-    def n_released(self) -> int:
-        """The number of integers that are released."""
-        return sum(estimate.n_released for estimate in self.estimates)
 
     @property
     def n_answers(self) -> int:
@@ -110,30 +122,9 @@ class Query(ABC):
         """The bounded columns in use."""
 
     @property
-    def rules(self) -> list[str]:
-        """Return the rules for values outside the domain, in sentences: for the attributes, and one for each column."""
-        places = [part.text for part in self.parts] if len(self.parts) > 1 else ["the whole question"]
-        parts = zip(self.parts, places, strict=True)
-        about_cells = [rule for part, place in parts for rule in cell_rules(self.domain, part.attributes, place)]
-        about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
-        origins = self.domain.origins([*self.attributes, *self.columns])
-        return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
-
-    @property
     @abstractmethod
-    def step_runs(self) -> StepRuns:
-        """Return the value of one unit of each released integer, in runs of equal ones."""
-
-    @property
-    def steps(self) -> list[Fraction]:
-        """Return the value of one unit of each released integer, one by one: for queries of few answers."""
-        return [step for step, count in self.step_runs for _ in range(count)]
-
-    @property
-    def step_sizes(self) -> np.ndarray:
-        """The steps as floats, shape (n_released,)."""
-        steps, counts = zip(*self.step_runs, strict=True)
-        return np.repeat([float(step) for step in steps], counts)
+    def steps(self) -> Steps:
+        """The value of one unit of each released integer."""
 
     @property
     @abstractmethod
@@ -151,30 +142,9 @@ class Query(ABC):
         )
 
     @property
-    def linear(self) -> "Workload | None":
-        """The question itself where its released integers are linear in the joint table, and so can be consistent."""
-        return None
-
-    @property
-    def are_counts(self) -> np.ndarray:
-        """Return which released values count rows, each as 0 or 1; shape (n_released,), bool."""
-        return np.zeros(self.n_released, dtype=bool)
-
     @abstractmethod
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
-        """Yield the mechanisms that a plan weighs: what they keep implies `guarantee`."""
-
-    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:  # noqa: ARG002
-        """Return why mechanisms are no candidates, in words, by the names that are not in `offered`."""
-        return {}
-
-    @abstractmethod
-    def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism makes the integers that this question releases, for some unit."""
-
-    def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
-        """Return what must be known to read the intervals of a plan with this mechanism, in sentences."""
-        return []
+    def mechanisms(self) -> MechanismChoice:
+        """The mechanisms that can answer the query."""
 
     @abstractmethod
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:

@@ -20,7 +20,6 @@ from gaugedp.queries.products import Product
 
 _MOST_GENERATORS = 10**7
 _MOST_DENSE = 4 * 10**6
-_LARGEST_BOUND = 2**53  # floats are exact up to here
 _KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges: "ranges", Product: "product"}
 
 
@@ -98,7 +97,7 @@ class WorkloadColumns:
         """
         if len(self.columns) < 2 or any(piece.cells != Identity(1) for piece in self.pieces):
             return None
-        if max(piece.reach for piece in self.pieces) > _LARGEST_BOUND:
+        if max(piece.reach for piece in self.pieces) > 2**53:  # floats are exact up to here
             return None
         moving = [piece.choice for piece in self.pieces if not piece.counts]
         if len(set(moving)) < len(moving) or any(piece.counts and piece.may_miss for piece in self.pieces):

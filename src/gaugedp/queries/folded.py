@@ -13,8 +13,9 @@ from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import summed
 from gaugedp.domain.nesting import Nesting, Place
 from gaugedp.queries.labels import Words
-from gaugedp.queries.maps import CellMap, Identity, StepRuns
+from gaugedp.queries.maps import CellMap, Identity
 from gaugedp.queries.piece import Piece
+from gaugedp.queries.steps import StepRuns
 
 _ALL = ""  # in place of a level's name, where all areas are counted together
 
@@ -33,7 +34,7 @@ class Folded(CellMap):
     injective = False
 
     @property
-    def n_cells(self) -> int:  # type: ignore[override]
+    def n_cells(self) -> int:
         """The number of fine cells."""
         return math.prod(self.sizes)
 

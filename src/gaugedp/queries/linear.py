@@ -16,12 +16,13 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import IN_ROWS, ErrorScale, Query, Rows
+from gaugedp.queries.base import IN_ROWS, ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
-from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
+from gaugedp.queries.maps import MatrixMap, check_size
 from gaugedp.queries.outline import ROWS, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
+from gaugedp.queries.steps import Steps
 from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Aggregate
 
@@ -59,10 +60,11 @@ class Workload(Query):
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
         in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
-        check_size(f"The question has {self.n_released:,} answers", in_counts, self.n_released - in_counts)
+        n_released = sum(term.estimate.n_released for term in self.terms)
+        check_size(f"The question has {n_released:,} answers", in_counts, n_released - in_counts)
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         """The terms, joined by semicolons."""
         return "; ".join(term.text for term in self.terms)
 
@@ -93,9 +95,9 @@ class Workload(Query):
         return Labels(tuple((term.text, self._cells(term)) for term in self.terms))
 
     @cached_property
-    def step_runs(self) -> StepRuns:
+    def steps(self) -> Steps:
         """The worth of one unit of the integers of each piece."""
-        return [(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs]
+        return Steps([(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs])
 
     @cached_property
     def errors(self) -> ErrorScale:
@@ -112,7 +114,7 @@ class Workload(Query):
         is_of_sums = alike.weights is None and not self.importance and not any(piece.counts for piece in self.pieces)
         words = "rows" if not self.columns else "the unit of the sums" if is_of_sums else IN_ROWS
         words += ", times the root of a term's importance" * bool(self.importance)
-        return ErrorScale(runs, float(self.step_runs[0][0]), words, not self.columns or is_of_sums, weights)
+        return ErrorScale(runs, float(self.steps.runs[0][0]), words, not self.columns or is_of_sums, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
         """Return the question for plans that count the squared errors of a named term so many times; others count once.
@@ -126,11 +128,6 @@ class Workload(Query):
                 raise UnknownName.among("term", text, texts)
             positive(importance=times)
         return replace(self, importance=tuple(float(importance.get(text, 1.0)) for text in texts))
-
-    @property
-    def preferences(self) -> tuple[object, ...]:
-        """The importance of the terms."""
-        return self.importance
 
     @property
     def said_importance(self) -> dict[str, float]:
@@ -156,11 +153,6 @@ class Workload(Query):
         return body if corners is None else BoxHull(corners, body.factor, body.differences, body.with_zero)
 
     @property
-    def linear(self) -> "Workload":
-        """Return this query."""
-        return self
-
-    @property
     def are_counts(self) -> np.ndarray:
         """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
 
@@ -168,17 +160,10 @@ class Workload(Query):
         """
         return np.concatenate([_are_counts(term) for term in self.terms])
 
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
-        """Yield the mechanisms for the sensitivity body."""
-        return candidates(self.sensitivity(unit), guarantee, self.errors.weights)
-
-    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
-        """Return why mechanisms are not for the sensitivity body, by name."""
-        return left_out(self.sensitivity(unit), guarantee, self.errors.weights, offered)
-
-    def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism adds whole numbers of steps."""
-        return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
+    @property
+    def mechanisms(self) -> "LinearMechanisms":
+        """The mechanisms for the sensitivity body."""
+        return LinearMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""
@@ -233,6 +218,43 @@ class Workload(Query):
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
         return f"Workload({text!r}, {self.n_answers} answers)"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMechanisms(MechanismChoice):
+    """The mechanisms that add noise shaped to the sensitivity body of a workload."""
+
+    query: Workload
+
+    @property
+    def preferences(self) -> tuple[object, ...]:
+        """The importance of the terms."""
+        return self.query.importance
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
+        """Yield the mechanisms for the sensitivity body."""
+        return candidates(self.query.sensitivity(unit), guarantee, self.query.errors.weights)
+
+    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
+        """Return why mechanisms are not for the sensitivity body, by name."""
+        return left_out(self.query.sensitivity(unit), guarantee, self.query.errors.weights, offered)
+
+    def accept(self, mechanism: Mechanism) -> bool:
+        """Return whether the mechanism adds whole numbers of steps."""
+        return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
+
+
+def as_workload(query: Query | None) -> Workload | None:
+    """Return the query where its released integers are linear in the joint table, and so can be consistent."""
+    return query if isinstance(query, Workload) else None
+
+
+def are_counts(query: Query) -> np.ndarray:
+    """Return which released values count rows, each as 0 or 1; shape (n_released,), bool."""
+    linear = [(part, as_workload(part)) for part in query.parts]
+    return np.concatenate(
+        [np.zeros(len(part.steps), dtype=bool) if one is None else one.are_counts for part, one in linear]
+    )
 
 
 def _are_counts(term: Term) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,16 +16,12 @@ from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Listed, Numbered, Spans, Words
 from gaugedp.queries.outline import CELLS, PREFIX, RANGES, ROWS
-
-StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how many numbers in a row
+from gaugedp.queries.steps import StepRuns
 
 _COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one of Python's that may be longer
 _MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry
 _COUNTED = 10**18  # bytes; nobody asks how many more
 _MATRIX_BITS = 30
-_MOST_PARTS = 10_000  # of denominators that are looked for
-_ALIKE = 16  # sizes of rows for which one power of two will do
-_UNLIKE = 2**20  # sizes of rows that hold whatever noise there is
 _FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, and 2^54 at most
 
 
@@ -42,10 +38,19 @@ def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
 class CellMap(ABC):
     """An integer matrix of shape (n_released, n_cells), each row times its step. `injective` maps lose nothing."""
 
-    n_cells: int
-    injective = True
+    if TYPE_CHECKING:  # read-only: a field of some maps, computed by others
+
+        @property
+        def n_cells(self) -> int:
+            """The number of cells."""
+
     form: ClassVar[str] = CELLS  # how answers are made of cells
     factors: "tuple[CellMap, ...]" = ()  # of a product
+
+    @property
+    def injective(self) -> bool:
+        """Whether the map loses nothing."""
+        return True
 
     @property
     def step_runs(self) -> StepRuns:
@@ -209,7 +214,6 @@ class MatrixMap(CellMap):
         self._steps = _steps(columns)
         steps = np.round(columns / np.array([float(step) for step in self._steps])[:, None])
         self.matrix = steps.astype(np.int64)
-        self.n_cells = columns.shape[1]
         # below 2^20 a sum over 2^43 people fits 64 bits; above, Python's integers take over
         self._small = float(np.abs(steps).max()) <= 2**20
         self._norms = MatrixGenerators(steps)
@@ -221,6 +225,11 @@ class MatrixMap(CellMap):
 
     def __hash__(self) -> int:
         return hash((*self._steps, self.matrix.shape, self.matrix.tobytes()))
+
+    @property
+    def n_cells(self) -> int:
+        """The number of columns."""
+        return int(self.matrix.shape[1])
 
     @property
     def step_runs(self) -> StepRuns:
@@ -268,7 +277,7 @@ def _steps(matrix: np.ndarray) -> list[Fraction]:
     largest = float(tops.max())
     tops = np.where(tops > 0, tops, largest)
     common = _exact_step(matrix, tops)
-    if common is None and tops.min() >= largest / _ALIKE:
+    if common is None and tops.min() >= largest / 16:  # sizes of rows for which one power of two will do
         common = _fine_step(largest)
     if common is not None:
         return [common] * len(matrix)
@@ -278,7 +287,7 @@ def _steps(matrix: np.ndarray) -> list[Fraction]:
 def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
     """Return the step of a row beside others of another size; refuse one that noise would have too many of."""
     step = _exact_step(row, top)
-    if step is None and float(top[0]) >= largest / _UNLIKE:
+    if step is None and float(top[0]) >= largest / 2**20:  # sizes of rows that hold whatever noise there is
         step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / _FINEST)
     if step is None or largest / float(step) > _FINEST:
         raise InvalidRequest(
@@ -301,7 +310,7 @@ def _exact_step(matrix: np.ndarray, tops: np.ndarray) -> Fraction | None:
         if not off.any():
             return Fraction(1, denominator)
         entries, allowed = entries[off], allowed[off]
-        nearest = Fraction(float(entries[0])).limit_denominator(_MOST_PARTS)
+        nearest = Fraction(float(entries[0])).limit_denominator(10_000)  # the largest denominators that are looked for
         finer = math.lcm(denominator, nearest.denominator)
         if abs(float(nearest) - entries[0]) > allowed[0] or finer == denominator:
             break

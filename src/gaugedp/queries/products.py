@@ -19,12 +19,12 @@ class Product(CellMap):
     factors: tuple[CellMap, ...]
 
     @property
-    def n_cells(self) -> int:  # type: ignore[override]
+    def n_cells(self) -> int:
         """The product of the factors' cells."""
         return prod(factor.n_cells for factor in self.factors)
 
     @property
-    def injective(self) -> bool:  # type: ignore[override]
+    def injective(self) -> bool:
         """Return whether all factors are."""
         return all(factor.injective for factor in self.factors)
 

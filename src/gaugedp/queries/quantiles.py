@@ -21,13 +21,14 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
-from gaugedp.queries.base import ErrorScale, Query, Rows
+from gaugedp.queries.base import ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.labels import Cells, Labels, Listed
 from gaugedp.queries.linear import n_cells
-from gaugedp.queries.maps import Identity, StepRuns
+from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import QUANTILE, SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
+from gaugedp.queries.steps import Steps
 from gaugedp.statistics import Quantile
 from gaugedp.tables.aggregate import Aggregate, check_values
 
@@ -62,17 +63,12 @@ class Quantiles(Query):
         """The probability at which the mechanism releases intervals: at least `level`."""
         return 1 - self.share * (1 - self.level)
 
-    @property
-    def preferences(self) -> tuple[object, ...]:
-        """The level, and the share of its misses."""
-        return self.level, self.share
-
     def with_share(self, share: float) -> "Quantiles":
         """Return these quantiles with intervals that miss more seldom."""
         return replace(self, share=share)
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         """The question as `gd.query` reads it."""
         shares = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
@@ -116,14 +112,15 @@ class Quantiles(Query):
         return (self.column,)
 
     @property
-    def step_runs(self) -> StepRuns:
+    def steps(self) -> Steps:
         """The column's step."""
-        return [(self.domain.column(self.column).step, self.n_released)]
+        return Steps([(self.domain.column(self.column).step, self.estimates[0].n_released)])
 
     @property
     def errors(self) -> ErrorScale:
         """Return the scale of ranks: one row is one rank."""
-        return ErrorScale([(1.0, self.n_released)], float(self.step_runs[0][0]), "rows, by which ranks are off")
+        ((step, n_released),) = self.steps.runs
+        return ErrorScale([(1.0, n_released)], float(step), "rows, by which ranks are off")
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""
@@ -135,30 +132,10 @@ class Quantiles(Query):
         replace = unit.neighbours == "replace"
         return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
 
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
-        """Yield the mechanism whose intervals are the shorter, by public numbers."""
-        facts = (self.sensitivity(unit), guarantee, self.quantiles, self.confidence, self.first)
-        offers: list[Mechanism] = [RankExponential.calibrate(*facts)]
-        with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
-            offers.append(RankTree.calibrate(*facts, self.level))
-        yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
-
-    def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism is for these quantiles, at this level, of values from this one on."""
-        settings = (self.quantiles, self.confidence, self.first)
-        match mechanism:
-            case RankExponential(quantiles=quantiles, level=level, first=first):
-                return (quantiles, level, first) == settings
-            case RankTree(ranks=ranks, alone=alone):
-                return self.is_answered_by(ranks) and alone == self.level
-        return False
-
-    def remarks(self, mechanism: Mechanism) -> list[str]:
-        """Say with how few rows an interval may reach the end of the range."""
-        share = min(min(quantile, 1 - quantile) for quantile in self.quantiles)
-        n_rows = math.ceil(float(mechanism.half_widths(LEVEL).max()) / share)
-        what = "be the whole range" if self.is_median else "reach an end of the range"
-        return [f"With fewer than {n_rows:,} rows the interval may {what}."]
+    @property
+    def mechanisms(self) -> "QuantileMechanisms":
+        """The mechanisms that release quantiles with intervals."""
+        return QuantileMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the number of rows at each value in each cell, shape (cells·values,), dtype int64."""
@@ -178,6 +155,43 @@ class Quantiles(Query):
 
     def __repr__(self) -> str:
         return f"Quantiles({self.text!r}, {self.n_answers} answers)"
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileMechanisms(MechanismChoice):
+    """The mechanisms that release quantiles with intervals."""
+
+    query: Quantiles
+
+    @property
+    def preferences(self) -> tuple[object, ...]:
+        """The level, and the share of its misses."""
+        return self.query.level, self.query.share
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
+        """Yield the mechanism whose intervals are the shorter, by public numbers."""
+        facts = (self.query.sensitivity(unit), guarantee, self.query.quantiles, self.query.confidence, self.query.first)
+        offers: list[Mechanism] = [RankExponential.calibrate(*facts)]
+        with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
+            offers.append(RankTree.calibrate(*facts, self.query.level))
+        yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
+
+    def accept(self, mechanism: Mechanism) -> bool:
+        """Return whether the mechanism is for these quantiles, at this level, of values from this one on."""
+        settings = (self.query.quantiles, self.query.confidence, self.query.first)
+        match mechanism:
+            case RankExponential(quantiles=quantiles, level=level, first=first):
+                return (quantiles, level, first) == settings
+            case RankTree(ranks=ranks, alone=alone):
+                return self.accept(ranks) and alone == self.query.level
+        return False
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:
+        """Say with how few rows an interval may reach the end of the range."""
+        share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
+        n_rows = math.ceil(float(mechanism.half_widths(LEVEL).max()) / share)
+        what = "be the whole range" if self.query.is_median else "reach an end of the range"
+        return [f"With fewer than {n_rows:,} rows the interval may {what}."]
 
 
 def quantiles(

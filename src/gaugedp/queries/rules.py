@@ -4,12 +4,23 @@ from collections.abc import Sequence
 
 from gaugedp.domain.attributes import NO_NUMBER, BoundedColumn, Categories
 from gaugedp.domain.domain import Domain
+from gaugedp.queries.base import Query
 
 _OUTSIDE_RULES = {
     "drop": "Rows whose {name} is missing or outside its cells are left out of {place}.",
     "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
 }
 _SPELLING = "Categories must match the table exactly, including case and spaces; others count 0."
+
+
+def query_rules(query: Query) -> list[str]:
+    """Return the rules for values outside the domain, in sentences: for the attributes, and one for each column."""
+    places = [part.text for part in query.parts] if len(query.parts) > 1 else ["the whole question"]
+    parts = zip(query.parts, places, strict=True)
+    about_cells = [rule for part, place in parts for rule in cell_rules(query.domain, part.attributes, place)]
+    about_columns = [column_rule(name, query.domain.column(name)) for name in query.columns]
+    origins = query.domain.origins([*query.attributes, *query.columns])
+    return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
 
 
 def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whole question") -> list[str]:

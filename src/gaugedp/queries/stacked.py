@@ -16,12 +16,13 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import JOINED, Together
-from gaugedp.queries.base import IN_ROWS, ErrorScale, Query, Rows
+from gaugedp.queries.base import IN_ROWS, ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.candidate import best
 from gaugedp.queries.labels import Labels
-from gaugedp.queries.linear import Workload
-from gaugedp.queries.maps import StepRuns
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.outline import Outline
+from gaugedp.queries.quantiles import Quantiles
+from gaugedp.queries.steps import Steps
 from gaugedp.statistics.base import Statistic
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
@@ -45,17 +46,12 @@ class Stacked(Query):
         return self.questions
 
     @property
-    def preferences(self) -> tuple[object, ...]:
-        """The shares of the guarantee, and the preferences of the parts."""
-        return self.shares, *(part.preferences for part in self.parts)
-
-    @property
-    def domain(self) -> Domain:  # type: ignore[override]
+    def domain(self) -> Domain:
         """Return the domain of all parts."""
         return self.parts[0].domain
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         """The parts, joined by semicolons."""
         return "; ".join(part.text for part in self.parts)
 
@@ -80,9 +76,9 @@ class Stacked(Query):
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
-    def step_runs(self) -> StepRuns:
-        """Return the step runs of the parts."""
-        return list(chain.from_iterable(part.step_runs for part in self.parts))
+    def steps(self) -> Steps:
+        """Return the steps of the parts."""
+        return Steps(list(chain.from_iterable(part.steps.runs for part in self.parts)))
 
     @cached_property
     def errors(self) -> ErrorScale:
@@ -93,44 +89,14 @@ class Stacked(Query):
         words = f"{IN_ROWS}, and a quantile's is the number of rows by which its rank is off"
         return ErrorScale(runs, 1.0, words, False, np.concatenate(weights))
 
-    @property
-    def are_counts(self) -> np.ndarray:
-        """Return the count flags of the parts."""
-        return np.concatenate([part.are_counts for part in self.parts])
-
     def sensitivity(self, unit: PrivacyUnit) -> Product:
         """Return the product of the parts' bodies."""
         return Product(tuple(part.sensitivity(unit) for part in self.parts))
 
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
-        """Yield all combinations of the parts' candidates; with `shares`, that of the parts' best alone."""
-        offers = (part.candidates(unit, share) for part, share in self._shared(guarantee))
-        if not self.shares:
-            return map(Together, product(*offers))
-        mechanisms = tuple(best(part, list(offered))[0] for part, offered in zip(self.parts, offers, strict=True))
-        return iter([Together(mechanisms, self.shares)])
-
-    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
-        """Return why mechanisms are no candidates of any part, by name."""
-        names = set(chain.from_iterable(name.split(JOINED) for name in offered))
-        pairs = self._shared(guarantee)
-        return {name: why for part, share in pairs for name, why in part.left_out(unit, share, names).items()}
-
-    def _shared(self, guarantee: Guarantee) -> list[tuple[Query, Guarantee]]:
-        """Return the parts with what each may keep."""
-        shares = self.shares or equal_shares(len(self.parts))
-        return [(part, share_of(guarantee, share)) for part, share in zip(self.parts, shares, strict=True)]
-
-    def is_answered_by(self, mechanism: Mechanism) -> bool:
-        """Return whether each part is answered by its own mechanism."""
-        if len(mechanism.parts) != len(self.parts):
-            return False
-        return all(part.is_answered_by(inner) for part, inner in zip(self.parts, mechanism.parts, strict=True))
-
-    def remarks(self, mechanism: Mechanism) -> list[str]:
-        """Return the remarks of the parts."""
-        pairs = zip(self.parts, mechanism.parts, strict=True)
-        return list(chain.from_iterable(part.remarks(inner) for part, inner in pairs))
+    @property
+    def mechanisms(self) -> "StackedMechanisms":
+        """The combinations of the parts' mechanisms."""
+        return StackedMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:  # noqa: ARG002
         """Refuse: a release evaluates `parts`, all with the same key, so that each keeps the same rows of a person."""
@@ -150,10 +116,54 @@ class Stacked(Query):
         return f"Stacked({self.text!r}, {self.n_answers} answers)"
 
 
+@dataclass(frozen=True, eq=False)
+class StackedMechanisms(MechanismChoice):
+    """The combinations of one mechanism for each part of a stack."""
+
+    query: Stacked
+
+    @property
+    def preferences(self) -> tuple[object, ...]:
+        """The shares of the guarantee, and the preferences of the parts."""
+        return self.query.shares, *(part.mechanisms.preferences for part in self.query.parts)
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
+        """Yield all combinations of the parts' candidates; with `shares`, that of the parts' best alone."""
+        offers = (part.mechanisms.candidates(unit, share) for part, share in self._shared(guarantee))
+        if not self.query.shares:
+            return map(Together, product(*offers))
+        mechanisms = tuple(best(part, list(offered))[0] for part, offered in zip(self.query.parts, offers, strict=True))
+        return iter([Together(mechanisms, self.query.shares)])
+
+    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
+        """Return why mechanisms are no candidates of any part, by name."""
+        names = set(chain.from_iterable(name.split(JOINED) for name in offered))
+        pairs = self._shared(guarantee)
+        return {
+            name: why for part, share in pairs for name, why in part.mechanisms.left_out(unit, share, names).items()
+        }
+
+    def _shared(self, guarantee: Guarantee) -> list[tuple[Query, Guarantee]]:
+        """Return the parts with what each may keep."""
+        shares = self.query.shares or equal_shares(len(self.query.parts))
+        return [(part, share_of(guarantee, share)) for part, share in zip(self.query.parts, shares, strict=True)]
+
+    def accept(self, mechanism: Mechanism) -> bool:
+        """Return whether each part is answered by its own mechanism."""
+        if len(mechanism.parts) != len(self.query.parts):
+            return False
+        return all(part.mechanisms.accept(inner) for part, inner in zip(self.query.parts, mechanism.parts, strict=True))
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:
+        """Return the remarks of the parts."""
+        pairs = zip(self.query.parts, mechanism.parts, strict=True)
+        return list(chain.from_iterable(part.mechanisms.remarks(inner) for part, inner in pairs))
+
+
 def joined(questions: Sequence[Query]) -> Query:
     """Return questions about one domain as one; all that are linear are joined at the place of the first of them."""
-    linear = [question.linear for question in questions if question.linear is not None]
-    others = [question for question in questions if question.linear is None]
+    linear = [workload for workload in map(as_workload, questions) if workload is not None]
+    others = [question for question in questions if as_workload(question) is None]
     texts = [question.text for question in others]
     if len(set(texts)) < len(texts):
         raise InvalidRequest(f"A term is asked twice in {'; '.join(texts)!r}.", "Ask for each term once.")
@@ -163,9 +173,9 @@ def joined(questions: Sequence[Query]) -> Query:
         return workload.with_importance(importance) if importance else workload
     if len(questions) == 1:
         return questions[0]
-    parts = [question.with_share(_OF_QUANTILES / len(others)) for question in others]
+    parts = [_sharing(question, _OF_QUANTILES / len(others)) for question in others]
     if linear:
-        place = next(i for i, question in enumerate(questions) if question.linear is not None)
+        place = next(i for i, question in enumerate(questions) if as_workload(question) is not None)
         parts.insert(place, joined(linear))
     return Stacked(tuple(parts))
 
@@ -181,5 +191,10 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
         return parts[0]
     pairs = zip(questions, shares, strict=True)
     of_parts = [share / len(question.parts) for question, share in pairs for _ in question.parts]
-    n_quantiles = sum(part.linear is None for part in parts) or 1
-    return Stacked(tuple(part.with_share(_OF_QUANTILES / n_quantiles) for part in parts), tuple(of_parts))
+    n_quantiles = sum(as_workload(part) is None for part in parts) or 1
+    return Stacked(tuple(_sharing(part, _OF_QUANTILES / n_quantiles) for part in parts), tuple(of_parts))
+
+
+def _sharing(question: Query, share: float) -> Query:
+    """Return the question whose released intervals miss with `share` of the probability that they may."""
+    return question.with_share(share) if isinstance(question, Quantiles) else question

@@ -16,6 +16,7 @@ from gaugedp.domain.recipe import domain_of, recipe_of
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees import from_dict
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import as_workload
 from gaugedp.queries.text import query as read
 from gaugedp.releases.planning import Plan, bonferroni_level, plan_within
 from gaugedp.statistics.base import Statistic, for_released, in_units
@@ -24,7 +25,6 @@ LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.99
 LATE = ("lower_bound", "candidates", "widths")
 RECIPE = "recipe"
 _LEAST_WIDTH = 1e-200  # of an interval; a stored release holds none below 1e-250
-_SAME = 1e-9  # deviations that are so near, relative to each other, belong to one noise
 Described = Mapping[str, Any]
 
 
@@ -127,7 +127,7 @@ def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Statistic]) ->
     query = _query(known["query"], recipe)
     if (query.digest(), query.estimates) != (known["digest"], estimates):
         raise ValueError
-    if n_folded(known["deviations"]) != query.n_released:
+    if n_folded(known["deviations"]) != len(query.steps):
         raise ValueError
     deviations = np.asarray(unfold(known["deviations"]), dtype=float)
     if not (np.isfinite(deviations) & (deviations >= 0)).all():
@@ -140,7 +140,8 @@ def _described_again(known: Mapping[str, Any], again: Plan) -> Described:
     """Return what describes the noise of a plan that was made again, or longer widths where it is another noise."""
     about = about_noise(again)
     deviations, others = (unfold(facts["deviations"]) for facts in (known, about))
-    if known["mechanism"] == about["mechanism"] and np.allclose(deviations, others, rtol=_SAME, atol=0):
+    # 1e-9: deviations that are so near, relative to each other, belong to one noise
+    if known["mechanism"] == about["mechanism"] and np.allclose(deviations, others, rtol=1e-9, atol=0):
         return described(again)
     return {"lower_bound": None, "candidates": [], "widths": _by_deviations(deviations)}
 
@@ -157,16 +158,17 @@ def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
 
 def _recipe(chosen_plan: Plan) -> dict[str, Any] | None:
     """Return what the query of the library's own plan is made again from; None where that gives another one."""
-    query = chosen_plan.query
+    query, workload = chosen_plan.query, as_workload(chosen_plan.query)
     if not chosen_plan.is_from_planner:
         return None
     try:
         recipe = {
             "domain": recipe_of(query.domain, query.attributes, query.columns),
-            "importance": [] if query.linear is None else list(query.linear.said_importance.items()),
+            "importance": [] if workload is None else list(workload.said_importance.items()),
         }
         made = _query(query.text, recipe)
-        return recipe if (made.digest(), made.preferences) == (query.digest(), query.preferences) else None
+        same = (made.digest(), made.mechanisms.preferences) == (query.digest(), query.mechanisms.preferences)
+        return recipe if same else None
     except (ValueError, InvalidRequest, UnknownName):  # such as a matrix, which no text tells
         return None
 
@@ -202,7 +204,7 @@ def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
 
 def _sizes(query: Query, of_answers: np.ndarray) -> Folded:
     """Return widths that a mechanism states, in the units of what is released."""
-    return fold(for_released(query.estimates, _told(in_units(query.estimates, of_answers, query.step_runs))))
+    return fold(for_released(query.estimates, _told(in_units(query.estimates, of_answers, query.steps.runs))))
 
 
 def _told(widths: np.ndarray) -> np.ndarray:

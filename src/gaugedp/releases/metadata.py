@@ -13,22 +13,24 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import MAX_RELEASED_BYTES
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import are_counts
+from gaugedp.queries.rules import query_rules
 from gaugedp.releases.answer import FORMAT
 from gaugedp.releases.described import Facts, described_facts
 from gaugedp.releases.planning import Plan
 from gaugedp.tables.aggregate import Rows
 
-_ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
 _COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
 
 
 def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
-    n_counts = int(np.count_nonzero(query.are_counts))
+    n_counts = int(np.count_nonzero(are_counts(query)))
     public = json.dumps(
         [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
     )
-    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
+    # 10_000: bytes of a stored answer that tell of its payment, at most
+    longest = len(public) + 10_000 + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
             f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
@@ -46,7 +48,7 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *table.rules, *query.rules],
+        "rules": [*table.unit.rules, *table.rules, *query_rules(query)],
         "asked": requested.to_dict(),
         **_for_people(query, table),
         **_nested(query),
@@ -65,8 +67,8 @@ def about_answers(query: Query) -> dict[str, Any]:
     return {
         "query": query.text,
         "digest": query.digest(),
-        "steps": fold(*zip(*((str(step), count) for step, count in query.step_runs), strict=True)),
-        "counts": fold(query.are_counts),
+        "steps": fold(*zip(*((str(step), count) for step, count in query.steps.runs), strict=True)),
+        "counts": fold(are_counts(query)),
         "terms": [outline.to_dict() for outline in query.outlines],
     }
 

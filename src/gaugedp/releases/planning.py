@@ -25,6 +25,7 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
+from gaugedp.queries.linear import as_workload
 from gaugedp.queries.rules import left_out
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
@@ -86,7 +87,7 @@ class Plan:
             candidate.mechanism.name: f"cannot err less than {digits_down(candidate.least)}"
             for candidate in self.beaten
         }
-        return lost | self.query.left_out(self.unit, self.asked, offered)
+        return lost | self.query.mechanisms.left_out(self.unit, self.asked, offered)
 
     def left_out_in_words(self) -> str:
         """Return `left_out` in a line, empty where nothing was left out."""
@@ -192,7 +193,7 @@ class Plan:
         trials: dict[str, list[Widths | None]] = {}
         for part, noise in zip(self.query.parts, self.mechanism.parts, strict=True):
             for pivot, terms in by_pivot(part.estimates).items() if isinstance(noise, AdditiveNoise) else ():
-                trials.setdefault(pivot, []).append(terms[0][1].trials(noise, part.step_sizes, terms))
+                trials.setdefault(pivot, []).append(terms[0][1].trials(noise, part.steps.sizes, terms))
         return trials
 
     def to_dict(self) -> dict[str, Any]:
@@ -223,7 +224,7 @@ class Plan:
             for part in parts
             for line in left_out(part.domain, part.attributes, part.columns, self.unit.column)
         ]
-        return [f"{called}: {worst}"] * bool(plurals) + self.query.remarks(self.mechanism) + rows
+        return [f"{called}: {worst}"] * bool(plurals) + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -266,7 +267,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return in_units(self.query.estimates, widths, self.query.step_runs)
+        return in_units(self.query.estimates, widths, self.query.steps.runs)
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
@@ -336,13 +337,13 @@ def plan(
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
     """Return whether a mechanism makes the answers of this question, and protects this unit."""
-    return query.is_answered_by(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
+    return query.mechanisms.accept(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
 
 
 def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
     """Return the refusal of a mechanism that does not fit a question; it names a wrong step of the lattice."""
     step = mechanism.lattice_step if isinstance(mechanism, AdditiveNoise) else 1
-    if step != 1 and query.linear is not None:
+    if step != 1 and as_workload(query) is not None:
         return InvalidRequest(
             f"The mechanism's lattice step is {step}, and a release has 1: answers are whole numbers of steps.",
             "Take a mechanism from a plan for this question, or calibrate it to query.sensitivity(unit).",
@@ -354,7 +355,7 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
 
 def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
     """Return the plan for a guarantee: the same one for the same query and unit."""
-    offers = tuple(Candidate(mechanism, query) for mechanism in query.candidates(unit, requested))
+    offers = tuple(Candidate(mechanism, query) for mechanism in query.mechanisms.candidates(unit, requested))
     choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
     lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}
     beaten = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))

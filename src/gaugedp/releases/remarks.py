@@ -7,7 +7,7 @@ import numpy as np
 from gaugedp.domain.attributes import OTHER, Attribute, BoundedColumn, Categories
 from gaugedp.queries import Workload
 from gaugedp.queries.base import Query
-from gaugedp.queries.linear import Term
+from gaugedp.queries.linear import Term, as_workload
 from gaugedp.queries.maps import Identity, MatrixMap
 from gaugedp.queries.outline import SHARES, Outline
 
@@ -15,7 +15,6 @@ _SLACK = 1e-9  # of a range: what rounding may take from an interval that is the
 _NEAR, _SHORT = 0.01, 0.1  # of a range: an answer so near to a bound lies at it, where its interval is so short
 _COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
 _FEW = "Too few rows for this epsilon, or values that are not numbers with a decimal point."
-_NAMED = 3  # categories in a sentence
 _MEDIAN = "0.5"  # among shares of rows
 
 
@@ -32,8 +31,9 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
     sides = iter(np.split(at_once, ends, axis=1))
     for each in question.parts:
         of_terms = [next(sides) for _ in each.estimates]
-        if each.linear is not None:
-            yield from _about_counts(each.linear, of_terms)
+        workload = as_workload(each)
+        if workload is not None:
+            yield from _about_counts(workload, of_terms)
 
 
 def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
@@ -118,6 +118,6 @@ def _about_other(name: str, attribute: Attribute, sure: np.ndarray) -> Iterator[
 def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Iterator[str]:
     """Name categories without a count above 0, where there are few and noise is small beside the others."""
     doubtful = np.flatnonzero(~sure)
-    if 0 < len(doubtful) <= min(_NAMED, int(sure.sum())):
+    if 0 < len(doubtful) <= min(3, int(sure.sum())):  # categories in a sentence
         listed = ", ".join(attribute.values[place] for place in doubtful)
         yield f"All counts of {name} = {listed} may be 0, by simultaneous intervals. {_COMPARE}"

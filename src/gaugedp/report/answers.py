@@ -24,9 +24,7 @@ from gaugedp.queries.outline import CELLS, SHARES
 
 _MOST_COLUMNS, _MOST_LINES = 6, 40
 Numbers = tuple[str, ...]  # an estimate and the ends of its interval
-_OPEN_ROWS = 12  # longer tables are folded
 _FIRST_ROWS = 50  # of a table that is too long to show
-_MOST_ROWS = 8000  # on the page
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
@@ -147,7 +145,7 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
 
 
 def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
-    rows_left = _MOST_ROWS
+    rows_left = 8000  # rows on the page
     for index, term in enumerate(terms[:_MOST_CARDS]):
         n_rows = len(term.cells)
         whole = n_rows <= min(MOST_DRAWN, rows_left)
@@ -213,7 +211,7 @@ def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:
     rows = ((cell, *numbers) for cell, numbers in zip(labels(term), islice(_shown(term), n_rows), strict=False))
     heads = (" · ".join(term.names) or "cell", *_HEADS)
     written = table(f"Estimates with {term.level} intervals{term.bars}", heads, rows, about=term.meaning)
-    if total <= _OPEN_ROWS and not (folded and total > 1):
+    if total <= 12 and not (folded and total > 1):  # longer tables are folded
         return written
     return tag("details", tag("summary", f"Table: {of_all}"), written)
 

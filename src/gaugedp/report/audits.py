@@ -19,7 +19,6 @@ _OTHERS = (
     "The other scores, on the same second half. They are shown for what they say; as the best of many may be lucky, "
     "nothing is concluded from them."
 )
-_MOST_BOUNDS = 12
 
 
 def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
@@ -74,7 +73,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 def _chart(rows: list[dict[str, Any]]) -> Html:
     """Return the lower bounds of the black-box tests as bars, beside what is claimed where they were tested."""
-    bounds = [row for row in rows if row["epsilon_lower"] is not None][:_MOST_BOUNDS]
+    bounds = [row for row in rows if row["epsilon_lower"] is not None][:12]  # bounds at most
     largest = max(max(row["epsilon_lower"], row["epsilon_claimed"]) for row in bounds) or 1.0
     lines = [[row["name"], _bars(row, largest)] for row in bounds]
     words = "Above, the lower bound on ε that a score proves; below, what is claimed there. The first one counts."

@@ -21,8 +21,6 @@ EPSILONS = tuple(
 )
 DELTAS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
 SECONDS = 40.0
-_EVERY = 2  # of the ε where δ is another than at the start: plans with δ > 0 take longest
-_STEP = 3  # steps of ε that one of δ is worth in the order of computing: a factor of 2, at ten steps to a decade
 
 
 class Stopwatch:
@@ -133,9 +131,11 @@ def _outward(
 
     def distance(place: tuple[int, int]) -> tuple[int, int, int]:
         steps = abs(place[1] - which)
-        return abs(place[0] - at) + _STEP * steps, steps, -place[0]
+        # 3: steps of ε that one of δ is worth in the order of computing: a factor of 2, at ten steps to a decade
+        return abs(place[0] - at) + 3 * steps, steps, -place[0]
 
-    places = [(i, j) for j in range(len(deltas)) for i in range(len(epsilons)) if j == which or (i - at) % _EVERY == 0]
+    # 2: of the ε where δ is another than at the start: plans with δ > 0 take longest
+    places = [(i, j) for j in range(len(deltas)) for i in range(len(epsilons)) if j == which or (i - at) % 2 == 0]
     return [(epsilons[i], deltas[j]) for i, j in sorted(places, key=distance)]
 
 

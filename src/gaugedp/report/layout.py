@@ -12,8 +12,6 @@ from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
 
 MARKS = "●■▲◆▼✚"  # one for each series, beside its colour
 _MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
-_MOST_GROUPS = 60
-_FEWEST = 3  # places on a line
 _MOST_BINS, _TAIL = 60, 4  # of a histogram; how many times wider than the cell before the last may be drawn
 _MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
 
@@ -132,7 +130,7 @@ def _histogram(term: ReportTerm) -> Histogram | None:
     """Return counts over cells on a line, where each cell has a width."""
     borders = np.array(term.axes[0].borders if len(term.axes) == 1 else ())
     n_cells = len(borders) - 1
-    if not term.counts or not _FEWEST <= n_cells <= _MOST_BINS or len(term.cells) - n_cells > 1:
+    if not term.counts or not 3 <= n_cells <= _MOST_BINS or len(term.cells) - n_cells > 1:  # places on a line
         return None
     widths = np.diff(borders)
     is_long = widths[-1] > _TAIL * widths[-2]
@@ -181,7 +179,7 @@ def _dense(term: ReportTerm, compact: bool) -> DenseLayout:
 def _group_depth(term: ReportTerm) -> int:
     """Return by how many of the first attributes the cells are grouped: as many as leave at most 60 groups."""
     sizes = np.cumprod([len(levels) for levels in term.levels[:-1]]) if len(term.names) > 1 else np.array([])
-    return int((sizes <= _MOST_GROUPS).sum())
+    return int((sizes <= 60).sum())  # groups at most
 
 
 def _thinned(ticks: list[tuple[float, str]], limit: int) -> list[tuple[float, str]]:

@@ -11,7 +11,6 @@ from gaugedp.report.terms import ReportTerm
 
 _NUMBERS = re.compile(r"-?\d+")
 _SHADES = 5
-_MOST_NAMED = 30  # areas with their names and numbers on the map
 _LARGEST = 70  # radius of the circle of the largest number, in the thousand units of a map
 
 
@@ -73,7 +72,7 @@ def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
 
 def _names(term: ReportTerm, indices: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
     """Return the name and the number of each area, where they are few; below the circles of amounts."""
-    if len(indices) > _MOST_NAMED:
+    if len(indices) > 30:  # areas with their names and numbers on the map
         return []
     down = _LARGEST + 32 if is_below else 0
     texts = list(figures.answers(term.estimate, term.lower, term.upper))

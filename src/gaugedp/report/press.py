@@ -15,7 +15,7 @@ from gaugedp.report.terms import ReportTerm, read_terms
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-_MOST = 6  # findings
+_MOST_FINDINGS = 6  # findings
 _NOISE = (
     "Every figure includes random noise, so that it tells almost nothing about any one person. {intervals} "
     "They do not tell how far a survey is off."
@@ -32,8 +32,8 @@ def press(release: "Release") -> str:
     title = release.captions.title or f"Figures from {release.facts['table']}"
     head = heading("For the press", title)
     said = [said for term in terms if (said := _said(term))]
-    more = [escape("Further tables are in the full report.")] if len(said) > _MOST else []
-    sentences = titled("In sentences", listing([*said[:_MOST], *more])) if said else Html("")
+    more = [escape("Further tables are in the full report.")] if len(said) > _MOST_FINDINGS else []
+    sentences = titled("In sentences", listing([*said[:_MOST_FINDINGS], *more])) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, "Made from a release; no row was read for it.")
 

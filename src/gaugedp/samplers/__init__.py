@@ -1,4 +1,4 @@
-"""Exact and approximate draws from laws; they know nothing of privacy or of data."""
+"""Exact and approximate samplers, independent of privacy and data."""
 
 from gaugedp.samplers.uniform import UniformMoments, moments, uniform
 

@@ -1,4 +1,4 @@
-"""The Bingham law on the sphere, drawn exactly by rejection from the angular central Gaussian law."""
+"""Exact rejection sampler of the Bingham distribution on the sphere."""
 
 import math
 from dataclasses import dataclass
@@ -12,24 +12,20 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals
 
-_STEEPEST = 2.0**500  # of a rate: beyond it, a coordinate is 0 in floats whatever the rate
-_BATCH = 2**20  # numbers that are proposed together
-
 
 @dataclass(frozen=True, eq=False)
 class Bingham:
-    """Points x of the unit sphere of ℝ^d with density ∝ e^{β·xᵀAx} against the uniform law; β ≥ 0, A symmetric.
+    """Bingham distribution on the unit sphere of ℝ^d.
 
-    In the basis `vectors` (d, d) of A the density is ∝ e^{−s(x)}, s = Σ rates_i·x_i², `rates` = β·(λ_max − λ_i) ≥ 0.
-    Proposals are y/‖y‖, y ~ N(0, Ω⁻¹) with Ω = I + 2·diag(rates)/b, whose density is ∝ (xᵀΩx)^{−d/2}; one is kept
-    with the chance e^{−s}·(xᵀΩx)^{d/2}/M: the acceptance MULTIPLIES by that power. Σ 1/(b + 2·rates) = 1 finds `b` in
-    [1, d].
+    The density is ∝ e^{β·xᵀAx} against the uniform distribution; β ≥ 0, A symmetric. In the basis `vectors` (d, d) of A
+    the density is ∝ e^{−s(x)}, s = Σ rates_i·x_i², `rates` = β·(λ_max − λ_i) ≥ 0. Proposals are y/‖y‖, y ~ N(0, Ω⁻¹)
+    with Ω = I + 2·diag(rates)/b, whose density is ∝ (xᵀΩx)^{−d/2}; one is accepted with probability
+    e^{−s}·(xᵀΩx)^{d/2}/M: the acceptance MULTIPLIES by that power. Σ 1/(b + 2·rates) = 1 determines `b` in [1, d].
 
     Theorem (Kent, Ganeiber and Mardia 2018, section 3.2; docs/theory/bingham.md). For real numbers every draw has
-    exactly that law, its sign is a fair coin, and log M = −(d − b)/2 + (d/2)·log(d/b). "idealized": floats are used.
-
-    The number of proposals, about 1.2·√d on average at most, depends on the matrix, and so does the time: who measures
-    it learns something that no guarantee covers.
+    exactly that distribution, its sign is a fair coin, and log M = −(d − b)/2 + (d/2)·log(d/b). "idealized": floats are
+    used. The number of proposals, about 1.2·√d on average at most, depends on the matrix, and so does the time: a
+    timing attack learns something that no guarantee covers.
     """
 
     vectors: np.ndarray
@@ -38,7 +34,7 @@ class Bingham:
 
     @classmethod
     def of(cls, square: np.ndarray, beta: float) -> "Bingham":
-        """Return the law for A = `square` (d, d) and `beta` ≥ 0."""
+        """Return the distribution for A = `square` and `beta` ≥ 0."""
         matrix = np.asarray(square, dtype=float)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
             raise InvalidRequest(f"The matrix has shape {matrix.shape}.", "Give a symmetric one, (d, d).", "")
@@ -51,22 +47,23 @@ class Bingham:
         values, vectors = np.linalg.eigh((matrix / size + matrix.T / size) / 2)
         gaps = np.maximum(values[-1] - values, 0.0)
         with np.errstate(over="ignore"):
-            rates = np.minimum(gaps * np.float64(beta) * size, _STEEPEST)
+            # 2.0**500: of a rate: beyond it, a coordinate is 0 in floats whatever the rate
+            rates = np.minimum(gaps * np.float64(beta) * size, 2.0**500)
         return cls(vectors, rates, _envelope(rates))
 
     @property
     def ambient_dim(self) -> int:
-        """d."""
+        """The dimension d."""
         return len(self.rates)
 
     def gaps(self, heights: np.ndarray) -> np.ndarray:
-        """Return −log of the chance that proposals with s = `heights` are kept: ≥ 0, and 0 at s = (d − b)/2."""
+        """Return −log of the acceptance probability at s = `heights`: ≥ 0, and 0 at s = (d − b)/2."""
         d, b = self.ambient_dim, self.b
         log_m = (d / 2) * math.log(d / b) - (d - b) / 2
         return heights - (d / 2) * np.log1p(2 * heights / b) + log_m
 
     def propose(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws of the angular central Gaussian law, shape (size, d), in the basis of `vectors`."""
+        """Return angular central Gaussian draws in the basis `vectors`."""
         d = self.ambient_dim
         places = normals(size * d, rng).reshape(size, d) / np.sqrt(1 + 2 * self.rates / self.b)
         return places / np.linalg.norm(places, axis=1, keepdims=True)
@@ -75,7 +72,7 @@ class Bingham:
         """Return `size` independent draws, shape (size, d)."""
         whole(minimum=1, size=size)
         batches: list[np.ndarray] = []
-        missing, limit = size, max(1, _BATCH // self.ambient_dim)
+        missing, limit = size, max(1, 2**20 // self.ambient_dim)  # proposed numbers per batch
         while missing > 0:
             points = self.propose(min(limit, 2 * missing + 6), rng)
             accepted = points[exponentials(len(points), rng) >= self.gaps(points**2 @ self.rates)][:missing]
@@ -85,7 +82,7 @@ class Bingham:
 
 
 def _envelope(rates: np.ndarray) -> float:
-    """Return the b in [1, d] with Σ 1/(b + 2·rates) = 1: the sum falls from at least 1 to at most 1."""
+    """Return the b in [1, d] with Σ 1/(b + 2·rates) = 1."""
     d = len(rates)
 
     def excess(b: float) -> float:

@@ -1,4 +1,4 @@
-"""R·U, R ~ Gamma(d + 1) and U uniform on the cube [−1, 1]^d, as a function of real numbers with proved bounds."""
+"""Noise of a cube: R·U, R ~ Gamma(d + 1) and U uniform on [−1, 1]^d, with error bounds."""
 
 import math
 from collections.abc import Iterable
@@ -12,7 +12,6 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 
-_LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
 _MULTIPLIED = 16  # integers
 _TERMS = 11
 _ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
@@ -23,21 +22,21 @@ _ROOT_BITS = np.array(0.7071067811865476).view(np.int64)[()]
 
 @dataclass(frozen=True)
 class BoxNoise(RealFunction):
-    """R·U from 2d + 1 numbers: R = −log(V_1·…·V_{d+1}), and U_i is a number whose first bit is its sign.
+    """Noise of density ∝ e^{−max|z_i|} on ℝ^d: R·U from 2d + 1 numbers.
 
-    That is the law of density ∝ e^{−max|z_i|} on ℝ^d (docs/theory/reals.md, theorem 2).
+    R = −log(V_1·…·V_{d+1}); the first bit of a number is the sign of U_i (docs/theory/reals.md, theorem 2).
     """
 
     size: int
 
     @property
     def d(self) -> int:
-        """`size`."""
+        """The dimension `size`."""
         return self.size
 
     @property
     def n_reals(self) -> int:
-        """Return the number of real numbers per draw."""
+        """The number of real numbers per draw."""
         return 2 * self.d + 1
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +46,7 @@ class BoxNoise(RealFunction):
         return values, bounds[:, None]
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds for each coordinate: what the radius is off by counts by the coordinate's share of it."""
+        """Return bounds per coordinate, by its share of the radius."""
         radius, error, values = self._drawn(reals.words, n_bits)
         is_known = np.isfinite(error) & (radius > 0)
         shares = np.divide(error, radius, out=np.zeros_like(radius), where=is_known) + 4.2 * UNIT
@@ -64,7 +63,7 @@ class BoxNoise(RealFunction):
         return radius, error, (radius * 2.0 ** (1 - n_bits))[:, None] * sides  # a power of two: exact
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return the products of the ends of R and of U_i, the outer ones."""
+        """Return the outer products of the ends of R and U."""
         while 0 in (words := reals.many(draw, range(self.d + 1), n_bits)):
             n_bits += WORD  # R has no bound yet
         low, high = minus_log_bracket(words, n_bits)
@@ -81,9 +80,9 @@ def _signed(word: int, n_bits: int) -> int:
 
 
 def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return r and error (m,), |r + log(V_1·…·V_k)| ≤ error, V_i known by the first `n_bits` bits of `words` (m, k).
+    """Return −log(V_1·…·V_k) and its error, both (m,).
 
-    Bits that are not known move each log V by at most 1/word.
+    The first `n_bits` bits of V_i are those of `words` (m, k). Unknown bits move each log V by at most 1/word.
     """
     words = words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
     least = together(words, np.minimum)[:, 0].astype(float)
@@ -94,12 +93,13 @@ def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.nd
 
 
 def logs_together(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return r and error (m,), |r + log(x_1·…·x_k)| ≤ error·(1 + 2^−40), `numbers` (m, k) rounded x.
+    """Return −log(x_1·…·x_k) and its error, both (m,).
 
-    Up to eight are multiplied: 8 conversions and 7 products move the logarithm by less than 16 units of 2^−53. The c
-    logarithms are added with their rounding errors.
+    The error is up to a factor 1 + 2^−40, and `numbers` (m, k) are rounded x. Up to eight are multiplied: 8 conversions
+    and 7 products move the logarithm by less than 16 units of 2^−53. The c logarithms are added with their errors.
     """
-    parts = minus_log(_combined(numbers, np.multiply, _LEVELS))
+    # 3: up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
+    parts = minus_log(_combined(numbers, np.multiply, 3))
     radius = _total(parts)
     return radius, UNIT * (5.2 * np.abs(radius) + 20 * parts.shape[1])
 
@@ -118,12 +118,12 @@ def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
 
 
 def together(numbers: np.ndarray, combine: np.ufunc) -> np.ndarray:
-    """Return all columns of `numbers` (m, k) combined in a tree, shape (m, 1)."""
+    """Return all columns combined in a tree, shape (m, 1)."""
     return _combined(numbers, combine, (numbers.shape[1] - 1).bit_length())
 
 
 def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray:
-    """Return the columns of `numbers` combined pair by pair, so often: the last of an odd number waits."""
+    """Combine adjacent columns `levels` times."""
     for _ in range(levels):
         half = numbers.shape[1] // 2
         pairs = combine(numbers[:, :half], numbers[:, half : 2 * half])
@@ -132,7 +132,7 @@ def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray
 
 
 def _total(numbers: np.ndarray) -> np.ndarray:
-    """Return the sums of the rows to 1.1 units: what each addition rounds off is a float, and is added at the end."""
+    """Return the row sums to 1.1 units."""
     if numbers.shape[1] == 1:
         return numbers[:, 0]
     sums = np.cumsum(numbers, axis=1)
@@ -144,10 +144,10 @@ def _total(numbers: np.ndarray) -> np.ndarray:
 
 
 def minus_log(x: np.ndarray) -> np.ndarray:
-    """Return y with |y + log x| ≤ 4·2^−53·(|y| + 1) for floats x from 2^−512 to 2^512; no library function is trusted.
+    """Return −log x without any library function.
 
-    x = 2^e·m with m from √½ to √2, and −log m = s·Σ 2·s^{2k}/(2k + 1), s = (1 − m)/(1 + m). The proof is that of
-    lemma 2 in docs/theory/reals.md.
+    The result y has |y + log x| ≤ 4·2^−53·(|y| + 1) for floats x from 2^−512 to 2^512. x = 2^e·m with m from √½ to √2,
+    and −log m = s·Σ 2·s^{2k}/(2k + 1), s = (1 − m)/(1 + m). The proof is that of lemma 2 in docs/theory/reals.md.
     """
     bits = x.view(np.int64)
     exponent = bits - _ROOT_BITS

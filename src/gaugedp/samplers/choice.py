@@ -1,7 +1,7 @@
-"""Exact choices: one of finitely many with weights e^{−rate·gap}, and coins with such chances.
+"""Exact random choices with weights e^{−rate·gap}, and exact coins.
 
-Floating point decides first, with a margin for all that it rounds; what falls inside the margin (a chance of about
-1e-9 for a thousand candidates) is decided in integers, with further bits of the same uniform number.
+Floating point decides first, with a margin for its rounding; a draw inside the margin (probability about 1e-9 for a
+thousand candidates) is decided in integers, with further bits of the same uniform number.
 """
 
 import math
@@ -16,20 +16,19 @@ from gaugedp.samplers.integer_exp import exp_negative
 from gaugedp.samplers.reals import WORD
 
 _UNIT = 2.0**-WORD
-_TOTAL_BITS = 61  # the weights, as integers, add up to less than 2^62
 _MARGIN = 2.0**-39  # for e^{−x} in floating point: x ≤ 745 is rounded by 2^−43, and twice in a quotient
-_WIDE_MARGIN = 2.0**-32  # where logarithms up to 10^4 are added first: each is rounded by 2^−39
 _EACH = 2.0**-59  # for each weight that is cut to an integer
 
 
 def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np.ndarray | None = None) -> np.ndarray:
-    """Return `size` independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}, dtype int64. Exact."""
+    """Return `size` exact independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}."""
     shifted = gaps - (gaps if counts is None else gaps[counts > 0]).min()
     words = rng.words(size)
     shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
     places = words * _UNIT
     indices = np.searchsorted(shares, places, side="right")
-    margin = (_MARGIN if counts is None or counts.dtype != object else _WIDE_MARGIN) + len(gaps) * _EACH
+    # 2.0**-32: where logarithms up to 10^4 are added first: each is rounded by 2^−39
+    margin = (_MARGIN if counts is None or counts.dtype != object else 2.0**-32) + len(gaps) * _EACH
     near = np.minimum(np.abs(shares[np.minimum(indices, len(shares) - 1)] - places), places - _before(shares, indices))
     for index in np.flatnonzero((near <= margin) | (indices == len(shares))):
         indices[index] = _Decision(shifted, rate, counts).settle(int(words[index]), rng)
@@ -37,7 +36,7 @@ def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np
 
 
 def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
-    """Return independent coins that show heads with probability e^{−rate·gaps}, gaps ≥ 0 whole, rate > 0. Exact."""
+    """Return exact independent coins, P(heads) = e^{−rate·gaps}, for integer gaps ≥ 0 and rate > 0."""
     words = rng.words(gaps.size).reshape(gaps.shape)
     chances = np.exp(-_as_float(rate) * gaps.astype(float))
     places = words * _UNIT
@@ -49,7 +48,7 @@ def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return, for each row of `heads` (size, k), a uniform index among those that are True (one at least). Exact."""
+    """Return an exact uniform index among the True entries of each row."""
     indices = np.zeros(len(heads), dtype=np.int64)
     undecided = np.arange(len(heads))
     while len(undecided):
@@ -62,15 +61,15 @@ def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
 
 
 def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndarray:
-    """Return P(X ≤ i) for every i, with an error below the margin: the weights add up as integers."""
+    """Return P(X ≤ i) with an error below the margin."""
     weights = _weights(-rate * gaps.astype(float), counts)
-    scale = 2.0 ** (_TOTAL_BITS - np.ceil(np.log2(weights.sum())))
+    scale = 2.0 ** (61 - np.ceil(np.log2(weights.sum())))  # the weights, as integers, add up to less than 2^62
     running = np.cumsum((weights * scale).astype(np.int64))
     return running / float(running[-1])
 
 
 def _weights(logs: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
-    """Return counts·e^logs, but for a common factor where counts may be too large for floats."""
+    """Return counts·e^logs, up to a factor for large counts."""
     if counts is None or counts.dtype != object:
         return np.exp(logs) * (1.0 if counts is None else counts)
     logs = logs + np.array([math.log(count) if count else -math.inf for count in counts])
@@ -82,19 +81,19 @@ def _as_float(rate: Fraction) -> float:
 
 
 def _before(shares: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return the threshold below each index; below the first one nothing can go wrong."""
+    """Return the threshold below each index, or −1."""
     return np.where(indices > 0, shares[indices - 1], -1.0)
 
 
 class _Decision:
-    """The law in integers, as precisely as it takes."""
+    """The distribution in integers, to any precision."""
 
     def __init__(self, gaps: np.ndarray, rate: Fraction, counts: np.ndarray | None) -> None:
         self._distinct, self._which = np.unique(gaps, return_inverse=True)
         self._rate, self._counts = rate, None if counts is None else [int(count) for count in counts]
 
     def settle(self, uniform: int, rng: Entropy) -> int:
-        """Return the index that a uniform number chooses, given its first bits; more are drawn as they are needed."""
+        """Return the index of a uniform number, drawing more bits as needed."""
         n_bits = WORD
         while True:
             uniform, n_bits = uniform << WORD | rng.integer(WORD), n_bits + WORD
@@ -104,7 +103,7 @@ class _Decision:
                 return index
 
     def _thresholds(self, n_bits: int) -> tuple[list[int], list[int]]:
-        """Bracket 2^n_bits·P(X ≤ i) for every i: rounded down, and rounded up; the last ones are 2^n_bits."""
+        """Bracket 2^n_bits·P(X ≤ i) for every i."""
         lows, highs = (list(accumulate(side)) for side in self._weights(n_bits + 32))
         below = [(low << n_bits) // (low + highs[-1] - high) for low, high in zip(lows, highs, strict=True)]
         above = [-(-(high << n_bits) // (high + lows[-1] - low)) for low, high in zip(lows, highs, strict=True)]

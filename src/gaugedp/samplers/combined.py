@@ -1,4 +1,4 @@
-"""F·H·x, x random variables, as a function of real numbers with proved bounds."""
+"""F·H·x of random x, with error bounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,16 +12,15 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
-_LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
-_MOST = 2.0**500
+_LARGEST_BOUND = 2.0**500
 
 
 @dataclass(frozen=True, eq=False)
 class Combined(RealFunction):
-    """F·H·x for floats F (d, n) and H (n, k), n + k ≤ 2^20, taken as the rational numbers that they are.
+    """F·H·x for floats F (d, n) and H (n, k).
 
-    x are the variables of a `kind` (docs/theory/reals.md, theorem 4). Row i is divided by `divisors`[i], whole numbers,
-    where they are given. `matrix` is the product in floats.
+    n + k ≤ 2^20. F and H are read as exact rational numbers, and x are the variables of a `kind` (docs/theory/reals.md,
+    theorem 4). Row i is divided by the integer `divisors`[i], if given. `matrix` is the product in floats.
     """
 
     left: np.ndarray
@@ -31,17 +30,17 @@ class Combined(RealFunction):
 
     @property
     def d(self) -> int:
-        """The rows of F."""
+        """The number of rows of F."""
         return len(self.left)
 
     @cached_property
     def variables(self) -> Variables:
-        """Return the number of columns of H."""
+        """The variables, one per column of H."""
         return self.kind(self.right.shape[1])
 
     @property
     def n_reals(self) -> int:
-        """Return the number of real numbers of the variables."""
+        """The number of real numbers of the variables."""
         return self.variables.n_reals
 
     @cached_property
@@ -50,20 +49,22 @@ class Combined(RealFunction):
         return np.asarray(self._divided(self.left @ self.right))
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the products, with bounds of the rows' sizes times one number for each draw."""
+        """Return the products, with bounds proportional to row sizes."""
         values, error, total = self.variables.floats(reals, n_bits)
         error = (error + (sum(self.right.shape) + 8) * UNIT * total) * (1 + 2.0**-30)
         return (self.matrix @ values.T).T, np.multiply.outer(error, self._row_sizes)
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds from those of the variables one by one."""
+        """Return bounds from those of the single variables."""
         values, errors = self.variables.apart(reals.words, n_bits)
-        errors = np.minimum(errors, _MOST)  # a variable that a row has not may have no bound: ∞·0 would be no number
+        errors = np.minimum(
+            errors, _LARGEST_BOUND
+        )  # a variable that a row does not use may have no bound: ∞·0 would be NaN
         errors = (errors + (sum(self.right.shape) + 8) * UNIT * np.abs(values)) * (1 + 2.0**-30)
         return (self.matrix @ values.T).T, (self._sizes @ errors.T).T
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return the sums of the outer products of the ends."""
+        """Return the outer sums of products of the ends."""
         rows = {place: self._exact_row(place) for place in places}
         columns = sorted({column for row, _ in rows.values() for column in row})
         ends, n_bits = self.variables.brackets(reals, draw, columns, n_bits)
@@ -83,13 +84,13 @@ class Combined(RealFunction):
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """Return upper bounds on Σ_m |F_im·H_mk|, shape (d, k)."""
+        """Upper bounds on Σ_m |F_im·H_mk|, shape (d, k)."""
         return np.asarray(self._divided(np.abs(self.left) @ np.abs(self.right)) * (1 + 2.0**-30))
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """Return bounds on max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
-        sizes = np.maximum(self._sizes.max(axis=1), _LEAST)
+        """Bounds on max_k Σ_m |F_im·H_mk| per row, shape (d,), or (1,) if they are similar."""
+        sizes = np.maximum(self._sizes.max(axis=1), 2.0**-500)  # of a row's size, so that a row of zeros has one
         return joined(sizes)
 
     @cached_property
@@ -97,7 +98,7 @@ class Combined(RealFunction):
         return {}
 
     def _exact_row(self, place: int) -> tuple[dict[int, int], int]:
-        """Return whole numbers by column and an exponent: a row of F·H is the numbers times 2^−exponent."""
+        """Return a row of F·H as integers by column times 2^−exponent."""
         if place not in self._exact_rows:
             used = np.flatnonzero(self.left[place])
             factors, shift = whole_numbers(self.left[place, used])
@@ -113,18 +114,18 @@ class Combined(RealFunction):
 
 @dataclass(frozen=True)
 class Alone(RealFunction):
-    """The variables themselves."""
+    """The variables themselves, as a function of real numbers."""
 
     variables: Variables
 
     @property
     def d(self) -> int:
-        """Return the number of variables."""
+        """The number of variables."""
         return self.variables.k
 
     @property
     def n_reals(self) -> int:
-        """Return the number of real numbers of the variables."""
+        """The number of real numbers of the variables."""
         return self.variables.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,14 +140,14 @@ class Alone(RealFunction):
 
 
 def whole_numbers(floats: np.ndarray) -> tuple[list[int], int]:
-    """Return whole numbers and the exponent e with floats = numbers·2^−e."""
+    """Return integers and an exponent e: floats = integers·2^−e."""
     ratios = [float(value).as_integer_ratio() for value in floats]
     exponent = max((below for _, below in ratios), default=1).bit_length() - 1
     return [above << exponent - below.bit_length() + 1 for above, below in ratios], exponent
 
 
 def combined_ends(row: list[int], exponent: int, ends: list[Bracket], n_bits: int) -> Ends:
-    """Return the ends of Σ factor·2^−exponent·x for brackets of 2^n_bits·x."""
+    """Return the ends of Σ factor·2^−exponent·x from brackets of 2^n_bits·x."""
     low = sum(factor * pair[factor < 0] for factor, pair in zip(row, ends, strict=True))
     high = sum(factor * pair[factor >= 0] for factor, pair in zip(row, ends, strict=True))
     return Fraction(low, 1 << exponent + n_bits), Fraction(high, 1 << exponent + n_bits)

@@ -1,4 +1,4 @@
-"""Noise drawn from a cone of simplices, picked by its volume: cones proved in whole numbers, draws with bounds."""
+"""Noise from cones of simplices, which are verified in integers and drawn by volume."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,17 +15,16 @@ from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.swept_noise import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
-_MOST_NUMBERS = 2**24
-_MOST_WORK = 2**22  # products of whole numbers of any size
+_MOST_WORK = 2**22  # products of integers of any size
 _MOST_PULLED = 2**24
-_FAST = 2**30  # minors below this are multiplied in 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Cones:
-    """The simplices of points ±w_j with |det| = `sizes` (m,) > 0, all ends in the hyperplane normal·x = size.
+    """Simplices of points ±w_j with determinants `sizes` > 0.
 
-    Whole numbers, in units of 2^−exponent of the points; `columns` (m, r, r) are floats.
+    The vertices of each lie in the hyperplane normal·x = size. Integers, in units of 2^−exponent of the points;
+    `columns` (m, r, r) are floats, and sizes (m,) are |det|.
     """
 
     columns: np.ndarray
@@ -35,18 +34,19 @@ class Cones:
 
 
 def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Cones | None:
-    """Return the cones of signed columns (m, r) of `points` (r, k), where Σ 1_cone·e^{−‖z‖_K} ∝ e^{−‖z‖_K} is proved.
+    """Return certified cones of signed columns of points.
 
-    K = conv{±w_j}. Proved (docs/theory/reals.md, theorem 9): every hyperplane supports K, and on each ridge as many
-    cones end from the one side as from the other, so that almost all points lie in the same number of cones. None where
-    that does not hold, as with a degenerate list, or where it would take long to see.
+    The signed columns are (m, r) and `points` (r, k). Certified is Σ 1_cone·e^{−‖z‖_K} ∝ e^{−‖z‖_K}, K = conv{±w_j}
+    (docs/theory/reals.md, theorem 9): every hyperplane supports K, and on each ridge equally many cones end from both
+    sides, so that almost all points lie in the same number of cones. None if that fails, as with a degenerate list, or
+    if the check would take long.
     """
     count, rank = points.shape[1], len(points)
     ends = np.sort(np.where(signs < 0, basis + count, basis), axis=1)
     numbers, exponent = whole_numbers(points.ravel())
     whole = np.array(numbers, dtype=object).reshape(points.shape)
     largest = max(map(abs, numbers))
-    if 2 * rank ** (rank / 2) * float(largest) ** rank < _FAST:
+    if 2 * rank ** (rank / 2) * float(largest) ** rank < 2**30:  # minors below this are multiplied in 64 bits
         whole = whole.astype(np.int64)
     elif len(ends) * rank**2 * max(rank, count) > _MOST_WORK:
         return None
@@ -67,15 +67,16 @@ def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Co
 
 
 def _incidence(both: np.ndarray, solved: np.ndarray, determinants: np.ndarray) -> np.ndarray:
-    """Return which points lie on each hyperplane solved·x = determinant, a row for each that differs."""
+    """Return the incidence of points and distinct hyperplanes."""
     is_on = solved @ both == determinants[:, None]
     return np.unique(is_on[determinants != 0].astype(bool), axis=0)
 
 
 def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return adj(B)·1 (m, r) and det B (m,) for whole B (m, r, r), by elimination without fractions (Bareiss 1968).
+    """Return adj(B)·1 and det B without fractions (Bareiss 1968).
 
-    Every number on the way is a minor of (B, 1), so each quotient is exact. A singular B has the determinant 0.
+    For integer B (m, r, r), every intermediate number is a minor of (B, 1): all quotients are exact, and singular B
+    give 0.
     """
     count, rank = rows.shape[:2]
     table = np.concatenate([rows, np.ones((count, rank, 1), dtype=rows.dtype)], axis=2)
@@ -93,7 +94,7 @@ def _solved(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_even(ends: np.ndarray, determinants: np.ndarray) -> bool:
-    """Return whether as many cones end on each side of each ridge: det(ridge, end) has both signs."""
+    """Return True if equally many cones end on both sides of all ridges."""
     orientation = np.where(determinants > 0, 1, -1)
     rank = ends.shape[1]
     ridges = np.concatenate([np.delete(ends, place, axis=1) for place in range(rank)])
@@ -103,7 +104,7 @@ def _is_even(ends: np.ndarray, determinants: np.ndarray) -> bool:
 
 
 def pulled(incidence: np.ndarray) -> np.ndarray:
-    """Return the simplices (m, r), places in order, of facets whose points `incidence` (n_facets, n_points) tells."""
+    """Return the simplices (m, r) of facets with this `incidence`."""
     facets = [sum(1 << int(place) for place in np.flatnonzero(row)) for row in incidence]
     known: dict[int, list[tuple[int, ...]]] = {}
     simplices = [simplex for facet in facets for simplex in _of_face(facet, facets, known)]
@@ -121,7 +122,7 @@ def _of_face(face: int, others: list[int], known: dict[int, list[tuple[int, ...]
 
 
 def _largest(sets: set[int]) -> list[int]:
-    """Return the sets that lie in no other."""
+    """Return the maximal sets."""
     largest: list[int] = []
     for face in sorted(sets, key=int.bit_count, reverse=True):
         if all(face & other != face for other in largest):
@@ -131,9 +132,10 @@ def _largest(sets: set[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class ConeNoise(RealFunction):
-    """M·B·s, M (d, r) whole numbers, B one of `cones` with a probability ∝ |det B|, s independent exponentials.
+    """M·B·s, of density ∝ e^{−‖z‖_K}.
 
-    That is the law of density ∝ e^{−‖z‖_K} (docs/theory/reals.md, theorem 9). A first number picks B.
+    M (d, r) are integers, B is one of `cones` with probability ∝ |det B|, picked by the first number, and s are
+    independent exponentials (docs/theory/reals.md, theorem 9).
     """
 
     left: np.ndarray
@@ -141,7 +143,7 @@ class ConeNoise(RealFunction):
 
     @property
     def d(self) -> int:
-        """The rows of M."""
+        """The number of rows of M."""
         return len(self.left)
 
     @property
@@ -150,7 +152,7 @@ class ConeNoise(RealFunction):
         return 1 + self.left.shape[1]
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return M·B·s; nothing is known where the first number is too near to the end of a cone's share."""
+        """Return M·B·s; bounds are infinite if the cone is undecided."""
         index, is_known = self._shares.picked(first_bits(reals.words[:, 0], n_bits), n_bits)
         parts = first_bits(reals.words[:, 1:], n_bits)
         weights, k = minus_log(parts * 2.0**-n_bits), self.left.shape[1]
@@ -161,7 +163,7 @@ class ConeNoise(RealFunction):
         return values, np.multiply.outer(error, self._row_sizes)
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return the sums of the outer products of the ends."""
+        """Return the outer sums of products of the ends."""
         k = self.left.shape[1]
         while (index := self._shares.index(reals.bits(draw, 0, n_bits), n_bits)) is None or 0 in (
             words := [reals.bits(draw, place, n_bits) for place in range(1, k + 1)]
@@ -172,19 +174,19 @@ class ConeNoise(RealFunction):
         return [combined_ends(*whole_numbers(matrix[place]), ends, n_bits) for place in places]
 
     def cube_gauge(self) -> Fraction:
-        """Return Σ‖e_i‖_K over the unit vectors, M the identity: ‖z‖_K = max |normal·z|/size."""
+        """Return Σ‖e_i‖_K for the identity M: ‖z‖_K = max |normal·z|/size."""
         rows = zip(self.cones.normals, self.cones.sizes, strict=True)
         shares = [[Fraction(abs(int(value)), size) for value in row] for row, size in rows]
         return sum(map(max, zip(*shares, strict=True)), Fraction(0)) * 2**self.cones.exponent
 
     @cached_property
     def _matrices(self) -> np.ndarray:
-        """M·B for each cone, exact: where M is not the identity, all are whole numbers below 2^52."""
+        """M·B for each cone, exact: integers below 2^52 unless M is the identity."""
         return np.asarray(self.left @ self.cones.columns)
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """Return upper bounds on the largest entry of each row, shape (d,)."""
+        """Upper bounds on the largest entries of rows."""
         return np.asarray(np.maximum(np.abs(self._matrices).max(axis=(0, 2)), 2.0**-500))
 
     @cached_property
@@ -193,9 +195,9 @@ class ConeNoise(RealFunction):
 
 
 def cone_noise(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> ConeNoise | None:
-    """Return noise of the hull of ±points, columns (d, k), by signed columns (m, r) of facets; None where unproved."""
+    """Return certified noise of conv{±points} by signed facet columns, or None."""
     rows = whole_basis(points)
-    if rows is None or len(basis) * len(points) * basis.shape[1] > _MOST_NUMBERS:
+    if rows is None or len(basis) * len(points) * basis.shape[1] > 2**24:  # numbers at most
         return None
     left, kept = rows
     if len(kept) != basis.shape[1]:

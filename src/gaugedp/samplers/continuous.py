@@ -1,4 +1,4 @@
-"""Real variables from uniform bits: fine near zero and without an end to their tails, in floating point."""
+"""Continuous random variables in floating point, fine near zero and with unbounded tails."""
 
 import math
 
@@ -7,19 +7,17 @@ import numpy as np
 from gaugedp.entropy import Entropy
 
 _LOG_2 = math.log(2)
-_WIDE = 2.0**20  # whole numbers; below, floats are 2^−30 apart or nearer
-_FINE = 2.0**-45  # of a deviation; floats that make up such noise are at most an eighth of that apart
 
 
 def uniforms(size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` multiples of 2^−53 in [0, 1), each as likely."""
+    """Return `size` uniform multiples of 2^−53 in [0, 1)."""
     return (rng.words(size) >> np.uint64(11)) * 2.0**-53
 
 
 def exponentials(size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of density e^{−t}, t > 0: k·log 2 − log V with V in (1/2, 1].
+    """Return `size` draws of density e^{−t}, t > 0, with unbounded tails.
 
-    k counts the zeros before the first one in a string of bits that has no end, so the tail has none either.
+    k·log 2 − log V with V in (1/2, 1]; k counts the zeros before the first one in an unbounded string of bits.
     """
     whole = _leading_zeros(size, rng)
     fraction = 1.0 - uniforms(size, rng) / 2
@@ -44,7 +42,7 @@ def _bit_lengths(words: np.ndarray) -> np.ndarray:
 
 
 def normals(size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` standard normal draws: √(2E)·cos(2πU) and √(2E)·sin(2πU) (Box and Muller 1958)."""
+    """Return `size` standard normal draws (Box and Muller 1958)."""
     half = (size + 1) // 2
     lengths = np.sqrt(2 * exponentials(half, rng))
     angles = 2 * math.pi * uniforms(half, rng)
@@ -52,7 +50,7 @@ def normals(size: int, rng: Entropy) -> np.ndarray:
 
 
 def gammas(shape: int, size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of density ∝ t^{shape−1}·e^{−t} for a whole `shape` ≥ 1: sums of exponentials."""
+    """Return `size` Gamma draws of an integer `shape` ≥ 1."""
     return exponentials(size * shape, rng).reshape(size, shape).sum(axis=1)
 
 
@@ -62,24 +60,26 @@ def signs(size: int, rng: Entropy) -> np.ndarray:
 
 
 def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
-    """Return independent exponentials, shape (size, rank): with a facet B, B·s has density ∝ e^{−‖z‖} in its cone."""
+    """Return exponentials s (size, rank); B·s of a facet B has density ∝ e^{−‖z‖} in its cone."""
     return exponentials(size * rank, rng).reshape(size, rank)
 
 
 def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
-    """Return points uniform on {s ≥ 0, Σs ≤ 1}, shape (size, rank): exponentials over their sum and one more."""
+    """Return uniform points on {s ≥ 0, Σs ≤ 1}, (size, rank)."""
     weights = exponential_weights(size, rank + 1, rng)
     return weights[:, :rank] / weights.sum(axis=1, keepdims=True)
 
 
 def rounded(noise: np.ndarray, deviations: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return noise (n, d) of `deviations` (d,) as whole numbers; where it is wide, finer normal noise is added first.
+    """Return noise of known `deviations` rounded to integers.
 
-    Floats near wide noise are as far apart as whole numbers are, or farther: by themselves they would favour some last
-    digits of the sum of noise and answer, and so tell that of the answer. What is added is independent of all data.
+    Noise is (n, d) and deviations (d,). If it is wide, finer normal noise is added first. Floats near wide noise are at
+    least as far apart as integers: by themselves they would favour some last digits of the sum of noise and answer, and
+    so reveal those of the answer. The added noise is independent of all data.
     """
-    if float(np.max(deviations)) <= _WIDE:
+    if float(np.max(deviations)) <= 2.0**20:  # integers; below, floats are 2^−30 apart or nearer
         return np.rint(noise).astype(np.int64)
     floors = np.floor(noise)
-    fine = _FINE * deviations * normals(noise.size, rng).reshape(noise.shape)
+    # 2.0**-45: of a deviation; floats that make up such noise are at most an eighth of that apart
+    fine = 2.0**-45 * deviations * normals(noise.size, rng).reshape(noise.shape)
     return floors.astype(np.int64) + np.rint(noise - floors + fine).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Diagnostics of walks. None of these can prove that a walk is near its distribution."""
+"""Diagnostics of random walks, which cannot prove convergence."""
 
 import math
 
@@ -8,11 +8,12 @@ from gaugedp.errors import InvalidRequest
 
 
 def autocorrelation_time(series: np.ndarray) -> float:
-    """Return an estimate of τ = 1 + 2·Σ_{t≥1} ρ_t, ρ the autocorrelation of a stationary series, shape (n,) or (c, n).
+    """Estimate the autocorrelation time of a stationary series.
 
-    The rows of (c, n) are independent series of one law. The sums ρ_{2t} + ρ_{2t+1} are taken up to the first that is
-    not positive, and made to decrease: Geyer's initial monotone sequence (1992, section 3.3), right for reversible
-    walks. Infinity for a constant series. A series much shorter than τ gives too little.
+    It is τ = 1 + 2·Σ_{t≥1} ρ_t, ρ the autocorrelation, for shape (n,) or (c, n), whose rows are independent series of
+    one distribution. The sums ρ_{2t} + ρ_{2t+1} are added up to the first that is not positive, and made to decrease:
+    Geyer's initial monotone sequence (1992, section 3.3), right for reversible walks. Infinity for a constant series. A
+    series much shorter than τ underestimates it.
     """
     rows = np.atleast_2d(np.asarray(series, dtype=float))
     if rows.ndim != 2 or rows.size < 2 or not np.isfinite(rows).all():
@@ -28,7 +29,7 @@ def autocorrelation_time(series: np.ndarray) -> float:
 
 
 def _autocovariances(rows: np.ndarray) -> np.ndarray:
-    """Return Σ_t x_t·x_{t+k}/n for k = 0 … n − 1, the mean over the rows; by a padded Fourier transform."""
+    """Return Σ_t x_t·x_{t+k}/n for all k, averaged over rows."""
     length = rows.shape[1]
     spectrum = np.fft.rfft(rows, 2 * length, axis=1)
     power = (spectrum * spectrum.conj()).real.mean(axis=0)
@@ -36,10 +37,10 @@ def _autocovariances(rows: np.ndarray) -> np.ndarray:
 
 
 def slowest_time(sums: np.ndarray) -> float:
-    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order."""
+    """Return the largest autocorrelation time of |c|² and (c·u)², c the `sums` (n, groups, r)."""
     flat = sums.reshape(-1, sums.shape[2])
     vectors = np.linalg.eigh(flat.T @ flat)[1]
     ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]
     watched = np.hstack([ends**2, (flat**2).sum(axis=1, keepdims=True)]).reshape(*sums.shape[:2], 4)
     times = [float(autocorrelation_time(watched[:, :, place].T)) for place in range(4)]
-    return max((time for time in times if math.isfinite(time)), default=1.0)  # what never changes needs no time
+    return max((time for time in times if math.isfinite(time)), default=1.0)  # a constant needs no time

@@ -1,4 +1,4 @@
-"""Uniform draws on the bodies that have an exact recipe, in floating point; docs/theory/walks.md has the proofs."""
+"""Direct uniform sampling of bodies in floating point (docs/theory/walks.md)."""
 
 import math
 
@@ -17,7 +17,7 @@ from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms
 
 
 def has_direct(body: Body) -> bool:
-    """Return whether `uniform_direct` knows the body."""
+    """Return True if `uniform_direct` supports the body."""
     match body:
         case LpBall() | Ellipsoid():
             return True
@@ -33,9 +33,9 @@ def has_direct(body: Body) -> bool:
 
 
 def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` independent draws of the uniform law on a body in its span, shape (size, d); see `has_direct`."""
+    """Return independent uniform draws (size, d); see `has_direct`."""
     if not has_direct(body):
-        raise InvalidRequest(f"There is no exact recipe for uniform draws on {body!r}.", "Use samplers.uniform.")
+        raise InvalidRequest(f"There is no direct uniform sampler for {body!r}.", "Use samplers.uniform.")
     match body:
         case LpBall():
             points = body.size * _ball(size, body.d, body.p, rng)
@@ -55,10 +55,10 @@ def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
-    """Return X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1).
+    """Return uniform points on an ℓ_p ball.
 
-    It is uniform on the ball (Barthe, Guédon, Mendelson and Naor 2005; docs/theory/walks.md). As |X_i|^p has the law
-    Gamma(1/p), |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
+    They are X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1) (Barthe, Guédon, Mendelson and Naor
+    2005; docs/theory/walks.md). |X_i| = V·G^{1/p}, V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
     """
     shares = uniforms(size * d, rng).reshape(size, d)
     sides = signs(size * d, rng).reshape(size, d)
@@ -70,7 +70,7 @@ def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
 
 
 def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
-    """Return draws on a part of the body, the box α·H or what a facet of it sweeps, picked by its volume."""
+    """Return draws on α·H or a facet's sweep, picked by volume."""
     (alpha, beta), r = body.shrinking, body.rank
     ends = np.cumsum(body.shares)
     parts = np.searchsorted(ends[:-1], uniforms(size, rng) * ends[-1], side="right")
@@ -84,7 +84,7 @@ def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:
-    """Return draws on {σ_1(Z) ≤ 1}: the top left block of a Haar orthogonal matrix of m + n + 1 rows."""
+    """Return draws on {σ_1(Z) ≤ 1}: blocks of Haar orthogonal matrices of m + n + 1 rows."""
     low, high = sorted(shape)
     rows = low + high + 1
     gaussian = normals(size * rows * low, rng).reshape(size, rows, low)
@@ -94,7 +94,7 @@ def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:
 
 
 def gammas_above_one(shape: float, size: int, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of density ∝ t^{shape−1}·e^{−t}, `shape` ≥ 1 (Marsaglia and Tsang 2000, section 2)."""
+    """Return Gamma draws of `shape` ≥ 1 (Marsaglia and Tsang 2000, section 2)."""
     a = shape - 1 / 3
     batches: list[np.ndarray] = []
     missing = size

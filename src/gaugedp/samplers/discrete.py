@@ -1,4 +1,4 @@
-"""Exact noise on the integers, vectorised, in integer arithmetic only."""
+"""Exact vectorised noise on the integers, in integer arithmetic."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,7 +12,6 @@ from gaugedp.samplers.half_gaussian import HalfGaussian
 from gaugedp.samplers.inverse import InverseTable, decaying_weights
 
 MAX_SCALE = 2**54  # wider noise would not fit 64-bit integers
-_LAPLACE_TABLE = 64  # scales up to this have one table; larger ones are written in digits
 _DIGIT_BITS = 8
 _LAST_WORD = np.uint64(2**64 - 1)
 
@@ -20,7 +19,7 @@ Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 
 def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
-    """Return `size` draws with P(k) ∝ e^(−|k|/scale) on the integers, shape (size,), dtype int64.
+    """Return exact draws with P(k) ∝ e^(−|k|/scale), int64.
 
     A geometric magnitude with a fair sign, (−, 0) rejected (Canonne, Kamath and Steinke 2020, section 5).
     """
@@ -29,10 +28,10 @@ def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def geometric(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
-    """Return `size` draws with P(k) ∝ e^(−k/scale) on 0, 1, 2, …, shape (size,), dtype int64.
+    """Return exact draws with P(k) ∝ e^(−k/scale), k ≥ 0, int64.
 
-    k is written in digits of base 2^8 below a leading digit without bound: the digits of a geometric variable are
-    independent, so each is drawn from a table of its own (Canonne, Kamath and Steinke 2020, section 5).
+    k is written in digits of base 2^8 below an unbounded leading digit: the digits of a geometric variable are
+    independent, so each is drawn from its own table (Canonne, Kamath and Steinke 2020, section 5).
     """
     total = np.zeros(size, dtype=np.int64)
     for shift, table in _geometric_digits(scale):
@@ -41,7 +40,7 @@ def geometric(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
 
 
 def uniform_below(bounds: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return for each of `bounds` (n,), 1 … 2^62, a uniform whole number from 0 below it, dtype int64."""
+    """Return a uniform integer from 0 below each of `bounds` (n,), 1 … 2^62."""
     limits = bounds.astype(np.uint64)
     values, undecided = np.zeros(len(limits), dtype=np.int64), np.arange(len(limits))
     while len(undecided):
@@ -52,7 +51,7 @@ def uniform_below(bounds: np.ndarray, rng: Entropy) -> np.ndarray:
 
 
 def discrete_gaussian(size: int, variance: Fraction, rng: Entropy) -> np.ndarray:
-    """Return `size` draws with P(k) ∝ e^(−k²/(2·variance)) on the integers, shape (size,), dtype int64."""
+    """Return `size` exact draws with P(k) ∝ e^(−k²/(2·variance)), int64."""
     if variance > MAX_SCALE**2:
         check_scale(Fraction(MAX_SCALE + 1))
     half = _half_gaussian(variance)
@@ -60,14 +59,14 @@ def discrete_gaussian(size: int, variance: Fraction, rng: Entropy) -> np.ndarray
 
 
 def rounded_gaussian(size: int, std: Fraction, rng: Entropy) -> np.ndarray:
-    """Return `size` draws of a normal variable N(0, std²) rounded to the nearest integer, dtype int64, exactly."""
+    """Return `size` exact draws of N(0, std²) rounded to integers."""
     check_scale(std)
     magnitude = HalfGaussian.continuous().rounded(size, std, rng)
     return np.where(rng.bits(size), -magnitude, magnitude)
 
 
 def check_scale(scale: Fraction) -> None:
-    """Refuse noise that would not fit 64-bit integers."""
+    """Refuse noise that does not fit 64-bit integers."""
     if scale > MAX_SCALE:
         raise InvalidRequest(
             "The noise would be wider than 2^54 lattice steps.",
@@ -76,7 +75,7 @@ def check_scale(scale: Fraction) -> None:
 
 
 def symmetric(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
-    """Return `size` magnitudes with a fair sign: P(±k) ∝ P(magnitude k), also at 0, for (−, 0) is rejected."""
+    """Return `size` magnitudes with fair signs; (−, 0) is rejected."""
     result = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
@@ -93,7 +92,8 @@ def symmetric(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
 @lru_cache(maxsize=64)
 def _geometric_digits(scale: Fraction) -> list[tuple[int, InverseTable]]:
     """Return pairs (shift, table): the magnitude is Σ digit·2^shift."""
-    shift = max(0, (scale.numerator // (scale.denominator * _LAPLACE_TABLE)).bit_length())
+    # 64: scales up to this have one table; larger ones are written in digits
+    shift = max(0, (scale.numerator // (scale.denominator * 64)).bit_length())
     digits = [(shift, InverseTable(decaying_weights(2**shift / scale)))]
     for low in range(0, shift, _DIGIT_BITS):
         base = 2 ** min(_DIGIT_BITS, shift - low)

@@ -1,4 +1,4 @@
-"""The restricted Gaussian oracle of the negative entropy on the simplex: exact, coordinate by coordinate."""
+"""Exact restricted Gaussian oracle of the negative entropy."""
 
 import math
 from collections.abc import Callable
@@ -13,18 +13,17 @@ from gaugedp.samplers.continuous import exponentials, uniforms
 
 _HALVINGS, _MOST_ROUNDS, _NODES, _DEPTH = 14, 30, 24, 12.0  # of the search for the tilt: any tilt is exact
 _TINY = 1e-250
-_CELLS = 2**16  # coordinates that are drawn at a time
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
 Exponents = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class ThreeTangents:
-    """Laws j of density ∝ e^{−h_j(x)} on [`low`, `high`], h_j convex: `value` and `slope` give h_j(x) and its slope.
+    """Sampler of log-concave distributions on [`low`, `high`], by tangents.
 
-    `touches`, shape (3, k), are increasing points inside at which tangents are taken. A convex function lies above its
-    tangents, so a draw from e^{−largest tangent}, kept with the chance e^{−(h − largest tangent)}, is exact. The points
-    decide how many trials that takes, and nothing else.
+    The densities j are ∝ e^{−h_j(x)}, h_j convex; `value` and `slope` give h_j(x) and its slope. `touches`, shape (3,
+    k), are increasing interior points of tangency, which affect only the number of trials: a convex function lies above
+    its tangents, so a draw from e^{−largest tangent}, accepted with probability e^{−(h − largest tangent)}, is exact.
     """
 
     value: Exponents
@@ -35,14 +34,14 @@ class ThreeTangents:
 
     @cached_property
     def _lines(self) -> tuple[np.ndarray, np.ndarray]:
-        """The tangents c + s·x: c and s, shape (3, k)."""
+        """Intercepts and slopes of the tangents, shape (3, k)."""
         every = np.arange(self.touches.shape[1])
         heights, slopes = (np.stack([each(x, every) for x in self.touches]) for each in (self.value, self.slope))
         return heights - slopes * self.touches, slopes
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the interval of each tangent: its lower end, its length, and |s|."""
+        """Lower end, length and |s| of each tangent's interval."""
         drops, slopes = self._lines
         bends = np.diff(slopes, axis=0)
         meets = -np.diff(drops, axis=0) / np.where(bends > 0, bends, 1.0)
@@ -52,7 +51,7 @@ class ThreeTangents:
 
     @cached_property
     def _chances(self) -> np.ndarray:
-        """The chances of the first piece, of the first two, and of all."""
+        """Cumulative probabilities of the three pieces."""
         (drops, slopes), (anchors, lengths, rates) = self._lines, self._pieces
         spans = rates * lengths
         sizes = np.where(spans > 0, -np.expm1(-spans) / np.where(rates > 0, rates, 1.0), lengths)
@@ -61,7 +60,7 @@ class ThreeTangents:
         return totals / totals[-1]
 
     def draw(self, laws: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one draw of each of these laws, shape (len(laws),)."""
+        """Return one draw from each of `laws`, shape (len(laws),)."""
         points, missing = np.empty(len(laws)), np.arange(len(laws))
         while len(missing):
             here = laws[missing]
@@ -72,13 +71,13 @@ class ThreeTangents:
         return points
 
     def _propose(self, laws: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return proposals and the tangents' heights there."""
+        """Return proposals and the heights of the tangents there."""
         piece = (uniforms(len(laws), rng) >= self._chances[:2, laws]).sum(axis=0)
         anchors, lengths, rates = (part[piece, laws] for part in self._pieces)
         spans = np.maximum(rates * lengths, np.finfo(float).tiny)
         shares = np.where(
             spans > 1,
-            np.fmod(exponentials(len(laws), rng), spans),  # an exponential variable that is cut off at the end
+            np.fmod(exponentials(len(laws), rng), spans),  # a truncated exponential variable
             -np.log1p(uniforms(len(laws), rng) * np.expm1(-np.minimum(spans, 1.0))),
         )
         drops, slopes = (part[piece, laws] for part in self._lines)
@@ -89,17 +88,18 @@ class ThreeTangents:
 
 @dataclass(frozen=True, eq=False)
 class EntropicOracle:
-    """Draws from the density ∝ e^{−λ·Σ x_i·log x_i − ‖x − y‖₂²/(2η)} on {x ≥ 0, Σ x_i = 1}, λ = `strength`.
+    """Sampler of a Gaussian times an entropy factor on the simplex.
 
-    On that set θ·(Σ x_i − 1) = 0, so for any tilt θ the law is that of independent coordinates of density
-    ∝ e^{−λ·x·log x − θx − (x − y_i)²/(2η)} on [0, 1], given that their sum is 1: all coordinates but the widest, j, are
-    drawn, and kept with the chance f_j(1 − their sum)/max f_j (docs/theory/gibbs.md).
+    The density is ∝ e^{−λ·Σ x_i·log x_i − ‖x − y‖₂²/(2η)} on {x ≥ 0, Σ x_i = 1}, λ = `strength`. There θ·(Σ x_i − 1) =
+    0, so for any tilt θ the distribution is that of independent coordinates of density ∝ e^{−λ·x·log x − θx − (x −
+    y_i)²/(2η)} on [0, 1], given that their sum is 1: all coordinates but the widest, j, are drawn, and accepted with
+    probability f_j(1 − their sum)/max f_j (docs/theory/gibbs.md).
     """
 
     strength: float
 
     def around(self, places: np.ndarray, step: float) -> "Entropic":
-        """Return the laws for the rows y (k, d) and η = `step`, with the tilt at which the means add up to 1."""
+        """Return the distributions for the rows y, with tilts whose means sum to 1."""
         law = Entropic(self.strength, places, step, _first_tilt(places, step, self.strength))
         for _ in range(_MOST_ROUNDS):
             means, variances = law.moments
@@ -113,7 +113,7 @@ class EntropicOracle:
 
 @dataclass(frozen=True, eq=False)
 class Entropic:
-    """The product laws, tilted by θ = `tilt` (k, 1)."""
+    """Product distributions tilted by θ = `tilt` (k, 1)."""
 
     strength: float
     places: np.ndarray
@@ -121,7 +121,7 @@ class Entropic:
     tilt: np.ndarray
 
     def value(self, points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return the exponents of these coordinates, less those at their modes."""
+        """Return the exponents relative to the modes."""
         pull, mode = self._pulls[cells], self._modes[cells]
         apart = points - mode
         return self.strength * (xlogy(points, points / mode) + mode - points) + apart * (
@@ -129,7 +129,7 @@ class Entropic:
         )
 
     def slope(self, points: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return the slopes of the exponents, for points above 0."""
+        """Return the slopes of the exponents, above 0."""
         return self.strength * (np.log(points) + 1) + self._pulls[cells] + points / self.step
 
     @cached_property
@@ -138,13 +138,13 @@ class Entropic:
 
     @cached_property
     def _modes(self) -> np.ndarray:
-        """The solutions of λ·(log x + 1) + x/η = −pull, kept in (0, 1]."""
+        """The solutions of λ·(log x + 1) + x/η = −pull in (0, 1]."""
         scale = self.strength * self.step
         roots = scale * wrightomega(-self._pulls / self.strength - 1 - math.log(scale))
         return np.clip(roots, _TINY, 1.0)
 
     def _where(self, depth: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return points left and right of the modes where the exponents are about this much above their least."""
+        """Return points around the modes with exponents `depth` above the minimum."""
         every, modes = np.arange(len(self._modes)), self._modes
         width = math.sqrt(depth) / np.sqrt(self.strength / modes + 1 / self.step)
         left, right = modes * np.maximum(modes / (modes + width), 1e-6), np.minimum(modes + width, 1.0)
@@ -157,7 +157,7 @@ class Entropic:
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """The means and the variances of the coordinates, nearly."""
+        """The approximate means and variances of the coordinates."""
         left, right = self._where(_DEPTH)
         middles, halves = (left + right) / 2, (right - left) / 2 + _TINY
         nodes = middles + halves * _POINTS[:, None]
@@ -169,7 +169,7 @@ class Entropic:
 
     @property
     def centre(self) -> np.ndarray:
-        """The means, nearly, on the simplex."""
+        """The approximate means, on the simplex."""
         means = self.moments[0]
         return means / means.sum(axis=1, keepdims=True)
 
@@ -179,12 +179,12 @@ class Entropic:
         return ThreeTangents(self.value, self.slope, np.stack([left, self._modes, right]), 0.0, 1.0)
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one exact draw of each of these rows' laws, shape (len(rows), d)."""
+        """Return one exact draw for each of `rows`."""
         d = self.places.shape[1]
         draws, missing = np.empty((len(rows), d)), np.arange(len(rows))
         widest = self.moments[1].argmax(axis=1)
         while len(missing):
-            block = max(1, min(2 * math.isqrt(d), _CELLS // (len(missing) * d)))
+            block = max(1, min(2 * math.isqrt(d), 2**16 // (len(missing) * d)))  # coordinates per batch
             here = np.repeat(rows[missing], block)
             points, accepted = self._conditioned(here, widest[here], rng)
             accepted = accepted.reshape(-1, block)
@@ -194,7 +194,7 @@ class Entropic:
         return draws
 
     def _conditioned(self, rows: np.ndarray, widest: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return points whose coordinate `widest` is 1 less the others, and which of them are kept."""
+        """Return points that sum to 1 by their `widest` coordinate, and acceptance."""
         d, each = self.places.shape[1], np.arange(len(rows))
         cells = rows[:, None] * d + np.arange(d)
         points = self._lines.draw(cells.ravel(), rng).reshape(cells.shape)
@@ -207,9 +207,9 @@ class Entropic:
 
 
 def _first_tilt(places: np.ndarray, step: float, strength: float) -> np.ndarray:
-    """Return a tilt at which the modes add up to about 1: by bisection, shape (k, 1)."""
+    """Return a tilt (k, 1) with modes that sum to about 1."""
     scale = strength * step
-    low = (places.max(axis=1, keepdims=True) - 1) / step - strength  # the largest mode alone is 1
+    low = (places.max(axis=1, keepdims=True) - 1) / step - strength  # then the largest mode is 1
     high = low + 1 / step + strength * math.log(places.shape[1] + 1) + 1
     for _ in range(_HALVINGS):
         tilt = (low + high) / 2

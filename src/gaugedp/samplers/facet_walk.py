@@ -1,9 +1,10 @@
-"""A random walk over the facets of a symmetric polytope, whose law is near the volumes of the cones over them.
+"""Random walk over the facets of a symmetric polytope.
 
-The polytope is conv{±w_j}, w_j the columns of a matrix (r, k), all its facets simplices. A state is a facet: its basis
-of r signed columns. A step crosses a ridge chosen uniformly, to the only other facet there, with probability
-min(1, |det B′|/|det B|), and otherwise stays: the proposal is symmetric, so the law ∝ |det B| is stationary
-(Metropolis et al. 1953). |det B′|/|det B| is the pivot of a simplex step; docs/theory/knorm.md.
+Its distribution approaches the volumes of the cones over the facets. The polytope is conv{±w_j}, w_j the columns of a
+matrix (r, k), all its facets simplices. A state is a facet: its basis of r signed columns. A step crosses a uniformly
+chosen ridge, to the only other facet there, with probability min(1, |det B′|/|det B|), and otherwise stays: the
+proposal is symmetric, so the distribution ∝ |det B| is stationary (Metropolis et al. 1953). |det B′|/|det B| is the
+pivot of a simplex step; docs/theory/knorm.md.
 """
 
 import importlib.util
@@ -23,9 +24,10 @@ _REFACTOR = 128  # steps between two inversions of the bases
 
 @dataclass(eq=False)
 class Chains:
-    """States of c independent walks: bases (c, r), their signs, inverses (c, r, r) and yᵀW (c, k), y the normals.
+    """States of c independent walks.
 
-    The facet of a state is {z : ⟨y, z⟩ = 1}: |yᵀw_j| ≤ 1 for all j, and equality on the basis.
+    They are bases (c, r), their signs, inverses (c, r, r) and yᵀW (c, k), y the normals. The facet of a state is {z :
+    ⟨y, z⟩ = 1}: |yᵀw_j| ≤ 1 for all j, with equality on the basis.
     """
 
     columns: np.ndarray
@@ -41,27 +43,36 @@ class Chains:
         return len(self.basis)
 
     def facets(self) -> np.ndarray:
-        """Return the bases as matrices with the signed columns, shape (c, r, r)."""
+        """Return the bases as signed matrices (c, r, r)."""
         return facets_of(self.columns, self.basis, self.signs)
 
     def refactor(self) -> None:
-        """Compute the inverses and the products from the bases, which are all that a state is."""
+        """Recompute the inverses and the products from the bases."""
         self.inverse = np.linalg.inv(self.facets())
         self.products = self.inverse.sum(axis=1) @ self.columns
         self.age = 0
 
     def walk(self, steps: int, rng: Entropy) -> None:
-        """Take `steps` steps in each walk, compiled where numba is installed."""
+        """Take `steps` steps in each walk, if possible compiled."""
         self.take(*self.draws(steps, rng))
 
+    def step_or_stay(self, rng: Entropy) -> None:
+        """Take one more step in about half of the walks.
+
+        If no step is ever rejected, walks alternate between two classes of facets; afterwards both are equally likely.
+        """
+        ridges, coins = self.draws(1, rng)
+        coins[:, uniforms(self.count, rng) < 0.5] = np.inf  # rejected
+        self.take(ridges, coins)
+
     def draws(self, steps: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return ridges (steps, c) and coins in [0, 1) (steps, c) for so many steps."""
+        """Return ridges and coins in [0, 1), both (steps, c)."""
         size = steps * self.count
         ridges = (uniforms(size, rng) * self.basis.shape[1]).astype(np.int64)
         return ridges.reshape(steps, -1), uniforms(size, rng).reshape(steps, -1)
 
     def take(self, ridges: np.ndarray, coins: np.ndarray, step: Callable[..., None] | None = None) -> None:
-        """Take the steps that `ridges` and `coins` say, by `step` or by the fastest there is."""
+        """Take the steps of `ridges` and `coins`."""
         kernel, done = step or fastest(), 0
         while done < len(ridges):
             count = min(_REFACTOR - self.age, len(ridges) - done)
@@ -72,12 +83,12 @@ class Chains:
 
 
 def facets_of(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """Return the signed columns of bases (c, r) as matrices, shape (c, r, r)."""
+    """Return the signed columns of bases as matrices (c, r, r)."""
     return np.moveaxis(columns[:, basis], 0, 1) * signs[:, None, :]
 
 
 def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
-    """Return `count` walks that begin on facets found by shooting r rays each in the polar body {y : |yᵀw_j| ≤ 1}."""
+    """Return `count` walks from facets that r rays each reach in the polar body."""
     rank, n_columns = columns.shape
     basis, signs = np.zeros((count, rank), dtype=np.int64), np.ones((count, rank))
     products = np.zeros((count, n_columns))
@@ -99,21 +110,21 @@ def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
 
 
 def _orthogonal(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Return the parts orthogonal to the rows of the frame; twice, for the digits."""
+    """Return the parts orthogonal to the frame's rows."""
     for _ in range(2):
         vectors = vectors - ((frame @ vectors[:, :, None]).swapaxes(1, 2) @ frame)[:, 0]
     return vectors
 
 
 def _distances(along: np.ndarray, products: np.ndarray, *, smallest_pivot: float = 1e-9) -> np.ndarray:
-    """Return how far y may go along each ray until |yᵀw_j| = 1, for each j."""
+    """Return the distances along each ray to |yᵀw_j| = 1."""
     size = np.abs(along)
     room = np.where(along >= 0, 1 - products, 1 + products)
     return np.divide(room, size, out=np.full_like(size, np.inf), where=size > smallest_pivot)
 
 
 def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
-    """Take steps in all walks at once."""
+    """Take steps in all walks together."""
     every = np.arange(chains.count)
     outer = np.empty_like(chains.inverse)
     for ridge, coin in zip(ridges, coins, strict=True):
@@ -142,7 +153,7 @@ def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
 
 
 def _tidy(chains: Chains, tiny: np.ndarray) -> None:
-    """Invert anew where a small pivot cost digits."""
+    """Recompute the inverses after small pivots."""
     for index in np.flatnonzero(tiny):
         facet = chains.columns[:, chains.basis[index]] * chains.signs[index]
         chains.inverse[index] = np.linalg.inv(facet)
@@ -151,7 +162,7 @@ def _tidy(chains: Chains, tiny: np.ndarray) -> None:
 
 @cache
 def fastest() -> Callable[..., None]:
-    """Return the compiled steps where numba is installed, else those of numpy."""
+    """Return the compiled steps, or those of numpy without numba."""
     if importlib.util.find_spec("numba") is None:
         return numpy_steps
     compiled: ModuleType = importlib.import_module("gaugedp.samplers.facet_walk_compiled")

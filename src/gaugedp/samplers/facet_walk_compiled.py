@@ -1,4 +1,4 @@
-"""The steps of the facet walk compiled, one walk after another; the extra `fast`."""
+"""Compiled steps of the facet walk (the extra `fast`)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _compiled = numba.njit(cache=True, error_model="numpy")
 
 
 def compiled_steps(chains: Any, ridges: np.ndarray, coins: np.ndarray) -> None:
-    """Take the same steps as `numpy_steps`, up to the rounding of sums."""
+    """Take the same steps as `numpy_steps`, up to rounding."""
     matrix = chains.columns, np.ascontiguousarray(chains.columns.T)
     _walk(matrix, (chains.basis, chains.signs, chains.inverse, chains.products), ridges, coins)
 

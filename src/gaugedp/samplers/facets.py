@@ -1,4 +1,4 @@
-"""Facets of a symmetric polytope of low rank, listed once, and draws of one by the volume of its cone."""
+"""Listed facets of a symmetric polytope of low rank, drawn by the volumes of their cones."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.facet_walk import facets_of
 
 MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
-_OUTSIDE = 1e-10  # times the rank: less than what the noise is stretched by
+_OUTSIDE = 1e-10  # times the rank: less than the stretch of the noise
 _VOLUME = 1e-7
 _THIN = 1e-12
 
 
 class ListedFacets:
-    """The facets of conv{±w_j}, w_j the columns of `columns` (r, k), cut into simplices: r signed columns each.
+    """Facets of conv{±w_j}, triangulated into simplices.
 
-    A simplex is drawn with probability |det|/Σ|det|, the share of its cone in the volume. The simplices are Qhull's
-    (Barber, Dobkin and Huhdanpaa 1996). It is checked that each lies in a supporting hyperplane and that the cones
-    have the volume of the hull together.
+    w_j are the columns of `columns` (r, k). A simplex has r signed columns and is drawn with probability |det|/Σ|det|,
+    the share of its cone in the volume. The simplices are Qhull's (Barber, Dobkin and Huhdanpaa 1996). Two checks are
+    made: each lies in a supporting hyperplane, and the cones together have the volume of the hull.
     """
 
     def __init__(self, columns: np.ndarray) -> None:
@@ -39,16 +39,16 @@ class ListedFacets:
         self._ends = np.cumsum(self.shares)
 
     def facets(self, index: np.ndarray | slice) -> np.ndarray:
-        """Return bases as matrices of signed columns, shape (…, r, r)."""
+        """Return bases as matrices of signed columns."""
         return facets_of(self.columns, self.basis[index], self.signs[index])
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` bases drawn independently, shape (size, r, r)."""
+        """Return `size` independent bases, shape (size, r, r)."""
         places = np.searchsorted(self._ends, uniforms(size, rng) * self._ends[-1], side="right")
         return self.facets(np.minimum(places, len(self._ends) - 1))
 
     def second_moment(self) -> np.ndarray:
-        """Return E zzᵀ, z uniform on the polytope: Σ share·B(I + 11ᵀ)Bᵀ/((r + 1)(r + 2)), shape (r, r)."""
+        """Return E zzᵀ = Σ share·B(I + 11ᵀ)Bᵀ/((r + 1)(r + 2)) of uniform z."""
         rank = len(self.columns)
         total = np.zeros((rank, rank))
         for start in range(0, len(self.shares), 10**4):
@@ -59,7 +59,7 @@ class ListedFacets:
         return total / ((rank + 1) * (rank + 2))
 
     def _check(self, total: float, volume: float, *, most_products: int = 2 * 10**8) -> None:
-        """Refuse where a column lies beyond a facet's hyperplane; of very many columns only some are tried."""
+        """Refuse columns beyond a facet, of very many only some."""
         rank, count = self.columns.shape
         some = self.columns[:, :: max(1, len(self.basis) * count // most_products)]
         size = max(1, 10**6 // some.shape[1])
@@ -75,5 +75,5 @@ class ListedFacets:
 def _unsure() -> InvalidRequest:
     return InvalidRequest(
         "The facets of the body could not be listed reliably.",
-        "Merge generators that differ by rounding only, or use noise of another shape.",
+        "Merge generators that differ only by rounding, or use noise of another shape.",
     )

@@ -1,4 +1,4 @@
-"""Draws of density ∝ e^{−‖z‖_K} on the span of a body K: noise that has the body's shape."""
+"""Noise of density ∝ e^{−‖z‖_K} for a body K."""
 
 import contextlib
 import math
@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.digest import digest
@@ -35,12 +36,10 @@ from gaugedp.samplers.swept_noise import swept_noise
 from gaugedp.samplers.variables import LaplaceVariables
 
 GROUPS = 32
-_MOST_TRIALS = 4 * 10**6  # numbers kept
+_MOST_TRIALS = 4 * 10**6  # numbers stored
 _MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
-_PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
-_PRECISE = 0.005  # relative standard error of the mean length that trials are drawn for
-_SAFETY = 1.5  # on an autocorrelation time that was measured
+_SAFETY = 1.5  # factor on a measured autocorrelation time
 _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
 _known: dict[str, "GaugeNoise"] = {}
@@ -49,52 +48,52 @@ Weights = Callable[[int, int, Entropy], np.ndarray]
 
 
 class GaugeNoise(ABC):
-    """Noise with the density ∝ e^{−‖z‖_K} on the span, of rank r; `walks` where it comes from a finite random walk.
+    """Noise of density ∝ e^{−‖z‖_K} on the span of K, of rank r.
 
-    `trials` are draws with a public seed, in GROUPS groups that are independent of each other.
+    `walks`: it comes from a finite random walk. `trials`: draws with a public seed, in GROUPS independent groups.
     """
 
     rank: int
     walks = False
-    price = ""  # of a draw, in words, after a comma
+    price = ""  # the work of a draw as text, after a comma
     _refusal: InvalidRequest | None = None
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
     law: RealFunction | None = (
-        None  # where draws can be rounded exactly: the noise is the law's, each coordinate times a side
+        None  # if draws can be rounded exactly: the noise is this function, each coordinate times a side
     )
     sides = np.ones(1)  # (1,) or (d,)
-    cube_gauge: Fraction | None = None  # at least Σ‖e_i‖_K over the unit vectors, where it is proved
+    cube_gauge: Fraction | None = None  # a certified upper bound on Σ‖e_i‖_K over the unit vectors
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` draws, shape (size, d); for looking at only where the noise `walks`."""
+        """Return draws (size, d); never release those of a walk."""
 
     @abstractmethod
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` draws uniform on the body, of the same quality."""
+        """Return uniform draws on the body, of the same quality."""
 
     def steps(self, allowance: float) -> int:  # noqa: ARG002
-        """Return how many steps of a walk bring its law within `allowance` of the target in total variation."""
+        """Return the steps of a walk for `allowance` in total variation."""
         return 0
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
-        """Return independent draws that may be released, each after so many steps of its own, shape (size, d)."""
+        """Return independent draws for release, each after its own `steps` steps."""
         return self.draw(size, rng)
 
     @cached_property
     def trials(self) -> np.ndarray:
-        """Draws with a public seed, shape (GROUPS, n, d); a walk that is too slow is refused again without a step."""
+        """Draws with a public seed, shape (GROUPS, n, d); a refusal is remembered."""
         if self._refusal is not None:
             raise self._refusal
         try:
-            return self._trials(research_rng(_PUBLIC_SEED))
+            return self._trials(research_rng(PUBLIC_SEED))
         except InvalidRequest as refusal:
             self._refusal = refusal
             raise
 
     @property
     def second_moment(self) -> np.ndarray | None:
-        """E zzᵀ, z uniform on K, where it is known exactly; shape (d, d)."""
+        """E zzᵀ (d, d) of uniform z on K, or None."""
         return None
 
     @property
@@ -109,7 +108,7 @@ class GaugeNoise(ABC):
 
 
 class ByRadius(GaugeNoise):
-    """R·U, R ~ Gamma(r + 1) and U uniform on the body, drawn directly."""
+    """R·U, R ~ Gamma(r + 1) and U drawn directly on the body."""
 
     def __init__(self, body: Body) -> None:
         self.body, self.rank = body, body.rank
@@ -126,17 +125,17 @@ class ByRadius(GaugeNoise):
 
     @property
     def second_moment(self) -> np.ndarray | None:
-        """Return it from the body, where it has a closed form."""
+        """The second moment of the body, or None."""
         return second_moment(self.body)
 
     @property
     def squares(self) -> np.ndarray | None:
-        """The diagonal; of balls without the matrix, which may be large."""
+        """The diagonal, for balls without the matrix."""
         return np.full(self.rank, mean_square(self.body)) if isinstance(self.body, LpBall) else super().squares
 
 
 class BySweeps(ByRadius):
-    """The same on the hull of a box and its negative, whose second moment has a closed form."""
+    """R·U on the hull of a box and its negative, with a closed second moment."""
 
     def __init__(self, body: BoxHull) -> None:
         super().__init__(body)
@@ -148,17 +147,17 @@ class BySweeps(ByRadius):
 
     @property
     def second_moment(self) -> np.ndarray:
-        """See the body."""
+        """The second moment of the body."""
         return self._known_moment
 
     @property
     def squares(self) -> np.ndarray:
-        """The diagonal."""
+        """The diagonal of the second moment."""
         return np.diag(self._known_moment)
 
 
 class ByCoordinates(GaugeNoise):
-    """B·s, s independent Laplace variables: the body is conv{±b_j}, the columns of B (d, r), unit·factor if given."""
+    """B·s for the body conv{±b_j} of the columns of B (d, r), s Laplace; b_j = unit·factor if given."""
 
     def __init__(self, columns: np.ndarray, unit: np.ndarray | None = None, factor: float = 1.0) -> None:
         self.columns, self.rank = columns, columns.shape[1]
@@ -184,7 +183,7 @@ class ByCoordinates(GaugeNoise):
 
 
 class ByAxes(ByCoordinates):
-    """Independent Laplace variables: the body is the cross-polytope of `size` in d dimensions."""
+    """Independent Laplace variables, for the cross-polytope of `size`."""
 
     def __init__(self, d: int, size: float) -> None:
         self.size, self.rank = size, d
@@ -206,7 +205,7 @@ class ByAxes(ByCoordinates):
 
 
 class ByFacets(GaugeNoise):
-    """B·s, B a facet drawn from the list of all, s independent exponentials."""
+    """B·s for a listed facet B, s independent exponentials."""
 
     law: ConeNoise | None
 
@@ -235,15 +234,16 @@ class ByFacets(GaugeNoise):
 
     @property
     def second_moment(self) -> np.ndarray:
-        """Return it from the list of facets."""
+        """The second moment from the list of facets."""
         return self.frame @ self.facets.second_moment() @ self.frame.T
 
 
 class ByWalk(GaugeNoise):
-    """B·s·f, B a facet near the law of the cones' volumes by a walk over facets, times a fair sign.
+    """B·s·f for a facet B from a random walk.
 
-    The walk is on conv{±w′_j}: generators, in coordinates of the prepared basis, moved by at most _SHIFT each, so that
-    facets are simplices. With η = r·_SHIFT, ‖w_j‖_{K′} ≤ 1 + η/(1 − η): so K lies in f·K′, f = `stretch`.
+    s are exponentials with a fair sign, and B is near the distribution of the cones' volumes. The walk is on
+    conv{±w′_j}: generators, in coordinates of the prepared basis, moved by at most _SHIFT each, so that facets are
+    simplices. With η = r·_SHIFT, ‖w_j‖_{K′} ≤ 1 + η/(1 − η): so K lies in f·K′, f = `stretch`.
     """
 
     walks = True
@@ -252,20 +252,20 @@ class ByWalk(GaugeNoise):
         self.rank = prepared_body.rank
         self.frame = factor * prepared_body.frame.columns
         shape = prepared_body.coordinates.shape
-        shift = uniforms(prepared_body.coordinates.size, research_rng(_PUBLIC_SEED)).reshape(shape)
+        shift = uniforms(prepared_body.coordinates.size, research_rng(PUBLIC_SEED)).reshape(shape)
         self.columns = np.ascontiguousarray(prepared_body.coordinates + _SHIFT * (2 * shift - 1))
         self.stretch = 1 + 2 * self.rank * _SHIFT  # covers the error of the coordinates too
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws from at most GROUPS walks, correlated except for their signs."""
+        """Return correlated draws from at most GROUPS walks."""
         return self._along(size, rng, exponential_weights)
 
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws from at most GROUPS walks, on K′ instead of K, correlated except for their signs."""
+        """Return correlated draws on K′ from at most GROUPS walks."""
         return self._along(size, rng, simplex_weights) / self.stretch
 
     def _longest(self) -> int:
-        """Return the most steps of a measurement: 800·r, and up to 30,000 where steps are cheap."""
+        """Return the most steps of a measurement."""
         return max(800 * self.rank, min(30_000, 10**7 // self.columns.size))
 
     def _along(self, size: int, rng: Entropy, law: Weights) -> np.ndarray:
@@ -278,42 +278,43 @@ class ByWalk(GaugeNoise):
         return np.concatenate(batches)[:size]
 
     def steps(self, allowance: float) -> int:
-        """Return τ·(log(1/allowance) + (r/2)·log 2k), τ half the autocorrelation time: a rule, not a proof.
+        """Return the number of steps by a rule, not a proof.
 
-        (2k)^r bounds the number of facets; a chain with relaxation time τ and that many states needs no more
-        (Levin and Peres 2017, theorem 12.4, for a uniform law).
+        It is τ·(log(1/allowance) + (r/2)·log 2k), τ half the autocorrelation time. (2k)^r bounds the number of facets;
+        a chain with relaxation time τ and that many states needs no more, if uniform (Levin and Peres 2017, theorem
+        12.4).
         """
         states = self.rank / 2 * math.log(2 * self.columns.shape[1])
         return math.ceil(_SAFETY * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
-        """Return the ends of `size` independent walks of `steps` steps, shape (size, d)."""
+        """Return the ends (size, d) of independent walks."""
         chains = started(self.columns, size, rng)
         block = max(64, 10**4 // size)
         for start in range(0, steps, block):
             chains.walk(min(block, steps - start), rng)
             progress(min(1.0, (start + block) / steps))
+        chains.step_or_stay(rng)
         return self._noise(chains, rng, exponential_weights)
 
     @cached_property
     def autocorrelation_time(self) -> float:
-        """The largest integrated autocorrelation time, in steps, of squares of linear functionals of the facets' sums.
+        """The largest integrated autocorrelation time of the facets, in steps.
 
-        The noise has a fair sign, so that odd functionals need not mix.
+        It is over squares of linear functionals of sums: the noise has a fair sign, so odd functionals need not mix.
         """
         _ = self.trials
         return self._measured
 
     def _trials(self, rng: Entropy) -> np.ndarray:
-        """Walk GROUPS chains for 4 autocorrelation times or more; several draws in each cone that was seen."""
+        """Walk GROUPS chains for 4 autocorrelation times, and draw in visited cones."""
         chains, every, limit = started(self.columns, GROUPS, rng), max(1, self.rank // 2), self._longest()
         chains.walk(20 * self.rank, rng)
         visits: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
         self._measured, spread = math.inf, math.inf
-        while len(visits) * every < min(4 * self._measured, limit) or (
-            spread > _PRECISE and len(visits) * every < limit
-        ):
+        # 0.005: relative standard error of the mean length that trials are drawn for
+        while len(visits) * every < min(4 * self._measured, limit) or (spread > 0.005 and len(visits) * every < limit):
             for _ in range(100):
                 chains.walk(every, rng)
                 visits.append((chains.basis.copy(), chains.signs.copy()))
@@ -340,14 +341,14 @@ class ByWalk(GaugeNoise):
 
 
 def is_ellipsoid(body: Body) -> bool:
-    """Return whether the body is known to be a linear image of the Euclidean ball."""
+    """Return True if the body is a known ellipsoid."""
     return isinstance(body, Ellipsoid) or (isinstance(body, LpBall | SchattenBall) and body.p == 2)
 
 
 def gauge_noise(body: Body) -> GaugeNoise:
-    """Return noise for a body: direct, by independent generators, by a list of facets (r ≤ 8), or by a walk.
+    """Return cached noise for a body.
 
-    What is made for a body is kept for the next question with the same one.
+    It is direct, by independent generators, by a list of facets (r ≤ 8), or by a walk.
     """
     check_body(body)
     key = digest(body)
@@ -380,7 +381,7 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
             columns = np.abs(basis.columns).max(keepdims=True)
         return ByCoordinates(body.factor * longest * basis.frame.columns, columns, body.factor)
     if count <= MOST_HULL_POINTS.get(basis.rank, 0):
-        with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot tell apart are walked
+        with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot distinguish are walked
             return ByFacets(basis, body.factor)
     if basis.rank**2 * count > _MOST_WORK:
         raise InvalidRequest(
@@ -391,5 +392,5 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
 
 
 def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return B·s for each facet B (m, r, r) and its weights s (m, r); shape (m, r)."""
+    """Return B·s (m, r) for facets B and weights s."""
     return (facets @ weights[:, :, None])[:, :, 0]

@@ -1,4 +1,4 @@
-"""The magnitude of a Gaussian variable, on a lattice or rounded from the real line, in integers."""
+"""Exact magnitude of a Gaussian, on a lattice or rounded."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,10 +17,10 @@ _EXTRA_BITS = 64
 
 @dataclass(frozen=True)
 class Proposals:
-    """Proposed cells and the first 62 bits of their fractions, which are accepted, and the `further` bits.
+    """Proposed cells, fractions (62 bits) and acceptance.
 
-    `further` maps an index to (all bits of the fraction drawn so far, how many): what was drawn to decide an
-    acceptance belongs to the number and must serve its rounding too.
+    `further` maps an index to (all bits of the fraction drawn so far, how many): bits that were drawn to decide an
+    acceptance belong to the number and must serve its rounding too.
     """
 
     cell: np.ndarray
@@ -31,11 +31,12 @@ class Proposals:
 
 @dataclass(frozen=True)
 class HalfGaussian:
-    """Draws with density (or lattice weights) ∝ e^(−rate·t²), t ≥ 0, t = cell + fraction in units of one cell.
+    """Sampler of density or lattice weights ∝ e^(−rate·t²), t ≥ 0.
 
-    The cell k has the weight e^(−rate·k²) of its lower edge, the fraction f is uniform on [0, 1) and the pair is
-    accepted with probability e^(−rate·f·(2k + f)): rejection sampling. `lattice_bits` = j: f is a multiple of
-    2^−j; None: f is a real number of which 62 bits are drawn, and further ones where a decision needs them.
+    t = cell + fraction in units of one cell. The cell k has the weight e^(−rate·k²) of its lower edge, the fraction f
+    is uniform on [0, 1) and the pair is accepted with probability e^(−rate·f·(2k + f)): rejection sampling.
+    `lattice_bits` = j: f is a multiple of 2^−j; None: f is a real number of which 62 bits are drawn, and further ones
+    if a decision needs them.
     """
 
     rate: Fraction
@@ -43,7 +44,7 @@ class HalfGaussian:
 
     @classmethod
     def on_lattice(cls, variance: Fraction) -> "HalfGaussian":
-        """Return the half of the discrete Gaussian with this `variance` parameter, in cells of 2^j integers."""
+        """Return the half of a discrete Gaussian in cells of 2^j integers."""
         cells_square = variance.numerator // (variance.denominator * _CELLS**2)
         bits = max(0, (cells_square.bit_length() - 1) // 2)
         return cls(Fraction(4**bits) / (2 * variance), bits)
@@ -51,11 +52,11 @@ class HalfGaussian:
     @classmethod
     @cache
     def continuous(cls) -> "HalfGaussian":
-        """Return the half of the standard normal variable, in cells of 1/256."""
+        """Return the half of a normal in cells of 1/256."""
         return cls(Fraction(1, 2 * _CELLS**2), None)
 
     def lattice(self, size: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return proposals as integers cell·2^j + fraction·2^j, and which of them are accepted."""
+        """Return proposals as integers, and their acceptance."""
         proposals = self._propose(size, rng)
         bits = self.lattice_bits or 0
         return (proposals.cell << bits) + (proposals.fraction >> (_FRACTION_BITS - bits)), proposals.accepted
@@ -90,7 +91,7 @@ class HalfGaussian:
         return proposals
 
     def _accept(self, proposals: "Proposals", rng: Entropy) -> None:
-        """Accept with probability e^(−g): a uniform v ≥ g is surely accepted, v < g − g²/2 surely rejected."""
+        """Accept with probability e^(−g), by a uniform v: surely if v ≥ g, surely not if v < g − g²/2."""
         uniform = (rng.words(len(proposals.cell)) >> np.uint64(2)).astype(np.int64)
         low, high = self._exponent(proposals.cell, proposals.fraction)
         square = ((high >> 31) + 1) ** 2  # at least g², in units of 2^−62
@@ -109,7 +110,7 @@ class HalfGaussian:
         return product_low * rate_low >> 2, (product_high * rate_high >> 2) + 1
 
     def _decide(self, proposals: "Proposals", index: int, uniform: int, rng: Entropy) -> None:
-        """Decide one acceptance exactly, with as many more bits of both uniform numbers as it takes."""
+        """Decide one acceptance exactly, with further bits."""
         cell, fraction, n_bits = int(proposals.cell[index]), int(proposals.fraction[index]), _FRACTION_BITS
         while True:
             low, high = self._acceptance(cell, fraction, n_bits)
@@ -125,7 +126,7 @@ class HalfGaussian:
             n_bits += _EXTRA_BITS
 
     def _acceptance(self, cell: int, fraction: int, n_bits: int) -> Bracket:
-        """Bracket 2^n_bits·e^(−g) for all fractions that begin with these bits."""
+        """Bracket 2^n_bits·e^(−g) for all fractions with these first bits."""
         last = fraction if self.lattice_bits is not None else fraction + 1
         nearest, farthest = Fraction(fraction, 1 << n_bits), Fraction(last, 1 << n_bits)
         low, _ = exp_negative(self.rate * farthest * (2 * cell + farthest), n_bits)
@@ -134,7 +135,7 @@ class HalfGaussian:
 
 
 def _round(step: Fraction, proposals: Proposals, indices: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return floor(step·(cell + f) + 1/2) at the `indices` indices, f the real number that the bits begin."""
+    """Return floor(step·(cell + f) + 1/2) at `indices`, drawing bits of f as needed."""
     low, high = _round_bracket(step, proposals.cell[indices], proposals.fraction[indices])
     for place in np.flatnonzero(low != high):
         index = int(indices[place])
@@ -144,7 +145,7 @@ def _round(step: Fraction, proposals: Proposals, indices: np.ndarray, rng: Entro
 
 
 def _round_bracket(step: Fraction, cell: np.ndarray, fraction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Round both ends of an interval that holds step·(cell + f): 31 bits of f and 31 of the step."""
+    """Round the ends of an interval around step·(cell + f), with 31 bits of f and step."""
     shift = 31 - (step.numerator // step.denominator).bit_length()
     scaled = step * 2**shift  # below 2^31
     if shift < 8:  # a step of 2^23 lattice units and more: every draw is decided one by one
@@ -157,7 +158,7 @@ def _round_bracket(step: Fraction, cell: np.ndarray, fraction: np.ndarray) -> tu
 
 
 def _scaled_floor(factor: int, place: np.ndarray, shift: int) -> np.ndarray:
-    """Return floor(factor·place·2^−(shift + 31) + 1/2) in two limbs, so that no product exceeds 63 bits."""
+    """Return floor(factor·place·2^−(shift + 31) + 1/2) without overflow."""
     upper, lower = place >> 22, place & (2**22 - 1)
     limb = factor * upper + (factor * lower >> 22)  # factor·place·2^−22, rounded down
     return (limb + (1 << (shift + 8))) >> (shift + 9)

@@ -1,18 +1,16 @@
-"""The exponential function in integers: brackets, never rounded guesses."""
+"""Exponential function in integers, by brackets."""
 
 from fractions import Fraction
-
-_GUARD_BITS = 24
 
 Bracket = tuple[int, int]
 
 
 def exp_negative(x: Fraction, n_bits: int) -> Bracket:
-    """Return integers (low, high) with low ≤ 2^n_bits·e^(−x) ≤ high, x ≥ 0, high − low small."""
+    """Bracket 2^n_bits·e^(−x) for x ≥ 0 by integers."""
     if x > n_bits:  # e^(−x) < 2^(−x) ≤ 2^(−n_bits)
         return 0, 1
     halvings = max(0, (2 * x.numerator // x.denominator).bit_length())
-    work_bits = n_bits + _GUARD_BITS + 2 * halvings
+    work_bits = n_bits + 24 + 2 * halvings  # guard bits
     bracket = _alternating_series(x / 2**halvings, work_bits)
     for _ in range(halvings):
         bracket = multiply(bracket, bracket, work_bits)
@@ -20,7 +18,7 @@ def exp_negative(x: Fraction, n_bits: int) -> Bracket:
 
 
 def multiply(a: Bracket, b: Bracket, n_bits: int) -> Bracket:
-    """Return a bracket of the product of two bracketed numbers in [0, 1], all scaled by 2^n_bits."""
+    """Bracket the product of two numbers in [0, 1], scaled by 2^n_bits."""
     return a[0] * b[0] >> n_bits, -(-a[1] * b[1] >> n_bits)
 
 
@@ -31,6 +29,6 @@ def _alternating_series(y: Fraction, n_bits: int) -> Bracket:
     k = 0
     while term:
         k += 1
-        term = (term * share >> n_bits) // k  # off by 1.5 units at most, and what follows the last by as much
+        term = (term * share >> n_bits) // k  # off by at most 1.5 units, and the remainder by as much
         total += -term if k % 2 else term
     return max(0, total - 2 * k - 4), min(1 << n_bits, total + 2 * k + 4)

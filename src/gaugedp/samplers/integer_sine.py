@@ -1,4 +1,4 @@
-"""Sine, cosine and π in integers: brackets, never rounded guesses."""
+"""Sine, cosine and π in integers, by brackets."""
 
 from functools import lru_cache
 
@@ -8,9 +8,9 @@ _GUARD_BITS = 32
 
 
 def sine_and_cosine(x: int, n_bits: int) -> tuple[Bracket, Bracket]:
-    """Return brackets of 2^n_bits·sin and 2^n_bits·cos of x·2^−n_bits, which is in [0, 1].
+    """Bracket 2^n_bits times the sine and cosine of x·2^−n_bits ≤ 1.
 
-    Terms x^k/k! are rounded down and are at most 2 units below the true ones: ((2 + 1)/k + 1 ≤ 2 for k ≥ 3).
+    Terms x^k/k! are rounded down, by at most 2 units: (2 + 1)/k + 1 ≤ 2 for k ≥ 3.
     """
     work = n_bits + _GUARD_BITS
     totals, term, k = [0, 0], 1 << work, 0
@@ -32,7 +32,7 @@ def pi_bracket(n_bits: int) -> Bracket:
 
 
 def _artan(q: int, n_bits: int) -> tuple[int, int]:
-    """Return 2^n_bits·artan(1/q) and a bound of its error: each power is at most 2 units too small, each term 3."""
+    """Return 2^n_bits·artan(1/q) and an error bound: each power is at most 2 units too small, each term 3."""
     total, power, k = 0, (1 << n_bits) // q, 1
     while power:
         total += -(power // k) if k & 2 else power // k

@@ -1,4 +1,4 @@
-"""Drawing from a law on 0, 1, 2, … by comparing one uniform number with its distribution function, exactly."""
+"""Exact inversion sampling of distributions on 0, 1, 2, …."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -17,13 +17,13 @@ _SPARE_BITS = 32  # the rounding of a few thousand products stays below
 
 
 class InverseTable:
-    """The law with P(k) ∝ w_k on k = 0, 1, 2, …, drawn by inverting its distribution function.
+    """Exact inversion sampler of P(k) ∝ w_k, k ≥ 0.
 
     `weights(n_bits)` returns brackets of 2^n_bits·w_k for k = 0 … m and a bracket of the sum of all later weights,
-    which must be small enough at that precision (0 for a finite law, whose last weight is w_m).
-    A uniform number is known by its first 64 bits. Where they do not decide between two values (chance about
-    table length·2^−64), further bits of the same number are drawn: nothing is rounded and nothing starts again,
-    so the law is exact. `first_bits` < 64 serves tests of that path.
+    which must be small enough at that precision (0 for finite support, with last weight w_m). A uniform number is known
+    by its first 64 bits. If they do not decide between two values (probability about table length·2^−64), further bits
+    of the same number are drawn: nothing is rounded and nothing starts again, so the distribution is exact.
+    `first_bits` < 64 serves tests of that path.
     """
 
     def __init__(self, weights: Weights, first_bits: int = WORD) -> None:
@@ -57,7 +57,7 @@ class InverseTable:
                 return value
 
     def _thresholds(self, n_bits: int) -> tuple[list[int], list[int]]:
-        """Return floors of 2^n_bits times a lower and an upper bound of P(X ≤ k), for every k that may be passed."""
+        """Return floors of 2^n_bits times lower and upper bounds of each P(X ≤ k)."""
         if n_bits not in self._known:
             self._known[n_bits] = _cumulative(*self._weights(n_bits + 32), n_bits)
         return self._known[n_bits]
@@ -77,7 +77,7 @@ def _cumulative(brackets: list[Bracket], tail: Bracket, n_bits: int) -> tuple[li
 
 
 def decaying_weights(rate: Fraction, growth: Fraction = Fraction(0), length: int | None = None) -> Weights:
-    """Return the weights w_0 = 1, w_{k+1} = w_k·e^(−rate − k·growth), below `length` where given."""
+    """Return w_0 = 1, w_{k+1} = w_k·e^(−rate − k·growth), below `length`."""
 
     def weights(n_bits: int) -> tuple[list[Bracket], Bracket]:
         work = n_bits + _SPARE_BITS
@@ -89,7 +89,7 @@ def decaying_weights(rate: Fraction, growth: Fraction = Fraction(0), length: int
             ratio = multiply(ratio, shrink, work)
         if length is not None:
             return brackets, (0, 0)
-        last = brackets.pop()  # the ratios decrease, so all that follows is at most last/(1 − ratio)
+        last = brackets.pop()  # the ratios decrease, so the rest is at most last/(1 − ratio)
         return brackets, (last[0], (last[1] << work) // (unit - ratio[1]) + 1)
 
     return weights

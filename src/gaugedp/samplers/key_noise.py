@@ -1,4 +1,4 @@
-"""Noise on counts of keys that nobody knows: a key is shown where its count with noise reaches a cut.
+"""Noise for partition selection, which shows keys with noisy counts from a cut on.
 
 docs/theory/unknown_keys.md has the theorems and their proofs.
 """
@@ -19,16 +19,17 @@ from gaugedp.samplers.integer_exp import Bracket, exp_negative
 from gaugedp.samplers.inverse import InverseTable
 
 MOST_CHANCES = 2**20  # of a table: about 56/ε counts have a chance between 0 and 1 at δ = 1e-12
-_LARGEST = 50  # a larger ε is taken as this one, which keeps more than it
+_LARGEST = 50  # a larger ε is replaced by this one, whose guarantee is stronger
 _GUARD_BITS, _SPARE_BITS = 192, 64
 
 
 @dataclass(frozen=True)
 class OptimalNoise:
-    """N = −J with P(J < n) = π(n), the largest chances such that one person more or less is (ε, δ) for a key.
+    """Noise with the largest (ε, δ)-DP selection probabilities.
 
-    π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam
-    2022). They are whole numbers over 2^n_bits, each rounded down, for a δ that is smaller by 2^−64 of itself.
+    N = −J with P(J < n) = π(n): for a key and one person more or less, π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 −
+    e^−ε·(1 − π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam 2022). They are integers over 2^n_bits, each
+    rounded down, for a δ that is smaller by 2^−64 of itself.
     """
 
     epsilon: Fraction
@@ -37,13 +38,13 @@ class OptimalNoise:
 
     @cached_property
     def n_bits(self) -> int:
-        """The binary digits of a chance: what all roundings add to δ is below 2^−64 of it."""
+        """The bits of a probability; all rounding is below 2^−64 of δ."""
         small = math.ceil(1 / self.delta).bit_length()
         return _GUARD_BITS + 2 * small + 5 * math.ceil(self._exponent)
 
     @cached_property
     def in_units(self) -> tuple[int, ...]:
-        """The chances of counts 0, 1, 2, … to the first that is 1, over 2^n_bits."""
+        """The probabilities of counts 0, 1, …, over 2^n_bits."""
         unit = 1 << self.n_bits
         shrink = exp_negative(self._exponent, self.n_bits)[1]
         spare = math.floor(self.delta * (1 - Fraction(1, 2**_SPARE_BITS)) * unit)
@@ -55,11 +56,11 @@ class OptimalNoise:
         return tuple(chances)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent draws of N, shape (size,), dtype int64, exactly."""
+        """Return `size` exact independent draws of N."""
         return -self._table.draw(size, rng)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
-        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, which is no key of the table."""
+        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, a key that is not in the table."""
         return np.asarray(self._floats[np.minimum(counts, len(self._floats) - 1)])
 
     @cached_property
@@ -69,7 +70,7 @@ class OptimalNoise:
         return -round(Fraction(sum(unit - chance for chance in self.in_units[1:]), unit))
 
     def describe(self) -> str:
-        """Return the law in words, with its scale."""
+        """Return a description of the noise with its scale."""
         return f"truncated geometric noise, epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.6g} a key"
 
     @cached_property
@@ -86,7 +87,7 @@ class OptimalNoise:
         return InverseTable(self._weights)
 
     def _weights(self, n_bits: int) -> tuple[list[Bracket], Bracket]:
-        """Return brackets of 2^n_bits·P(J = j) for every j, and nothing for later ones."""
+        """Return brackets of 2^n_bits·P(J = j) for every j."""
         steps = (high - low for low, high in pairwise(self.in_units))
         more = n_bits - self.n_bits
         if more >= 0:
@@ -96,13 +97,13 @@ class OptimalNoise:
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """N is a normal variable of standard deviation `std`, rounded to the nearest integer."""
+    """Normal noise of deviation `std`, rounded to integers."""
 
     std: Fraction
     cut: int
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent draws of N, shape (size,), dtype int64, exactly."""
+        """Return `size` exact independent draws of N."""
         return rounded_gaussian(size, self.std, rng)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
@@ -117,7 +118,7 @@ class GaussianNoise:
         return 0
 
     def describe(self) -> str:
-        """Return the law in words, with its scale."""
+        """Return a description of the noise with its scale."""
         return f"rounded Gaussian noise of deviation {float(self.std):.6g}, shown from {self.cut} on"
 
 
@@ -126,11 +127,11 @@ KeyNoise = OptimalNoise | GaussianNoise
 
 
 def n_chances(epsilon: float, delta: float) -> float:
-    """Return about how many counts have a chance between 0 and 1: twice the count at which it is 1/2."""
+    """Return about how many counts have a probability inside (0, 1)."""
     exponent = min(epsilon, float(_LARGEST))
     return 2 * math.log1p(math.expm1(exponent) / (2 * delta)) / exponent + 2
 
 
 def optimal_noise(epsilon: float, delta: float, n_changed: int) -> OptimalNoise:
-    """Return the noise for which `n_changed` counts that change by one are (ε, δ) together, by plain sums."""
+    """Return noise for `n_changed` counts that are jointly (ε, δ)-DP, by basic composition."""
     return OptimalNoise(decimal(epsilon) / n_changed, decimal(delta) / n_changed)

@@ -1,4 +1,4 @@
-"""Noise of balls and ellipsoids that is drawn from their radius, as a function of real numbers."""
+"""Noise of balls and ellipsoids, with error bounds."""
 
 import math
 from collections.abc import Iterable
@@ -31,11 +31,11 @@ _LOOSE = 0.25  # of a share: |e^s − 1| and |log(1 ± s)| are at most 1.2·s
 _SLOPE = 1.2 * (1 + 2.0**-30)
 _LOG_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10  # the first of 32 bits, so that its product with k is exact
 _EXP = [1 / math.factorial(k) for k in range(14)]
-_MOST_WRITTEN = 1024  # rows of a matrix, each a sum that is written out
+_MOST_WRITTEN = 1024  # rows of a matrix, each an explicit sum
 
 
 class Tried(NamedTuple):
-    """Signed x, x^p and t − x^p of some trials, each (m, k), and which are taken and known to be so or not."""
+    """Signed x, x^p and t − x^p of trials (m, k), their acceptance, and True if it is certain."""
 
     point: np.ndarray
     power: np.ndarray
@@ -45,7 +45,7 @@ class Tried(NamedTuple):
 
 
 class Off(NamedTuple):
-    """Error bounds of log x, p·log x and t in any of these trials."""
+    """Error bounds of log x, p·log x and t."""
 
     point: float
     power: float
@@ -53,7 +53,7 @@ class Off(NamedTuple):
 
 
 class TrialPoint(NamedTuple):
-    """The sign of x, and brackets of log |x|, t and |x|^p; the last one is (0, 0) where a trial is not taken."""
+    """Sign of x, and brackets of log |x|, t and |x|^p, which is (0, 0) after rejection."""
 
     sign: int
     logarithm: Bracket
@@ -66,11 +66,12 @@ _UNKNOWN = Off(math.inf, math.inf, math.inf)
 
 @dataclass(frozen=True)
 class LpNoise(RealFunction):
-    """(T − N)·x/N^{1/p} for 1 < p ≤ 64, x the points of d trials that are taken, N = Σ|x_i|^p and T the sum of their t.
+    """Noise of an ℓ_p ball, 1 < p ≤ 64, from accepted trials.
 
-    A trial is made of three numbers: t = −log(U·min(1, p·Q)), and x = ±W·(p − 1 + t)/p, the first bit of a number the
-    sign and the rest W. It is taken where |x|^p ≤ t. Coordinate i is that of trial i; where it is not taken, of the
-    next one beyond d that is. There are more trials than numbers at the start, if need be.
+    It is (T − N)·x/N^{1/p}, x the points of d accepted trials, N = Σ|x_i|^p and T the sum of their t. A trial uses
+    three numbers: t = −log(U·min(1, p·Q)), and x = ±W·(p − 1 + t)/p, the first bit of a number the sign and the rest W.
+    It is accepted if |x|^p ≤ t. Coordinate i is that of trial i; if it is rejected, of the next accepted one beyond d.
+    There are more trials than initial numbers, if necessary.
     """
 
     size: int
@@ -78,12 +79,12 @@ class LpNoise(RealFunction):
 
     @property
     def d(self) -> int:
-        """`size`."""
+        """The dimension `size`."""
         return self.size
 
     @property
     def n_reals(self) -> int:
-        """Return the number for so many trials that about one draw in 10^4 needs more."""
+        """The number of reals with which about one draw in 10^4 needs more."""
         return _NUMBERS * (self.d + 2 + math.ceil(self.d / 7 + 1.2 * math.sqrt(self.d)))
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -92,12 +93,12 @@ class LpNoise(RealFunction):
         return values, ((np.abs(values).max(axis=1) + 2.0**-500) * shares)[:, None]
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same bounds as shares of the coordinates."""
+        """Return the draws with bounds as shares of the coordinates."""
         values, shares = self._drawn(reals.words, n_bits)
         return values, (np.abs(values) + 2.0**-500) * shares[:, None]
 
     def _drawn(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the draws and by which share of itself each coordinate may be off, (m,), infinite if not known."""
+        """Return the draws and their relative error bounds (m,), infinite if unknown."""
         kept, off = self._kept(words, n_bits)
         total, power = kept.rest.sum(axis=1), kept.power.sum(axis=1)
         is_known = kept.is_known.all(axis=1) & kept.is_taken.all(axis=1) & (np.minimum(total, power) > 2.0**-500)
@@ -110,7 +111,7 @@ class LpNoise(RealFunction):
         return kept.point * factor[:, None], np.where(is_known, _SLOPE * share, np.inf)
 
     def _kept(self, words: np.ndarray, n_bits: int) -> tuple[Tried, Off]:
-        """Return the trials of the coordinates: a trial beyond d is that of the first one whose own is not taken."""
+        """Return the trials of the coordinates, with rejected ones replaced by accepted ones beyond d."""
         width = _NUMBERS * self.d
         kept, off = self._tried(words[:, :width], n_bits)
         rows, places = np.nonzero(~kept.is_taken)
@@ -152,7 +153,7 @@ class LpNoise(RealFunction):
         return Tried(point, power, rest, rest > 0, is_known), off
 
     def _off(self, parts: list[np.ndarray], size: np.ndarray, width: np.ndarray, logarithm: np.ndarray) -> Off:
-        """Return error bounds by lemmas 2 and 4, with bits that are not known; shares above 1/4 are left out."""
+        """Return error bounds by lemmas 2 and 4, including unknown bits; relative ones above 1/4 count as unknown."""
         least = min(int(part.min()) for part in parts)
         if not least:
             return _UNKNOWN
@@ -163,7 +164,7 @@ class LpNoise(RealFunction):
         return Off(point, power, size_off) if power < _LOOSE else _UNKNOWN
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return the products of the outer ends: x/N^{1/p} is e to the power log x − log N/p, which is below 0."""
+        """Return the outer products of the ends: x/N^{1/p} is e to the power log x − log N/p ≤ 0."""
         while (kept := self._points(reals, draw, n_bits)) is None or not (power := _sum(of.power for of in kept))[0]:
             n_bits += WORD
         low, high = _minus(_sum(of.size for of in kept), power)
@@ -176,7 +177,7 @@ class LpNoise(RealFunction):
         return points
 
     def _points(self, reals: Reals, draw: int, n_bits: int) -> list[TrialPoint] | None:
-        """Return the trials of the coordinates, or None where more bits decide."""
+        """Return the trials of the coordinates, or None if more bits are needed."""
         points, further = [], count(self.d)
         for place in range(self.d):
             point = self._trial(reals, draw, place, n_bits)
@@ -188,7 +189,7 @@ class LpNoise(RealFunction):
         return points
 
     def _trial(self, reals: Reals, draw: int, place: int, n_bits: int) -> TrialPoint | None:
-        """Return one trial; None where more bits decide."""
+        """Return one trial, or None if more bits are needed."""
         first, second, third = (reals.bits(draw, _NUMBERS * place + i, n_bits) for i in range(_NUMBERS))
         part, is_negative = third & (1 << n_bits - 1) - 1, third >> n_bits - 1
         if not (first and second and part):
@@ -214,9 +215,9 @@ class LpNoise(RealFunction):
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
-    """Return y with |log y − x| ≤ 4·2^−53 for floats x from −690 to 690; 2^−900 or less for others below.
+    """Return e^x to 4·2^−53 relative, for floats x from −690 to 690.
 
-    x = k·log 2 + r and e^r by 14 terms; the proof is that of lemma 4 in docs/theory/reals.md.
+    Lower x give ≤ 2^−900. x = k·log 2 + r and e^r by 14 terms: lemma 4 in docs/theory/reals.md.
     """
     x = np.clip(x, _LEAST, -_LEAST)
     exponent = np.rint(x * (1 / math.log(2)))
@@ -231,7 +232,7 @@ def exponential(x: np.ndarray) -> np.ndarray:
 
 
 def _log(ends: Bracket, n_bits: int) -> Bracket:
-    """Bracket 2^n_bits·log x from a bracket of 2^n_bits·x whose ends are above 0."""
+    """Bracket 2^n_bits·log x from a positive bracket of 2^n_bits·x."""
     return _minus(logs_bracket(*ends, n_bits), log_bracket(1 << n_bits, n_bits))
 
 
@@ -251,7 +252,7 @@ def _sum(brackets: Iterable[Bracket]) -> Bracket:
 
 
 class Known(NamedTuple):
-    """A law, what each coordinate is times, and at least Σ‖e_i‖_K over the unit vectors, where that is proved."""
+    """A distribution, factors of its coordinates, and a certified bound on Σ‖e_i‖_K or None."""
 
     law: RealFunction | None = None
     sides: np.ndarray = np.ones(1)
@@ -259,9 +260,9 @@ class Known(NamedTuple):
 
 
 def known_law(body: Body) -> Known:
-    """Return noise of ℓ_p balls, p ≤ 64 or ∞, of their images by a one-to-one matrix, and of ellipsoids.
+    """Return the noise of ℓ_p balls, their images, and ellipsoids.
 
-    The columns of an ellipsoid's matrix are independent, and matrices have at most 1,024 rows.
+    p ≤ 64 or ∞, images are one-to-one, columns of ellipsoids independent, and matrices have at most 1,024 rows.
     """
     match body:
         case LpBall() | SchattenBall(p=2):
@@ -280,7 +281,7 @@ def known_law(body: Body) -> Known:
 
 
 def _of_ball(d: int, p: float) -> RealFunction | None:
-    """Return the law of density ∝ e^{−‖z‖_p} on ℝ^d."""
+    """Return noise of density ∝ e^{−‖z‖_p} on ℝ^d."""
     if p in (1, 2):
         return Alone(LaplaceVariables(d) if p == 1 else Spherical(d))
     if math.isinf(p):
@@ -291,12 +292,12 @@ def _of_ball(d: int, p: float) -> RealFunction | None:
 
 
 def _of_image(ball: LpBall, matrix: np.ndarray) -> Known:
-    """Each M⁻¹·e_i has ‖·‖_p at most ‖·‖₂ for p ≥ 2, and at most ‖·‖₁ in any case."""
+    """Return noise of a ball's image: ‖M⁻¹·e_i‖_p is at most ‖·‖₂ for p ≥ 2, and at most ‖·‖₁ always."""
     inner = _of_ball(ball.d, ball.p)
     gauge = round_gauge(matrix, ball.size) if ball.p >= 2 else cross_gauge(matrix, ball.size)
     return Known() if inner is None else Known(Mapped(matrix, inner), np.array([ball.size]), gauge)
 
 
 def is_upright(matrix: np.ndarray) -> bool:
-    """Return whether it is a diagonal matrix with positive entries."""
+    """Return True for a diagonal matrix with positive entries."""
     return bool((np.diag(matrix) > 0).all() and np.array_equal(matrix, np.diag(np.diag(matrix))))

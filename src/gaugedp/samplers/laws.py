@@ -1,4 +1,4 @@
-"""One-dimensional laws on the integers: how to draw from them and how wide they are."""
+"""One-dimensional distributions on the integers: sampling and width."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,36 +15,32 @@ from gaugedp._internal.validate import between
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
-_NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
-_VANISHED = 1e-14  # of a characteristic function: the rest of the sum is far below the 1e-9 that is taken off
-_TOGETHER = 128  # widths for which the sums are made at once, in some 30 MB
-_TRIALS_REACH = 1 - 1e-9  # of the magnitudes of trial draws, of which some 10^7 are made at most
-_TRIAL_WIDTHS = 10**5  # between which they are straight, where there are more
-_SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous law is exact to 1e-5
+_TOGETHER = 128  # widths whose sums are computed together, in some 30 MB
+_SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous distribution is exact to 1e-5
 
 
 class SymmetricLaw(ABC):
-    """The reach of a symmetric distribution on the integers."""
+    """Spread of a symmetric distribution on the integers."""
 
     @property
     @abstractmethod
     def variance(self) -> float:
-        """E N²."""
+        """The variance E N²."""
 
     @abstractmethod
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """Return P(|N| ≤ width) for whole widths ≥ 0."""
+        """Return P(|N| ≤ width) for integer widths ≥ 0."""
 
     @property
     def mean_size(self) -> float:
-        """E|N| = Σ_{k ≥ 0} P(|N| > k) by Euler and Maclaurin, in strides of a thousandth of the deviation."""
+        """E|N| = Σ_{k ≥ 0} P(|N| > k), by Euler and Maclaurin."""
         std = math.sqrt(self.variance)
         stride = max(1, int(std / 1000))
         beyond = 1 - self.coverage(np.arange(0, int(60 * std) + 60, stride))
         return float(stride * beyond.sum() - (stride - 1) * beyond[0] / 2)
 
     def half_width(self, level: float) -> int:
-        """Return the least whole width with P(|N| ≤ width) ≥ level, 0 < level < 1."""
+        """Return the least integer width of coverage ≥ `level`, in (0, 1)."""
         between(0, 1, level=level)
         low, high = -1, max(1, int(2 * math.sqrt(self.variance)))
         while float(self.coverage(np.array(high))) < level:
@@ -56,7 +52,7 @@ class SymmetricLaw(ABC):
 
 
 class Law(SymmetricLaw):
-    """A symmetric law on the integers that can be drawn from, exactly.
+    """Symmetric distribution on the integers with an exact sampler.
 
     A shift by z costs rate·|z|^power in the numbers of `accounting`: ε ("pure"), μ² ("gaussian") or ρ ("zcdp").
     """
@@ -71,11 +67,13 @@ class Law(SymmetricLaw):
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent draws, dtype int64, exactly from the law."""
+        """Return `size` exact independent draws, dtype int64."""
 
     def trial(self, size: int, rng: TrialStream) -> np.ndarray:
-        """Return `size` draws that describe the law and are never released: by inversion of `coverage`."""
-        widths = np.linspace(0, self.half_width(_TRIALS_REACH), _TRIAL_WIDTHS).astype(np.int64)
+        """Return `size` draws for simulations, never for release."""
+        # 1 - 1e-9: of the magnitudes of trial draws, of which some 10^7 are made at most
+        # 10**5: widths, between which they are straight, where there are more
+        widths = np.linspace(0, self.half_width(1 - 1e-9), 10**5).astype(np.int64)
         widths = widths[np.diff(widths, prepend=-1) > 0]
         magnitudes = np.ceil(np.interp(rng.random(size), self.coverage(widths), widths))
         return magnitudes * rng.choice((-1.0, 1.0), size)
@@ -102,7 +100,7 @@ class DiscreteLaplace(Law):
         return 1 / self.scale
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Draw exactly; see the sampler."""
+        """Return exact draws of `discrete_laplace`."""
         return discrete_laplace(size, self.scale, rng)
 
     @property
@@ -112,12 +110,12 @@ class DiscreteLaplace(Law):
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """1 − 2q^(width + 1)/(1 + q)."""
+        """Return 1 − 2q^(width + 1)/(1 + q)."""
         rate = float(1 / self.scale)
         return 1 - 2 * np.exp(-rate * (np.asarray(width, dtype=float) + 1)) / (1 + math.exp(-rate))
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
-        """A sum, or √π·u·erfcx(u) with u = 1/(2·scale·√rate) for the continuous law."""
+        """Return a sum, or √π·u·erfcx(u) with u = 1/(2·scale·√rate)."""
         if self.scale <= _SUMMED:
             magnitude = np.arange(int(40 * self.scale) + 40)
             weight = np.exp(-magnitude / float(self.scale)) * np.where(magnitude > 0, 2, 1)
@@ -142,19 +140,19 @@ class DiscreteGaussian(Law):
         return 1 / (2 * self.parameter)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Draw exactly; see the sampler."""
+        """Return exact draws of `discrete_gaussian`."""
         return discrete_gaussian(size, self.parameter, rng)
 
     @property
     def variance(self) -> float:
-        """A sum; above the summed scales it is the parameter to 1e-15."""
+        """A sum; for large scales the parameter."""
         if self.parameter > _SUMMED**2:
             return float(self.parameter)
         magnitude, weight = self._weights()
         return float((magnitude.astype(float) ** 2 * weight).sum() / weight.sum())
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """A sum, or the normal law rounded to the integers."""
+        """Return a sum, or a rounded normal's coverage."""
         if self.parameter > _SUMMED**2:
             return _normal_coverage(width, float(self.parameter))
         _, weight = self._weights()
@@ -163,7 +161,7 @@ class DiscreteGaussian(Law):
         return running[np.minimum(np.asarray(width), len(running) - 1)]
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
-        """A sum, or (1 + 2·rate·variance)^(−1/2)."""
+        """Return a sum, or (1 + 2·rate·variance)^(−1/2)."""
         if self.parameter > _SUMMED**2:
             return 1 / np.sqrt(1 + 2 * rate * float(self.parameter))
         return _moment(rate, *self._weights())
@@ -176,7 +174,7 @@ class DiscreteGaussian(Law):
 
 @dataclass(frozen=True)
 class RoundedGaussian(Law):
-    """A normal variable of standard deviation `std`, rounded to the nearest integer."""
+    """Normal variable of deviation `std`, rounded to integers."""
 
     std: Fraction
     accounting: ClassVar[str] = "gaussian"
@@ -186,27 +184,27 @@ class RoundedGaussian(Law):
 
     @property
     def rate(self) -> Fraction:
-        """1/std²: rounding is post-processing where shifts are whole."""
+        """1/std²: rounding is post-processing, as shifts are integers."""
         return 1 / self.std**2
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Draw exactly; see the sampler."""
+        """Return exact draws of `rounded_gaussian`."""
         return rounded_gaussian(size, self.std, rng)
 
     @property
     def variance(self) -> float:
-        """A sum of Σ (2k + 1)·P(|N| > k); std² + 1/12 above the summed scales."""
+        """Σ (2k + 1)·P(|N| > k), or std² + 1/12 for large scales."""
         if self.std > _SUMMED:
             return float(self.std) ** 2 + 1 / 12
         width = np.arange(int(12 * self.std) + 12)
         return float(((2 * width + 1) * (1 - self.coverage(width))).sum())
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """erf((width + 1/2)/(std·√2))."""
+        """Return erf((width + 1/2)/(std·√2))."""
         return _normal_coverage(width, float(self.std) ** 2)
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
-        """A sum, or that of the normal law of the same variance."""
+        """Return a sum, or a normal's moment."""
         if self.std > _SUMMED:
             return 1 / np.sqrt(1 + 2 * rate * self.variance)
         magnitude = np.arange(int(12 * self.std) + 12)
@@ -216,7 +214,7 @@ class RoundedGaussian(Law):
 
 @dataclass(frozen=True)
 class LaplaceSum(SymmetricLaw):
-    """The sum of `count` independent discrete Laplace variables of one scale."""
+    """Sum of `count` independent discrete Laplace variables."""
 
     scale: Fraction
     count: int
@@ -227,10 +225,11 @@ class LaplaceSum(SymmetricLaw):
         return self.count * DiscreteLaplace(self.scale).variance
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
-        """P(|S| ≤ w) = π⁻¹·∫₀^π φ(θ)^count·sin((w + 1/2)θ)/sin(θ/2) dθ, less 1e-9 for the error of the trapezoids.
+        """Return P(|S| ≤ w), lowered by 1e-9.
 
-        A step h adds the mass beyond 2π/h − w, which is taken 80 deviations away. φ(θ) is the single characteristic
-        function 1/(1 + sin²(θ/2)/sinh²(1/(2·scale))).
+        It is π⁻¹·∫₀^π φ(θ)^count·sin((w + 1/2)θ)/sin(θ/2) dθ, and 1e-9 covers the error of the trapezoid rule. A step h
+        adds the mass beyond 2π/h − w, which is chosen 80 deviations away. φ(θ) is the single characteristic function
+        1/(1 + sin²(θ/2)/sinh²(1/(2·scale))).
         """
         if self.count == 1:
             return DiscreteLaplace(self.scale).coverage(width)
@@ -244,15 +243,17 @@ class LaplaceSum(SymmetricLaw):
 
     @cached_property
     def _series(self) -> tuple[int, np.ndarray, np.ndarray, float]:
-        """The number of trapezoids, the angles above 0, φ^count/sin(θ/2) there, and half of φ^count at 0."""
+        """Number of trapezoids, angles above 0, φ^count/sin(θ/2) there, and half of φ^count at 0."""
         steepness = math.sinh(min(1 / (2 * float(self.scale)), 350.0))
         step = min(2 * math.pi / (80 * max(1.0, math.sqrt(self.variance))), math.pi / 64)
         n_points = math.ceil(math.pi / step)
-        theta = np.arange(min(n_points, _NODES) + 1) * (math.pi / n_points)
+        # 2**15: where the scale is wide, the characteristic function has long vanished by then
+        theta = np.arange(min(n_points, 2**15) + 1) * (math.pi / n_points)
         power = np.exp(-self.count * np.log1p((np.sin(theta / 2) / steepness) ** 2))
         power[0] /= 2
         power[n_points:] /= 2
-        last = 1 + int(np.flatnonzero(power >= _VANISHED)[-1])  # power falls as θ grows
+        # 1e-14: of a characteristic function: the rest of the sum is far below the 1e-9 that is taken off
+        last = 1 + int(np.flatnonzero(power >= 1e-14)[-1])  # power falls as θ grows
         return n_points, theta[1:last], power[1:last] / np.sin(theta[1:last] / 2), float(power[0])
 
 

@@ -1,4 +1,4 @@
-"""M·x, x noise of a law that is known, and sums of such, as functions of real numbers with proved bounds."""
+"""M·x of random x, and sums of these, with error bounds."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from gaugedp.samplers.reals import Ends, RealFunction, Reals
 
 @dataclass(frozen=True, eq=False)
 class Mapped(RealFunction):
-    """M·x for floats M (d, k), taken as the rational numbers that they are, and x of a law on ℝ^k, k ≤ 2^20.
+    """M·x for floats M (d, k) and random x.
 
-    Where x has the density ∝ e^{−‖x‖_K} and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M
-    (docs/theory/reals.md, theorem 13).
+    M is read as exact rational numbers, and x has a distribution on ℝ^k, k ≤ 2^20. If x has the density ∝ e^{−‖x‖_K}
+    and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M (docs/theory/reals.md, theorem 13).
     """
 
     matrix: np.ndarray
@@ -24,12 +24,12 @@ class Mapped(RealFunction):
 
     @property
     def d(self) -> int:
-        """The rows of M."""
+        """The number of rows of M."""
         return len(self.matrix)
 
     @property
     def n_reals(self) -> int:
-        """Return the number of real numbers of x."""
+        """The number of real numbers of x."""
         return self.law.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -37,11 +37,11 @@ class Mapped(RealFunction):
         return self._mapped(*self.law.floats(reals, n_bits))
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same, with the nearer bounds of x."""
+        """Return the products, with the closer bounds of x."""
         return self._mapped(*self.law.closer(reals, n_bits))
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return the sums of the outer products of the ends of those coordinates that the rows have."""
+        """Return the outer sums of products of the ends."""
         rows = [self._exact_row(place) for place in places]
         columns = sorted(set().union(*rows))
         ends_at = dict(zip(columns, self.law.brackets(reals, draw, columns, n_bits), strict=True))
@@ -54,7 +54,7 @@ class Mapped(RealFunction):
         ]
 
     def _mapped(self, values: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mapped values and errors, infinite where a coordinate is not known: ∞·0 would be no number."""
+        """Return mapped values and errors, infinite if a coordinate is unknown (∞·0 would be NaN)."""
         is_known = np.isfinite(bounds).all(axis=1, keepdims=True)
         errors = np.where(is_known, bounds, 0.0) + (self.matrix.shape[1] + 8) * UNIT * np.abs(values)
         errors = errors @ self._sizes.T * (1 + 2.0**-30)
@@ -71,18 +71,18 @@ class Mapped(RealFunction):
 
 @dataclass(frozen=True, eq=False)
 class SummedVariables(RealFunction):
-    """The sum of independent M·x, each made of numbers of its own."""
+    """Sum of independent M·x, each from its own numbers."""
 
     parts: tuple[Mapped, ...]
 
     @property
     def d(self) -> int:
-        """Return the dimension of each part."""
+        """The dimension of each part."""
         return self.parts[0].d
 
     @cached_property
     def n_reals(self) -> int:
-        """Return the number of real numbers of all parts."""
+        """The number of real numbers of all parts."""
         return sum(part.n_reals for part in self.parts)
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ class SummedVariables(RealFunction):
         return self._summed([part.floats(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same with the nearer bounds of the parts."""
+        """Return the sums, with closer bounds."""
         return self._summed([part.closer(numbers, n_bits) for part, numbers in self._with_numbers(reals)])
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:

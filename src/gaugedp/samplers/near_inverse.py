@@ -1,4 +1,4 @@
-"""Inverses in floats, with a bound of what they miss."""
+"""Inverses in floats with error bounds."""
 
 import math
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from gaugedp._internal.rounding import PARAMETERS, UNIT
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """R (k, r) near an inverse of L (r, k) from the right: each point v is L·R·(I − E)⁻¹·v, E = I − L·R.
+    """Approximate right inverse R (k, r) of L (r, k), with error bounds.
 
-    `missed` is at least ‖E‖_F, and ‖R·(I − E)⁻¹·v‖_p at most `steep`·‖v‖₂.
+    v = L·R·(I − E)⁻¹·v, E = I − L·R; `missed` ≥ ‖E‖_F, and ‖R·(I − E)⁻¹·v‖_p ≤ `steep`·‖v‖₂.
     """
 
     left: np.ndarray
@@ -24,7 +24,7 @@ class Inverse:
 
     @classmethod
     def of(cls, left: np.ndarray, p: int, sizes: np.ndarray | None = None) -> "Inverse | None":
-        """Return one that floats give; None where E is not small. L is off by 2^−53·`sizes` at most, where given."""
+        """Return an inverse, or None; L is off by at most 2^−53·`sizes`, if given."""
         frame, triangle = np.linalg.qr(left.T)
         try:
             matrix = np.linalg.solve(triangle, frame.T).T
@@ -39,27 +39,27 @@ class Inverse:
         return cls(left, matrix, p, missed, longest / (1 - missed) * (1 + PARAMETERS))
 
     def reach(self, points: np.ndarray, solutions: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return u near `solutions` (k, n), and at most how far in ‖·‖_p the true u with L·u = point are from them."""
+        """Return `solutions`, and a bound on their ‖·‖_p distance to true ones."""
         missed = float(np.linalg.norm(_residual(points, self.left, solutions), axis=0).max())
         return solutions, self.steep * missed * (1 + PARAMETERS)
 
     @property
     def cube(self) -> float:
-        """Return a bound on ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
+        """A bound on ‖u‖_p for each L·u in the cube."""
         lengths = np.linalg.norm(self.matrix, self.p, axis=0)
         return float(lengths.sum() + len(lengths) * self.steep * self.missed) * (1 + PARAMETERS)
 
 
 def cross_gauge(columns: np.ndarray, factor: float = 1.0) -> Fraction | None:
-    """Return at least Σ‖e_i‖_K over the unit vectors, K = factor·conv{±b_j}, columns b_j; None where it is not proved.
+    """Bound Σ‖e_i‖_K over the unit vectors, K = factor·conv{±b_j}.
 
-    ‖z‖_K = ‖B⁻¹·z‖₁/factor where B is square.
+    ‖z‖_K = ‖B⁻¹·z‖₁/factor for a square matrix B of columns b_j; None if it is not certified.
     """
     return _cube(columns, 1, factor)
 
 
 def round_gauge(matrix: np.ndarray, factor: float = 1.0) -> Fraction | None:
-    """Return the same for K = factor·A·B₂: ‖z‖_K = ‖A⁻¹·z‖₂/factor where A is square."""
+    """Bound Σ‖e_i‖_K for K = factor·A·B₂, as `cross_gauge`: ‖z‖_K = ‖A⁻¹·z‖₂/factor for square A."""
     return _cube(matrix, 2, factor)
 
 
@@ -70,6 +70,6 @@ def _cube(columns: np.ndarray, p: int, factor: float) -> Fraction | None:
 
 
 def _residual(points: np.ndarray, left: np.ndarray, solutions: np.ndarray) -> np.ndarray:
-    """Return at least |points − left·solutions|, by the product in floats and its error."""
+    """Return an upper bound on |points − left·solutions|."""
     sizes = np.abs(left) @ np.abs(solutions) + np.abs(points)
     return np.asarray(np.abs(points - left @ solutions) + (left.shape[1] + 4) * UNIT * sizes)

@@ -1,4 +1,4 @@
-"""The proximal sampler: strongly log-concave laws by exact rejection, with a proof of how near it is."""
+"""Proximal sampler of strongly log-concave distributions, with a proof."""
 
 import math
 from dataclasses import dataclass
@@ -10,11 +10,9 @@ from gaugedp._internal.progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals
 
-_DESCENTS = 3  # gradient steps towards a proximal point: always as many, whatever the potential
-
 
 class Potential(Protocol):
-    """f on ℝ^d, convex; the law has the density ∝ e^{−f}. Points are (k, d), each by itself."""
+    """Convex f on ℝ^d for the density ∝ e^{−f}, at separate points (k, d)."""
 
     def value(self, points: np.ndarray) -> np.ndarray:
         """Return f, shape (k,)."""
@@ -24,7 +22,7 @@ class Potential(Protocol):
 
 
 class Ball(Protocol):
-    """{x : ‖x‖ ≤ radius} of a norm."""
+    """Ball {x : ‖x‖ ≤ radius} of a norm."""
 
     @property
     def radius(self) -> float:
@@ -32,30 +30,30 @@ class Ball(Protocol):
 
     @property
     def bend(self) -> float:
-        """1/radius where the norm is ‖·‖₂, else 0."""
+        """1/radius for ‖·‖₂, else 0."""
 
     def norm(self, points: np.ndarray) -> np.ndarray:
         """Return ‖x‖, shape (k,)."""
 
     def normal(self, points: np.ndarray) -> np.ndarray:
-        """Return a subgradient of the norm at x ≠ 0, shape (k, d)."""
+        """Return a subgradient of the norm at nonzero points."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProximalSampler:
-    """Draws from the law ∝ e^{−f} on a ball, up to 2τ-GDP; a test may leave the `ball` out.
+    """Sampler of the density ∝ e^{−f}, up to 2τ-GDP.
 
-    Hypotheses, which the supplier proves: f is λ-strongly convex in ℓ₂, λ = `convexity`; no point of the ball is
-    further from the start than `distance`. `step` is η > 0.
+    It is restricted to a `ball`, which tests may leave out. Hypotheses, which the supplier proves: f is λ-strongly
+    convex in ℓ₂, λ = `convexity`; no point of the ball is further from the start than `distance`. `step` is η > 0.
 
-    Theorem (docs/theory/gibbs.md). From x = 0 repeat T times: y = x + √η·N(0, I), then x from the density
-    ∝ e^{−f(x) − ‖x − y‖²/(2η)}, exactly, by rejection. With a = (1 + ηλ)² and 2τ = `distance`·√((a − 1)/(a^T − 1)/η)
-    its law and that of e^{−f} are 2τ-GDP, and so within τ in total variation. (The sampler: Lee, Shen and Tian 2021;
-    Chen, Chewi, Salim and Wibisono 2022. The distance: Bok, Su and Altschuler 2024.)
+    Theorem (docs/theory/gibbs.md). From x = 0 repeat T times: y = x + √η·N(0, I), then x from the density ∝ e^{−f(x) −
+    ‖x − y‖²/(2η)}, exactly, by rejection. With a = (1 + ηλ)² and 2τ = `distance`·√((a − 1)/(a^T − 1)/η) its
+    distribution and that of e^{−f} are 2τ-GDP, and so within τ in total variation. (The sampler: Lee, Shen and Tian
+    2021; Chen, Chewi, Salim and Wibisono 2022. The distance: Bok, Su and Altschuler 2024.)
 
     The rejection needs neither the smoothness of f nor an exact proximal point: at any point x̂ with a subgradient v,
-    strong convexity puts a Gaussian over the density. Both decide only how many trials a step takes, e^{1/2} or so for
-    η ≤ 1/trace of the Hessian. That number depends on f, and so does the time of a draw; nothing else does.
+    strong convexity puts a Gaussian over the density. Both affect only the number of trials of a step, e^{1/2} or so
+    for η ≤ 1/trace of the Hessian. That number depends on f, and so does the time of a draw; nothing else does.
     """
 
     potential: Potential
@@ -65,11 +63,11 @@ class ProximalSampler:
     ball: Ball | None = None
 
     def steps(self, total_variation: float) -> int:
-        """Return the least T that is proved to be enough."""
+        """Return the least certified T."""
         return least_steps(self.step, self.convexity, self.distance, total_variation)
 
     def draw(self, shape: tuple[int, int], steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
-        """Return independent points after `steps` steps each, `shape` = (how many, d)."""
+        """Return independent points of `shape` (count, d) after `steps` steps."""
         points = np.zeros(shape)
         for t in range(steps):
             places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(shape)
@@ -78,11 +76,11 @@ class ProximalSampler:
         return points
 
     def trials(self, points: np.ndarray, rng: Entropy) -> float:
-        """Return how many proposals a step from these points takes on average, (k, d): for tests and benchmarks."""
+        """Return the mean number of proposals from points, for tests."""
         return self._oracle(points + math.sqrt(self.step) * normals(points.size, rng).reshape(points.shape), rng)[1]
 
     def _oracle(self, places: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
-        """Draw from ∝ e^{−f(x) − ‖x − y‖²/(2η)} for the rows y; return the mean number of proposals too."""
+        """Draw from ∝ e^{−f(x) − ‖x − y‖²/(2η)}, and count proposals."""
         envelope = Envelope.around(self, places)
         draws, missing, count = np.empty_like(places), np.arange(len(places)), 0
         while len(missing):
@@ -104,11 +102,11 @@ class ProximalSampler:
         return self.potential.gradient(points) + (points - places) / self.step
 
     def descend(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return points near argmin f(x) + ‖x − y‖²/(2η), the best of a fixed number of gradient steps; and slopes."""
+        """Return the best points of a fixed number of proximal gradient steps, and slopes."""
         points = best = places
         slopes = least = self._slope(points, places)
         pace = 1 / (1.25 / self.step + self.convexity)
-        for _ in range(_DESCENTS):
+        for _ in range(3):  # gradient steps towards a proximal point, the same number for every potential
             points = points - pace * slopes
             slopes = self._slope(points, places)
             better = (slopes**2).sum(axis=1, keepdims=True) < (least**2).sum(axis=1, keepdims=True)
@@ -117,7 +115,7 @@ class ProximalSampler:
 
 
 def least_steps(step: float, convexity: float, distance: float, total_variation: float) -> int:
-    """Return the least T of the theorem above."""
+    """Return the least T of the theorem of `ProximalSampler`."""
     growth = 2 * math.log1p(step * convexity * (1 - 1e-12))
     ratio = 2 * math.log(distance / (2 * math.sqrt(step) * total_variation)) + math.log(math.expm1(growth))
     return max(1, math.ceil(float(np.logaddexp(0, ratio + 1e-9)) / growth))
@@ -125,12 +123,13 @@ def least_steps(step: float, convexity: float, distance: float, total_variation:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """A law over e^{−g}, g strongly convex with constant A = `precision`: from any x̂ with a subgradient v of g.
+    """Distribution above e^{−g} for strongly convex g.
 
-    g(x) ≥ g(x̂) + ⟨v, x − x̂⟩ + (A/2)·‖x − x̂‖². In the open that is a Gaussian about x̂ − v/A. At a wall, x̂ on the ball
-    with the unit normal u and the push f = −⟨v, u⟩ > √A: write x − x̂ = t − (s + b·‖t‖²/2)·u, t ⊥ u, b the `bend`
-    (1/radius of a Euclidean ball, 0 else). The ball lies where s ≥ 0, and there e^{−g} is at most a constant times
-    e^{−fs}·e^{−(B/2)·‖t + v_t/B‖²}, B = A + fb, v_t = v + fu: an exponential and a Gaussian.
+    The constant of g is A = `precision`. It uses any x̂ with a subgradient v of g: g(x) ≥ g(x̂) + ⟨v, x − x̂⟩ +
+    (A/2)·‖x − x̂‖². In the interior that is a Gaussian about x̂ − v/A. At a wall, x̂ on the ball with the unit normal u
+    and the push f = −⟨v, u⟩ > √A: write x − x̂ = t − (s + b·‖t‖²/2)·u, t ⊥ u, b the `bend` (1/radius of a Euclidean
+    ball, else 0). The ball lies in s ≥ 0, and there e^{−g} is at most a constant times e^{−fs}·e^{−(B/2)·‖t + v_t/B‖²},
+    B = A + fb, v_t = v + fu: an exponential and a Gaussian.
     """
 
     precision: float
@@ -143,7 +142,7 @@ class Envelope:
 
     @classmethod
     def around(cls, sampler: ProximalSampler, places: np.ndarray) -> "Envelope":
-        """Return the envelope from near the proximal points, pulled back to the ball where there is one."""
+        """Return the envelope near the proximal points, scaled to the ball."""
         precision = 1 / sampler.step + sampler.convexity
         points, slopes = sampler.descend(places)
         ball, walls, pushes = sampler.ball, np.zeros_like(points), np.zeros(len(points))
@@ -163,7 +162,7 @@ class Envelope:
         return Envelope(self.precision, self.bend, *parts)
 
     def propose(self, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return one proposal a row, and the negative log of the envelope there, shapes (k, d) and (k,)."""
+        """Return one proposal per row, and the envelope's negative log."""
         precisions = self.precision + self.pushes * self.bend
         aside = self.slopes + self.pushes[:, None] * self.normals
         shifts = normals(self.points.size, rng).reshape(self.points.shape) / np.sqrt(precisions)[:, None]

@@ -1,7 +1,4 @@
-"""Functions of random real numbers, rounded to integers exactly: bits are drawn as the rounding needs them.
-
-docs/theory/reals.md has the theorem and its proof.
-"""
+"""Functions of random real numbers, rounded exactly to integers (docs/theory/reals.md)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,26 +12,26 @@ from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.entropy import Entropy
 
 WORD = 64
-_BATCH = 2**17  # numbers at a time: a megabyte, so that calls cost little beside them
-_UNDERFLOW = 2.0**-60  # far more than what underflow changes
+_UNDERFLOW = 2.0**-60  # far above the effect of underflow
 
 Ends = tuple[Fraction, Fraction]
 
 
 class Reals:
-    """Independent uniform real numbers in [0, 1], shape (m, k): 64 bits of each, and further ones as they are needed.
+    """Independent uniform real numbers, shape (m, k).
 
-    All bits of a number stay with it: two decisions on one number see the same bits.
+    They are in [0, 1]. 64 bits of each are drawn first, and further ones as needed. All bits of a number are stored:
+    two decisions on one number see the same bits.
     """
 
     def __init__(self, shape: tuple[int, int], rng: Entropy) -> None:
-        self.words = rng.words(shape[0] * shape[1]).reshape(shape[::-1]).T  # one number of all draws lies together
+        self.words = rng.words(shape[0] * shape[1]).reshape(shape[::-1]).T  # contiguous over draws
         self._rng = rng
         self._further: dict[tuple[int, int], list[int]] = {}
         self._views: dict[int, Reals] = {}
 
     def bits(self, draw: int, place: int, n_bits: int) -> int:
-        """Return the first `n_bits` bits of a number, as an integer w: it is in [w, w + 1]·2^−n_bits. k is no limit."""
+        """Return the first `n_bits` bits w of a number in [w, w + 1]·2^−n_bits; its place may exceed k."""
         known = self._further.setdefault((draw, place), self.words[draw, place : place + 1].tolist())
         while WORD * len(known) < n_bits:
             known.append(self._more(draw, place, len(known)))
@@ -44,19 +41,19 @@ class Reals:
         return value >> (WORD * len(known) - n_bits)
 
     def many(self, draw: int, places: Sequence[int], n_bits: int) -> list[int]:
-        """Return the same of several numbers."""
+        """Return the first bits of several numbers."""
         if n_bits > WORD:
             return [self.bits(draw, place, n_bits) for place in places]
         return (self.words[draw, places] >> np.uint64(WORD - n_bits)).tolist()
 
     def part(self, draws: np.ndarray) -> "Reals":
-        """Return the first words of these draws alone, for floats to look at."""
+        """Return only the first words of some draws."""
         reals = copy(self)
         reals.words = self.words[draws]
         return reals
 
     def columns(self, start: int, stop: int) -> "Reals":
-        """Return some numbers of each draw; what a law draws beyond them is theirs alone."""
+        """Return some numbers of each draw, with their own further bits."""
         if start not in self._views:
             view = self._views[start] = copy(self)
             view._further, view._views = {}, {}
@@ -69,43 +66,44 @@ class Reals:
 
 
 class RealFunction(ABC):
-    """A function f of `n_reals` real numbers with values in ℝ^d, known to any precision."""
+    """Function of real numbers, computable to any precision."""
 
     @property
     @abstractmethod
     def d(self) -> int:
-        """Return the number of coordinates."""
+        """The number of coordinates."""
 
     @property
     @abstractmethod
     def n_reals(self) -> int:
-        """Return the number of real numbers per draw."""
+        """The number of real numbers per draw."""
 
     @abstractmethod
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return v (m, d) and bounds (m, 1) or (m, d), from the first `n_bits` ≤ 64 bits of each number.
+        """Return values v (m, d) and error bounds.
 
-        |f − v·(1 + t)| ≤ bound for every |t| ≤ 2^−52, whatever the other bits are; infinite where nothing is known.
+        They use the first `n_bits` ≤ 64 bits of each number. |f − v·(1 + t)| ≤ bound for every |t| ≤ 2^−52, whatever
+        the other bits are; bounds are (m, 1) or (m, d), infinite if nothing is known.
         """
 
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same with bounds for each coordinate, where these are nearer and take longer."""
+        """Return the same with closer, slower bounds per coordinate."""
         return self.floats(reals, n_bits)
 
     @abstractmethod
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return ends of an interval that holds f at each place of a draw, whatever bits follow the first `n_bits`."""
+        """Return ends of f at `places` of a draw, valid for all bits after `n_bits`."""
 
 
 def joined(bounds: np.ndarray, *, unlike: float = 8.0) -> np.ndarray:
-    """Return the largest of some bounds for all, (1,), where they are alike, which is quicker; else the bounds (d,)."""
+    """Return the largest of similar bounds, (1,), else all (d,)."""
     return bounds if bounds.max() > unlike * bounds.min() else bounds.max(keepdims=True)
 
 
 def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return `size` independent draws of lattice·f, rounded as in `rounded`: shape (size, d), dtype int64."""
+    """Return `size` independent draws of lattice·f, rounded as in `rounded`."""
     result = np.empty((size, law.d), dtype=np.int64)
-    batch = max(1, _BATCH // law.n_reals)
+    batch = max(1, 2**17 // law.n_reals)  # numbers per batch: a megabyte, so that calls cost little in comparison
     for start in range(0, size, batch):
         count = min(batch, size - start)
         result[start : start + count] = rounded(law, Reals((count, law.n_reals), rng), lattice)
@@ -113,11 +111,11 @@ def rounded_draws(law: RealFunction, size: int, lattice: np.ndarray, rng: Entrop
 
 
 def rounded(law: RealFunction, reals: Reals, lattice: np.ndarray, first_bits: int = WORD) -> np.ndarray:
-    """Return lattice·f(reals), rounded to the nearest integers, modulo 2^64: shape (m, d), dtype int64, exactly.
+    """Return lattice·f(reals), exactly rounded to integers modulo 2^64.
 
-    `lattice` (1,) or (d,) are positive floats, taken as the rational numbers that they are. The integers are a function
-    of the bits alone, for every `first_bits`, which are the bits that the first try sees (64 of them in floats).
-    Whole numbers beyond 64 bits are wrapped: so is the sum of answer and noise, which is post-processing of it.
+    The shape is (m, d) and the dtype int64. `lattice` (1,) or (d,) are positive floats, read as exact rational numbers.
+    The integers are a function only of the bits, for every `first_bits`, the number of bits of the first try (64 in
+    floats). Integers beyond 64 bits wrap around: so does the sum of answer and noise, by post-processing.
     """
     shape = len(reals.words), law.d
     result, undecided = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)
@@ -135,7 +133,7 @@ def rounded(law: RealFunction, reals: Reals, lattice: np.ndarray, first_bits: in
 
 
 def _decided(law: RealFunction, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
-    """Return the whole numbers at some places of a draw, with as many bits as they take."""
+    """Return the integers at some places of a draw."""
     decided: dict[int, int] = {}
     while len(decided) < len(steps):
         places = [place for place in steps if place not in decided]
@@ -147,9 +145,9 @@ def _decided(law: RealFunction, reals: Reals, draw: int, steps: dict[int, Fracti
 
 
 def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest whole numbers and where the bound leaves them open.
+    """Return the nearest integers, and True where undecided.
 
-    A float below the rounded difference 1/2 − margin is below the difference itself, for rounding is monotone.
+    A float below the rounded difference 1/2 − margin is below the difference itself, because rounding is monotone.
     """
     values, bounds = known
     scaled = values * lattice

@@ -1,4 +1,4 @@
-"""Noise of a polytope without a walk: uniform points of the box around it, of which those in the body are taken."""
+"""Noise of a polytope by rejection from a box."""
 
 import numpy as np
 
@@ -16,17 +16,17 @@ _BLOCK = 256  # points that are tested together, at most
 
 
 class ByRejection(GaugeNoise):
-    """R·U, R ~ Gamma(r + 1) and U uniform on a polytope of full rank, drawn by rejection: no walk.
+    """R·U with U drawn on a full-rank polytope by rejection.
 
-    Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i], h_i the support of axis i; the first of
-    gauge at most 1 is uniform on the body. A draw takes vol box/vol K trials in the mean, `expected_trials` by a public
-    key; neither depends on data. Public trial draws are those of `walk`, noise of the same law.
+    R ~ Gamma(r + 1); there is no walk. Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i], h_i
+    the support of axis i; the first of gauge at most 1 is uniform on the body. A draw takes vol box/vol K trials on
+    average, `expected_trials` by a public key; neither depends on data. Public trial draws are those of `walk`.
     """
 
     def __init__(self, body: Polytope, walk: GaugeNoise) -> None:
         if body.rank < body.ambient_dim:
             raise InvalidRequest(
-                "The body is flat, and there is no box around it to draw from.", "Leave walk at True, or use Matrix."
+                "The body is not of full rank, so rejection has no box.", "Leave walk at True, or use Matrix."
             )
         self.body, self.walk, self.rank = body, walk, body.rank
         self.half = body.support(np.eye(body.rank)) * (1 + PARAMETERS)
@@ -61,7 +61,7 @@ class ByRejection(GaugeNoise):
         return (2 * uniforms(size * self.rank, rng).reshape(size, self.rank) - 1) * self.half
 
     def _inside(self, points: np.ndarray) -> np.ndarray:
-        """Return whether gauges are at most 1: by sums that prove it, and by linear programs for the others."""
+        """Return True for gauges ≤ 1, by sums or else linear programs."""
         inside = self._surely_inside(points)
         inside[~inside] = self.body.gauge(points[~inside]) <= 1 if not inside.all() else True
         return inside

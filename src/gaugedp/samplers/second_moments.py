@@ -1,4 +1,4 @@
-"""The second moment of a uniform point, for the bodies where it has a closed form."""
+"""Closed-form second moments of uniform points on bodies."""
 
 import math
 
@@ -13,11 +13,11 @@ from gaugedp.bodies.schatten import SchattenBall
 
 
 def second_moment(body: Body) -> np.ndarray | None:
-    """Return E ZZᵀ, shape (d, d), for Z uniform on the body in its span; None where no formula is known here.
+    """Return E ZZᵀ of a uniform point Z, or None.
 
-    Theorem (docs/theory/walks.md): `mean_square`·I on a ball of ℓ_p; AAᵀ/(r + 2) on an ellipsoid A·B₂ of rank r;
-    radius²/(m + n + 1)·I on the m × n matrices of largest singular value `radius`; those of the parts, as blocks, on a
-    product; M·E ZZᵀ·Mᵀ on one-to-one images.
+    The shape is (d, d), and Z is on the body in its span. Theorem (docs/theory/walks.md): `mean_square`·I on a ball of
+    ℓ_p; AAᵀ/(r + 2) on an ellipsoid A·B₂ of rank r; radius²/(m + n + 1)·I on the m × n matrices of largest singular
+    value `radius`; those of the parts, as blocks, on a product; M·E ZZᵀ·Mᵀ on one-to-one images.
     """
     match body:
         case LpBall():
@@ -47,6 +47,6 @@ def mean_square(body: LpBall) -> float:
     inverse = 1 / body.p
     if inverse == 0:
         return body.size**2 / 3
-    logarithm = math.lgamma(3 * inverse + 1) - math.lgamma(inverse + 1)  # Γ(x) = Γ(x + 1)/x keeps digits at large p
+    logarithm = math.lgamma(3 * inverse + 1) - math.lgamma(inverse + 1)  # Γ(x) = Γ(x + 1)/x is accurate at large p
     logarithm += math.lgamma(body.d * inverse + 1) - math.lgamma((body.d + 2) * inverse + 1)
     return body.size**2 * math.exp(logarithm) / 3

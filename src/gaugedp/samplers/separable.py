@@ -1,4 +1,4 @@
-"""The restricted Gaussian oracle of a squared ℓ_q norm on an ℓ_p ball: exact, coordinate by coordinate."""
+"""Exact restricted Gaussian oracle of a squared norm on an ℓ_p ball."""
 
 import math
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, uniforms
 from gaugedp.samplers.proximal import Ball
 
-_MOST_ROUNDS = 60  # of the search for tangents: any are exact, good ones have few trials
-_BLOCK, _CELLS = 16, 4096  # proposals at a time, and coordinates
+_BLOCK, _CELLS = 16, 4096  # proposals per batch, and coordinates
 TINY = 1e-200
 
 
 class PowerBall(Ball, Protocol):
-    """The ball of an ℓ_p norm."""
+    """Ball of an ℓ_p norm."""
 
     @property
     def p(self) -> float:
-        """p."""
+        """The exponent p."""
 
 
 @dataclass(frozen=True, eq=False)
 class SeparableOracle:
-    """Draws from the density ∝ e^{−(c/2)·‖x‖_q² − ‖x − y‖₂²/(2η)} on {‖x‖_p ≤ R}, c = `weight`, 1 < q ≤ 2, p ≥ 1.
+    """Sampler of a Gaussian times e^{−(c/2)·‖x‖_q²} on an ℓ_p ball.
 
-    Three lower bounds, each tight near the draws, make it a product over coordinates (docs/theory/gibbs.md):
-    u^{2/q} lies above its tangent in u = Σ|x_i|^q; on the ball θ·(R^p − Σ|x_i|^p) ≥ 0 for θ ≥ 0; and |x|^q and |x|^p
-    lie above their tangents in |x|. So coordinates are normal on half-lines, and what the bounds leave is rejected, the
-    last for each coordinate by itself. A point on an axis costs no more.
+    The density is ∝ e^{−(c/2)·‖x‖_q² − ‖x − y‖₂²/(2η)} on {‖x‖_p ≤ R}, c = `weight`, 1 < q ≤ 2, p ≥ 1. Three lower
+    bounds, each tight near the draws, make it a product over coordinates (docs/theory/gibbs.md): u^{2/q} lies above its
+    tangent in u = Σ|x_i|^q; on the ball θ·(R^p − Σ|x_i|^p) ≥ 0 for θ ≥ 0; and |x|^q and |x|^p lie above their tangents
+    in |x|. So coordinates are normal on half-lines, and the slack of the bounds is rejected, the last one for each
+    coordinate separately. A point on an axis costs no more.
     """
 
     weight: float
@@ -40,7 +40,7 @@ class SeparableOracle:
     ball: PowerBall
 
     def around(self, places: np.ndarray, step: float) -> "Tilted":
-        """Return the product law for the rows y (k, d) and η = `step`, with tangents near its own mean."""
+        """Return the product distribution for the rows y (k, d)."""
         if self.exponent == 2:
             shrunk = 1 / (1 + step * self.weight)
             places, step = places * shrunk, step * shrunk
@@ -52,7 +52,7 @@ class SeparableOracle:
         return 0.0 if math.isinf(self.ball.p) else self.ball.radius**self.ball.p
 
     def wall(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return |x|^p, its two derivatives in |x|; 0 for p = ∞, where coordinates end at the ball anyway."""
+        """Return |x|^p and two derivatives in |x|; 0 for p = ∞, where the ball bounds coordinates."""
         p = self.ball.p
         if math.isinf(p):
             return np.zeros_like(sizes), np.zeros_like(sizes), np.zeros_like(sizes)
@@ -61,7 +61,7 @@ class SeparableOracle:
         return power, p * power / floor, p * (p - 1) * power / floor**2
 
     def growth(self, powers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (c/2)·u^{2/q} and its derivative in u; 0 for q = 2, where it is part of the Gaussian."""
+        """Return (c/2)·u^{2/q} and its derivative in u; 0 for q = 2, where the Gaussian includes it."""
         if self.exponent == 2:
             return np.zeros_like(powers), np.zeros_like(powers)
         value = self.weight / 2 * powers ** (2 / self.exponent)
@@ -70,9 +70,10 @@ class SeparableOracle:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """The product law: coordinates ∝ e^{−a|x|^q − θ|x|^p − (x − y)²/(2η)}, and what is left to reject.
+    """Product distribution with tangents at `sizes`.
 
-    `sizes` m (k, d) are where both powers have their tangents; `power` u₀, `slope` a and `tilt` θ ≥ 0 (k, 1).
+    Coordinates are ∝ e^{−a|x|^q − θ|x|^p − (x − y)²/(2η)}. `sizes` m (k, d) are the points of tangency of both powers;
+    `power` u₀, `slope` a and `tilt` θ ≥ 0 (k, 1).
     """
 
     oracle: SeparableOracle
@@ -85,12 +86,12 @@ class Tilted:
 
     @classmethod
     def around(cls, oracle: SeparableOracle, places: np.ndarray, step: float) -> "Tilted":
-        """Return the law whose tangents are near its means and whose mean is on the wall where it is pushed out."""
+        """Return the distribution with tangents near its means."""
         q, radius = oracle.exponent, oracle.ball.radius
         sizes = np.minimum(np.abs(places) + math.sqrt(step), radius)
         sizes *= np.minimum(1, radius / oracle.ball.norm(sizes))[:, None]
         power, tilt = (sizes**q).sum(axis=1, keepdims=True), np.zeros((len(places), 1))
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(60):  # of the search for tangents: all are exact, good ones need few trials
             law, is_near = cls(oracle, places, step, sizes, power, oracle.growth(power)[1], tilt).moved()
             sizes, power, tilt = law.sizes, law.power, law.tilt
             if is_near.all():
@@ -98,7 +99,7 @@ class Tilted:
         return law
 
     def moved(self) -> tuple["Tilted", np.ndarray]:
-        """Return the law after a step of Newton's towards tangents at its means, mean on the wall; and who is there."""
+        """Return the distribution after a Newton step towards tangents at its means, and convergence by row."""
         oracle, sizes, tilt, q = self.oracle, self.sizes, self.tilt, self.oracle.exponent
         _, means, variances = self.folded
         height, slope, bend = oracle.wall(sizes)
@@ -121,19 +122,19 @@ class Tilted:
 
     @cached_property
     def rates(self) -> np.ndarray:
-        """t = a·q·m^{q−1} + θ·p·m^{p−1}: the slopes in |x| of the coordinates' bounds."""
+        """t = a·q·m^{q−1} + θ·p·m^{p−1}, the slopes in |x| of the coordinates' bounds."""
         q = self.oracle.exponent
         return self.slope * q * self.sizes ** (q - 1) + self.tilt * self.oracle.wall(self.sizes)[1]
 
     @cached_property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """The means of the normal laws for x > 0, and for −x where x < 0, before they are cut off at 0."""
+        """The means of the normals for x > 0, and for −x where x < 0, before truncation at 0."""
         drift = self.step * self.rates
         return self.places - drift, -self.places - drift
 
     @cached_property
     def sides(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what `_cut` needs of both half-lines, shapes (2, k·d), and the chance of x > 0, shape (k·d,)."""
+        """Means and tails of both half-lines, shapes (2, k·d), and P(x > 0), shape (k·d,)."""
         deviation, radius = math.sqrt(self.step), self.oracle.ball.radius
         means = np.stack(self.halves).reshape(2, -1)
         nears = np.minimum(means, radius - means) / deviation
@@ -142,12 +143,12 @@ class Tilted:
         return means, np.stack([tops, bottoms]), self._positive(logs[0], logs[1])
 
     def _positive(self, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return the chance of x > 0 by the logarithms of the half-lines' normal probabilities."""
+        """Return P(x > 0) from the half-lines' log probabilities."""
         return expit(above - below - 2 * (self.rates * self.places).reshape(above.shape))
 
     @cached_property
     def folded(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The means of x and of |x|, and the variance of |x|, without the ball and the curvature of |x|^q."""
+        """The means of x and |x|, and the variance of |x|, without the ball and the curvature of |x|^q."""
         deviation = math.sqrt(self.step)
         means = np.stack(self.halves)
         scaled = means / deviation
@@ -161,11 +162,11 @@ class Tilted:
 
     @property
     def centre(self) -> np.ndarray:
-        """The mean of x, nearly."""
+        """The approximate mean of x."""
         return self.folded[0]
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one draw of the oracle's law for each of these rows, shape (len(rows), d)."""
+        """Return one draw of the oracle for each of `rows`."""
         draws, missing = np.empty((len(rows), self.places.shape[1])), np.arange(len(rows))
         while len(missing):
             block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
@@ -178,7 +179,7 @@ class Tilted:
         return draws
 
     def _excess(self, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return how far −log of the density is above the coordinates' bound, ∞ outside the ball, shape (b, k)."""
+        """Return −log of the density relative to the coordinates' bound, ∞ outside the ball, shape (b, k)."""
         oracle, sizes = self.oracle, np.abs(points)
         lengths = oracle.ball.norm(points.reshape(-1, points.shape[2])).reshape(points.shape[:2])
         power, slope, tilt = self.power[rows, 0], self.slope[rows, 0], self.tilt[rows, 0]
@@ -188,7 +189,7 @@ class Tilted:
         return np.where(lengths <= oracle.ball.radius, bend + wall, np.inf)
 
     def _coordinates(self, rows: np.ndarray, block: int, rng: Entropy) -> np.ndarray:
-        """Return draws of the product law, shape (block, k, d), coordinate by coordinate within [−R, R]."""
+        """Return draws (block, k, d) of the product distribution within [−R, R]."""
         d = self.places.shape[1]
         cells = np.tile((rows[:, None] * d + np.arange(d)).ravel(), block)
         points, missing = np.empty(len(cells)), np.arange(len(cells))
@@ -201,7 +202,7 @@ class Tilted:
         return points.reshape(block, len(rows), d)
 
     def _above_tangents(self, sizes: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return a·|x|^q + θ·|x|^p less its tangent at m, for these coordinates."""
+        """Return a·|x|^q + θ·|x|^p less its tangent at m."""
         q, oracle, rows = self.oracle.exponent, self.oracle, cells // self.places.shape[1]
         base = self.sizes.ravel()[cells]
         gaps = self.slope[rows, 0] * (sizes**q - base**q - q * base ** (q - 1) * (sizes - base))
@@ -209,12 +210,12 @@ class Tilted:
         return gaps + self.tilt[rows, 0] * (oracle.wall(sizes)[0] - height - slope * (sizes - base))
 
     def _line(self, cells: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return draws of e^{−t|x| − (x − y)²/(2η)} on [−R, R] for these coordinates: a side, then how far."""
+        """Return draws of e^{−t|x| − (x − y)²/(2η)} on [−R, R]."""
         means, (tops, bottoms), chance = self.sides
         side = (uniforms(len(cells), rng) >= chance[cells]).astype(np.intp)
         mean = means[side, cells]
         radius, deviation = self.oracle.ball.radius, math.sqrt(self.step)
-        flipped = mean > radius / 2  # from the wall at R instead: both ends alike, and the tail is the shorter
+        flipped = mean > radius / 2  # from the wall at R instead: both ends are alike, and the tail is shorter
         near = np.where(flipped, radius - mean, mean)
         waits = exponentials(len(cells), rng)
         tails = np.logaddexp(tops[side, cells] - waits, bottoms[side, cells] + np.log(-np.expm1(-waits)))

@@ -1,4 +1,4 @@
-"""The restricted Gaussian oracle of a squared Schatten norm on a Schatten ball: exact, from a tangent."""
+"""Exact restricted Gaussian oracle of a squared Schatten norm."""
 
 import importlib.util
 import math
@@ -16,28 +16,28 @@ from gaugedp.samplers.proximal import Ball
 from gaugedp.samplers.separable import TINY
 
 _ROUNDS = 4  # of Newton's method towards a proximal point: tangents at any point are exact
-_FAR_CUT = 5.0  # deviations
-_BLOCK, _CELLS = 16, 16384  # proposals of a chain at a time, and entries of all
+_BLOCK, _CELLS = 16, 16384  # proposals of a chain per batch, and entries of all
 
 
 class SpectralBall(Ball, Protocol):
-    """The ball of a Schatten norm."""
+    """Ball of a Schatten norm."""
 
     @property
     def p(self) -> float:
-        """p."""
+        """The exponent p."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(m, n)."""
+        """The shape (m, n)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpectralOracle:
-    """Draws from the density ∝ e^{−(c/2)·‖X‖_q² − ‖X − Y‖²/(2η)} on {‖X‖_p ≤ R}, 1 < q ≤ 2, in Schatten norms.
+    """Sampler of a Gaussian times e^{−(c/2)·‖X‖_q²} on a Schatten ball.
 
-    c is `weight`. The first part is `convexity`-strongly convex in the Frobenius norm, so a Gaussian lies over the
-    density, with its tangent near the proximal point of Y, on a half-space that holds the ball: docs/theory/gibbs.md.
+    The density is ∝ e^{−(c/2)·‖X‖_q² − ‖X − Y‖²/(2η)} on {‖X‖_p ≤ R}, 1 < q ≤ 2, c = `weight`, in Schatten norms. The
+    first part is `convexity`-strongly convex in the Frobenius norm, so a Gaussian lies over the density, with its
+    tangent near the proximal point of Y, on a half-space that contains the ball: docs/theory/gibbs.md.
     """
 
     weight: float
@@ -46,7 +46,7 @@ class SpectralOracle:
     ball: SpectralBall
 
     def around(self, places: np.ndarray, step: float) -> "SpectralLaw":
-        """Return the laws for the rows Y (k, m·n) and η = `step`."""
+        """Return the distributions for the rows Y (k, m·n)."""
         left, values, right = np.linalg.svd(places.reshape(-1, *self.ball.shape), full_matrices=False)
         sizes = self._proximal(values, step)
         lengths = np.linalg.norm(sizes, self.ball.p, axis=1)
@@ -64,7 +64,7 @@ class SpectralOracle:
         return SpectralLaw(self, places, values, step, half)
 
     def value(self, values: np.ndarray) -> np.ndarray:
-        """Return r by the singular values (k, N)."""
+        """Return r at singular values (k, N)."""
         return self.weight / 2 * np.linalg.norm(values, self.exponent, axis=1) ** 2
 
     def slope(self, values: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ class SpectralOracle:
         return self.weight * lengths * (values / lengths) ** (q - 1)
 
     def _normal(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the singular values of a subgradient of ‖·‖_p, of dual norm 1, at singular values (k, N)."""
+        """Return the singular values of a subgradient of ‖·‖_p."""
         if self.ball.p == 1:
             return np.ones_like(sizes)
         if math.isinf(self.ball.p):
@@ -95,10 +95,10 @@ class SpectralOracle:
 
 @dataclass(frozen=True, eq=False)
 class HalfSpaceNormals:
-    """Normal laws of precision A about `means` (k, m·n), cut off to where ⟨x − mean, `walls`⟩·√A ≤ −`cuts` (k,).
+    """Normals of precision A, truncated to half-spaces.
 
-    The negative log of the k-th envelope is `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres;
-    means and walls have the same singular vectors.
+    These are ⟨x − mean, `walls`⟩·√A ≤ −`cuts` (k,), and `means` are (k, m·n). The negative log of the k-th envelope is
+    `heights`[k] + A·‖x − mean‖²/2. `bases` are U, s and Vᵀ of the centres, also for means and walls.
     """
 
     precision: float
@@ -119,20 +119,20 @@ class HalfSpaceNormals:
         return self.turned(self.wall_values)
 
     def turned(self, values: np.ndarray) -> np.ndarray:
-        """Return the matrices of these singular values (k, N) between U and Vᵀ, as rows (k, m·n)."""
+        """Return the rows (k, m·n) with these singular values."""
         return ((self.bases[0] * values[:, None, :]) @ self.bases[2]).reshape(len(values), -1)
 
     def propose(self, rows: np.ndarray, depths: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return one proposal for each of these rows, and the negative log of the envelope there."""
+        """Return one proposal per row, and the envelope's negative log."""
         walls = self.walls[rows]
         noise = normals(walls.size, rng).reshape(walls.shape)
         noise -= ((noise * walls).sum(axis=1) + depths)[:, None] * walls
         return self.means[rows] + noise / math.sqrt(self.precision), self.heights[rows] + (noise**2).sum(axis=1) / 2
 
     def depths(self, rows: np.ndarray, waits: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return normal draws that are at least `cuts`: by the inverse at exponentials, or by rejection far out."""
+        """Return normal draws of at least `cuts`."""
         cuts = self.cuts[rows]
-        depths, far = -ndtri_exp(log_ndtr(-cuts) - waits), np.flatnonzero(cuts > _FAR_CUT)
+        depths, far = -ndtri_exp(log_ndtr(-cuts) - waits), np.flatnonzero(cuts > 5.0)  # deviations
         while len(far):  # Marsaglia 1964: the inverse has too few digits there
             tried = np.sqrt(cuts[far] ** 2 + 2 * exponentials(len(far), rng))
             is_taken = uniforms(len(far), rng) * tried <= cuts[far]
@@ -143,10 +143,7 @@ class HalfSpaceNormals:
 
 @dataclass(frozen=True, eq=False)
 class SpectralLaw:
-    """The laws of an oracle, and a Gaussian on a half-space over each of them.
-
-    `values` (k, N) are the singular values of the places.
-    """
+    """Distributions of an oracle under Gaussians on half-spaces; `values` (k, N) are singular values of the places."""
 
     oracle: SpectralOracle
     places: np.ndarray
@@ -156,11 +153,11 @@ class SpectralLaw:
 
     @property
     def centre(self) -> np.ndarray:
-        """Nearly the modes."""
+        """The approximate modes."""
         return self.half.turned(self.half.bases[1])
 
     def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one draw of each of these rows' laws, shape (len(rows), m·n)."""
+        """Return one draw for each of `rows`."""
         draws, missing = np.empty((len(rows), self.places.shape[1])), np.arange(len(rows))
         while len(missing):
             block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
@@ -172,7 +169,7 @@ class SpectralLaw:
         return draws
 
     def _proposals(self, rows: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return one proposal a row, and which are kept; some of those that are not kept may be anything."""
+        """Return proposals and acceptance; rejected ones may be arbitrary."""
         waits, others = exponentials(2 * len(rows), rng).reshape(2, -1)
         depths, ball = self.half.depths(rows, others, rng), self.oracle.ball
         compiled = _compiled() if ball.p == 1 and ball.shape[0] == ball.shape[1] else None
@@ -196,7 +193,7 @@ class SpectralLaw:
         return points, accepted
 
     def _exponents(self, matrices: np.ndarray, aside: np.ndarray) -> np.ndarray:
-        """Return −log of the density at the points, ∞ outside the ball; `aside` is how far they are from the places."""
+        """Return −log of the density, ∞ outside the ball."""
         ball, far = self.oracle.ball, (aside**2).sum(axis=(1, 2)) / (2 * self.step)
         values = np.linalg.svd(matrices, compute_uv=False)
         is_inside = np.linalg.norm(values, ball.p, axis=1) <= ball.radius
@@ -205,7 +202,7 @@ class SpectralLaw:
 
 @cache
 def _compiled() -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
-    """Return what makes proposals where numba is installed, else None."""
+    """Return the compiled proposals if numba is installed, else None."""
     if importlib.util.find_spec("numba") is None:
         return None
     compiled = importlib.import_module("gaugedp.samplers.spectral_compiled")

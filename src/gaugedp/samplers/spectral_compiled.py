@@ -1,4 +1,4 @@
-"""Proposals of the spectral oracle for square matrices in a nuclear ball, compiled; the extra `fast`."""
+"""Compiled spectral proposals for nuclear balls (extra `fast`)."""
 
 import math
 from typing import Any
@@ -6,24 +6,23 @@ from typing import Any
 import numba
 import numpy as np
 
-_FLOOR = 16.0  # deviations of an entry: what is added to singular values that may be near 0; any is exact
-_PIECE = 4  # proposals of a chain by itself at a time
+_FLOOR = 16.0  # deviations of an entry, added to singular values that may be near 0; any value is exact
 _compiled = numba.njit(cache=True, error_model="numpy")
 
 
 def proposals(
     law: Any, rows: np.ndarray, depths: np.ndarray, waits: np.ndarray, rng: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return proposals for these rows of a SpectralLaw, but for those that bounds on singular values refuse already.
+    """Return proposals that bounds do not already reject.
 
-    Values: which of `rows` they are for; UᵀXV for each such proposal X; the negative log of the envelope there, less
-    ∞ where bounds say that X is kept. Where all rows are one chain's, nothing comes after the first of them.
+    The values are: the indices into `rows`; UᵀXV for each such proposal X; the negative log of the envelope there, plus
+    ∞ if bounds accept X. If all rows are of one chain, only the first such proposal is returned.
     """
     half, ball, size = law.half, law.oracle.ball, law.values.shape[1]
     deviation, is_alone = 1 / math.sqrt(half.precision), bool(rows[0] == rows[-1])
     laws = (half.mean_values, half.bases[1] + _FLOOR * deviation / 2, half.heights, law.values)
     numbers = (deviation, ball.radius, law.oracle.weight, law.oracle.exponent, 1 / (2 * law.step))
-    piece = _PIECE if is_alone else len(rows)
+    piece = 4 if is_alone else len(rows)  # proposals per batch of a single chain
     for start in range(0, len(rows), piece):
         part = slice(start, start + piece)
         first, second = (rng.words(3 * len(rows[part]) * n).reshape(-1, 3, n) for n in _pairs(size))
@@ -35,7 +34,7 @@ def proposals(
 
 
 def _pairs(size: int) -> tuple[int, int]:
-    """Return how many pairs of normal draws the skew part and one more number take, and how many the rest."""
+    """Return the pairs of normal draws for the skew part and one more number, and for the rest."""
     return (size * (size - 1) // 2 + 2) // 2, (size * (size + 1) // 2 + 1) // 2
 
 
@@ -53,7 +52,7 @@ def _normals(words):
 
 @_compiled
 def _direction(word):
-    """Return a uniform point of the circle: Taylor's sums, to 1e-16, in the eighth that three bits choose."""
+    """Return a uniform point of the circle, by Taylor sums."""
     angle = (word >> np.uint64(11)) * 2.0**-53 * (math.pi / 4)
     square, cosine, sine = angle * angle, 0.0, 0.0
     for k in range(8, 0, -1):
@@ -67,7 +66,7 @@ def _direction(word):
 
 @_compiled
 def _zeros(word, other):
-    """Return how many bits come before the first one, of `word` and then of the 11 that a fraction leaves."""
+    """Return the leading zeros of `word` and 11 bits of `other`."""
     zeros = 0
     if word == 0:
         zeros, word = 64, (other << np.uint64(53)) | np.uint64(1)
@@ -105,7 +104,7 @@ def _propose(words, rows, draws, laws, numbers, is_alone):
 
 @_compiled
 def _kept(matrix, values, most, numbers):
-    """Return whether the matrix may be, and must be, in the ball for an exponent up to `most`, by its Gram matrix."""
+    """Return whether the matrix may be, and must be, accepted for exponents up to `most`, by its Gram matrix."""
     gram, far, weight = matrix @ matrix.T, 0.0, numbers[2]
     square, n = np.trace(gram), len(values)
     for i in range(n):
@@ -127,7 +126,7 @@ def _kept(matrix, values, most, numbers):
 
 @_compiled
 def _skew(noise, sizes, deviation, matrix):
-    """Put the skew part in the matrix; return K, and the square of the noise."""
+    """Write the skew part; return K and the squared noise."""
     n, at, spread = len(sizes), 0, 0.0
     skew = np.zeros((n, n))
     for i in range(n):
@@ -143,9 +142,10 @@ def _skew(noise, sizes, deviation, matrix):
 
 @_compiled
 def _least(matrix, skew, square, middle, along):
-    """Return at most tr(QᵀM)/‖Q‖, Q = I + K + K²/2, by M's diagonal, skew part and symmetric noise along K² ⊥ I.
+    """Return a bound below the nuclear norm, and a direction.
 
-    QᵀQ = I + K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2. The second value is that direction, a unit matrix in the place of K².
+    The bound is tr(QᵀM)/‖Q‖, Q = I + K + K²/2, by M's diagonal, skew part and symmetric noise along K² ⊥ I. QᵀQ = I +
+    K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2. The direction overwrites K².
     """
     n, trace, fourth, total = len(middle), 0.0, 0.0, 0.0
     for i in range(n):
@@ -165,7 +165,7 @@ def _least(matrix, skew, square, middle, along):
 
 @_compiled
 def _symmetric(noise, along, aside, middle, deviation, matrix):
-    """Add normal noise, symmetric and of trace 0, whose part along `aside` is given; return its square."""
+    """Add symmetric noise of trace 0, given along `aside`; return its square."""
     n, mean, square = len(middle), noise[: len(middle)].mean(), 0.0
     sym = np.empty((n, n))
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Noise of the hull of a box and its negative, at any dimension, as a function of real numbers with proved bounds."""
+"""Noise of the hull of a box and its negative, with error bounds."""
 
 import math
 from bisect import bisect_right
@@ -17,16 +17,16 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import first_bits, unknown
 
-_MOST_MOVING = 1024  # coordinates: shares are whole numbers with as many factors
-_PICKS = 2  # numbers that pick a part and a moment
+_PICKS = 2  # numbers that pick a part and a turn
 
 
 @dataclass(frozen=True, eq=False)
 class SweptNoise(RealFunction):
-    """Noise of density ∝ e^{−‖z‖_K}, K = {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}, c = `middle`, H = Π[−h_i, h_i].
+    """Noise of the hull of a box and its negative.
 
-    (α, β) = `shrinking` is (1, 0), (2, 1), or (2, 0) with c = 0. A draw is ±Q·c + (α·R − β·Q)·y, R the sum of r + 1
-    exponentials and Q that of the first few of them (docs/theory/sums.md, theorem 4).
+    The density is ∝ e^{−‖z‖_K}, K = {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}, c = `middle`, H = Π[−h_i, h_i]. (α, β) =
+    `shrinking` is (1, 0), (2, 1), or (2, 0) with c = 0. A draw is ±Q·c + (α·R − β·Q)·y, R the sum of r + 1 exponentials
+    and Q that of the first few of them (docs/theory/sums.md, theorem 4).
     """
 
     middle: tuple[Fraction, ...]
@@ -40,11 +40,11 @@ class SweptNoise(RealFunction):
 
     @property
     def n_reals(self) -> int:
-        """Two that pick, r + 1 for R, and one for each coordinate of y."""
+        """Two picks, r + 1 for R, and one for each coordinate of y."""
         return _PICKS + self._rank + 1 + self.d
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the draws, with bounds of the coordinates' sizes times one number for each draw."""
+        """Return the draws, with bounds proportional to coordinate sizes."""
         words, k = reals.words, self._rank + 1
         part, is_part = self._parts.picked(first_bits(words[:, 0], n_bits), n_bits)
         turn, is_turn = self._turns.picked(first_bits(words[:, 1], n_bits), n_bits)
@@ -62,7 +62,7 @@ class SweptNoise(RealFunction):
         return values, np.multiply.outer(self._row_sizes, error).T
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
-        """Return the sums of the outer products of the ends."""
+        """Return the outer sums of products of the ends."""
         k = self._rank + 1
         while (picks := self._picks(reals, draw, n_bits)) is None or 0 in (
             words := reals.many(draw, range(_PICKS, _PICKS + k), n_bits)
@@ -84,7 +84,7 @@ class SweptNoise(RealFunction):
         return brackets
 
     def cube_gauge(self) -> Fraction:
-        """Return at least Σ‖e_i‖_K over the unit vectors, where at most one h_i is 0, with c_i ≠ 0 there."""
+        """Return a bound on Σ‖e_i‖_K over the unit vectors, if at most one h_i is 0, with c_i ≠ 0 there."""
         alpha, beta = self.shrinking
         total = Fraction(0)
         for c, h in zip(self.middle, self.half, strict=True):
@@ -103,7 +103,7 @@ class SweptNoise(RealFunction):
 
     @cached_property
     def _volumes(self) -> dict[int, Fraction]:
-        """The parts' volumes, in a unit of their own: place −1 is α·H, the others are what a facet sweeps."""
+        """Relative volumes of α·H (place −1) and the facets' sweeps."""
         (alpha, beta), rank = self.shrinking, self._rank
         pairs = list(zip(self.middle, self.half, strict=True))
         still = [place for place, (c, h) in enumerate(pairs) if c and not h]
@@ -124,7 +124,7 @@ class SweptNoise(RealFunction):
 
     @cached_property
     def _turns(self) -> "Shares":
-        """Return the number of exponentials in Q, from 1 to r, and then the same again for the sign −."""
+        """Shares of 1 to r exponentials in Q, for both signs."""
         rank = self._rank
         return Shares([2 ** (rank - k) if self.shrinking[1] else 1 for k in range(1, rank + 1)] * 2)
 
@@ -138,7 +138,7 @@ class SweptNoise(RealFunction):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """Return bounds |c| + (α + β)·h for each coordinate, shape (d,), or for all where they are alike, (1,)."""
+        """Bounds |c| + (α + β)·h per coordinate, shape (d,), or (1,) if they are similar."""
         sizes = (np.abs(self._centre) + sum(self.shrinking) * self._sides + 2.0**-500) * (1 + 2.0**-40)
         return joined(sizes)
 
@@ -148,7 +148,7 @@ class SweptNoise(RealFunction):
     def _points(
         self, words: np.ndarray, across: np.ndarray, places: np.ndarray, turn: np.ndarray, n_bits: int
     ) -> np.ndarray:
-        """Return `across`·y: a facet's own coordinate is at the end that looks along ±c."""
+        """Return `across`·y, with a facet's own coordinate at its end."""
         sides = words.view(np.int64)
         sides = sides if n_bits == WORD else sides >> (WORD - n_bits)
         points = (across * 2.0 ** (1 - n_bits))[:, None] * sides
@@ -169,8 +169,8 @@ class SweptNoise(RealFunction):
 
 
 def swept_noise(body: BoxHull) -> SweptNoise | None:
-    """Return the noise of the body over its factor; None beyond 1,024 coordinates."""
-    if body.ambient_dim > _MOST_MOVING:
+    """Return the unscaled noise of the body, up to 1,024 coordinates."""
+    if body.ambient_dim > 1024:  # coordinates: shares are integers with as many factors
         return None
     alpha, beta = body.shrinking
     return SweptNoise(*body.rational, (int(alpha), int(beta)))
@@ -187,12 +187,12 @@ def _plus(first: Ends, second: Ends) -> Ends:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Place i has the probability sizes[i]/Σ sizes, whole numbers above 0: V·Σ sizes lies between two partial sums."""
+    """Distribution over places with P(i) ∝ sizes[i], by comparing V·Σ sizes with partial sums of integers."""
 
     sizes: Sequence[int]
 
     def picked(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places that numbers lie in, and where that is known from these first `n_bits` ≤ 64 bits."""
+        """Return the places of numbers, and True where decided."""
         if n_bits not in self._thresholds:
             total = self._ends[-1]
             scaled = [end << n_bits for end in self._ends[:-1]]
@@ -203,7 +203,7 @@ class Shares:
         return index, index == np.searchsorted(reached, words, side="right")
 
     def index(self, word: int, n_bits: int) -> int | None:
-        """Return the place of one number, or None where more bits decide."""
+        """Return the place of one number, or None if undecided."""
         total = self._ends[-1]
         index = bisect_right(self._ends, word * total >> n_bits)
         return index if (word + 1) * total <= self._ends[index] << n_bits else None

@@ -1,4 +1,4 @@
-"""The uniform law on a body: draws, by the best sampler there is for it, and first and second moments."""
+"""Uniform distribution on a body: draws and moments."""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +13,18 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
-    """Return `size` points uniform on a body in its span, shape (size, d).
+    """Return uniform points on a body in its span.
 
-    Exact laws and independent draws: balls, ellipsoids, polytopes of rank at most 8 or with as many generators as
-    their rank. Other polytopes: near the uniform law and correlated, by the walk over facets of `gauge_noise`.
+    The shape is (size, d). Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or
+    with as many generators as their rank. For other polytopes they are nearly uniform and correlated, by the walk over
+    facets of `gauge_noise`.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall
+    >>> from gaugedp.samplers import uniform
+    >>> uniform(LpBall(3, 2.0), size=5).shape
+    (5, 3)
     """
     whole(minimum=1, size=size)
     stream = system_rng() if rng is None else rng
@@ -25,11 +33,11 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class UniformMoments:
-    """E‖Z‖₂ and E ZZᵀ, shape (d, d), for Z uniform on a body of rank r in its span.
+    """E‖Z‖₂ and E ZZᵀ for Z uniform on a body.
 
-    `standard_error` is that of `mean_norm`, which comes from draws with a public seed. `kind` says of the second
-    moment whether it is "exact" (up to rounding) or "estimated" from those draws; `autocorrelation_time`, in steps, is
-    that of the walk they come from, 0 without one.
+    E ZZᵀ has shape (d, d), and the body rank r in its span. `standard_error` is that of `mean_norm`, which comes from
+    draws with a public seed. `kind` of the second moment is "exact" (up to rounding) or "estimated" from those draws;
+    `autocorrelation_time`, in steps, is that of their walk, 0 without one.
     """
 
     rank: int
@@ -41,10 +49,10 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the moments of a body for which there is noise; kept by its digest with that.
+    """Return the cached moments of a uniform point on a body.
 
-    Noise N with density ∝ e^{−‖z‖_K} is R·Z, R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010): so E‖N‖₂ =
-    (r + 1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ.
+    Noise N with density ∝ e^{−‖z‖_K} is R·Z, R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010): so E‖N‖₂ = (r +
+    1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ.
     """
     noise = gauge_noise(body)
     lengths = np.linalg.norm(noise.trials, axis=2).mean(axis=1) / (noise.rank + 1)

@@ -1,4 +1,4 @@
-"""The proximal sampler by values of single losses, at random rows, with a bound on how many that is proved."""
+"""Proximal sampler by few values of single losses."""
 
 import math
 from collections.abc import Callable
@@ -13,24 +13,22 @@ from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.discrete import uniform_below
 from gaugedp.samplers.split import Oracle
 
-_BINS = 400
-
 
 @dataclass
 class Queries:
-    """The number of requested values of single losses; it depends on the rows, and no guarantee covers it."""
+    """Number of requested loss values, which depends on the rows and is covered by no guarantee."""
 
     total: int = 0
 
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The public numbers: step η, a = `scale`, L = `lipschitz` of the sum of losses in ℓ₂, d, and
-    `spread` ≥ λ·(max r − min r).
+    """Public parameters of the sampler by values.
 
+    They are the step η, a = `scale`, L = `lipschitz` of the sum of losses in ℓ₂, d, and `spread` ≥ λ·(max r − min r).
     Theorem (docs/theory/gibbs.md). From any point of 𝒳 the number of picked rows in a step has an exponential moment
-    that public numbers bound; so all steps together pick more than `picks` rows with a chance of at most the τ that is
-    given. Where they would, the sampler stops at the point where it is.
+    that public numbers bound; so all steps together pick more than `picks` rows with probability at most the given τ.
+    In that case the sampler stops at its current point.
     """
 
     step: float
@@ -41,7 +39,7 @@ class QueryPlan:
 
     @classmethod
     def least(cls, lipschitz: float, dimension: int, spread: float) -> "QueryPlan":
-        """Return η and a for which a trial is kept with a chance of e^{−1} or so: least picks in total."""
+        """Return η and a with acceptance probability about e^{−1}."""
         reach = (math.sqrt(dimension) + math.sqrt(5 * dimension + 4 * spread)) / 2
         root = 1 / (2 * lipschitz * reach)
         return cls(root * root, root * reach, lipschitz, dimension, spread)
@@ -52,7 +50,7 @@ class QueryPlan:
         return 1 / (1 - self.step * self.lipschitz / self.scale)
 
     def log_moment(self, rate: float, length: float) -> float:
-        """Return a bound on log E e^{`rate`·picks} of a step whose noise is at most this long; ∞ if none is known."""
+        """Return a bound on log E e^{`rate`·picks} of a step with noise up to `length`, ∞ if unknown."""
         noise = self.ratio * length
         move = (
             math.sqrt(self.step) * (noise + math.sqrt(noise**2 + 4 * self.ratio * (self.dimension + self.spread))) / 2
@@ -66,10 +64,10 @@ class QueryPlan:
         return -math.log1p(-math.expm1(log) / accepted) if math.expm1(log) < accepted else math.inf
 
     def picks(self, steps: int, total_variation: float) -> int:
-        """Return a number of picked rows that `steps` steps exceed with a chance of at most this."""
+        """Return picks that `steps` steps exceed with at most this probability."""
         law = scipy.stats.chi(self.dimension)
         longest = float(law.isf(total_variation / (2 * steps)))
-        edges = np.linspace(0, longest, _BINS + 1)[1:]
+        edges = np.linspace(0, longest, 400 + 1)[1:]  # bins
         chances = np.diff(law.cdf(edges), prepend=0.0)
         best = math.inf
         for rate in np.geomspace(1e-4, 0.3, 30):
@@ -82,12 +80,13 @@ class QueryPlan:
 
 @dataclass(frozen=True, eq=False)
 class QuerySampler:
-    """Draws from ∝ e^{−κ·Σ_i f_i(x) − r(x)} on a convex set by values f_i(x) alone.
+    """Sampler of ∝ e^{−κ·Σ_i f_i − r} by values f_i(x) only.
 
-    Hypotheses, which the supplier proves: f_i is G-Lipschitz in ℓ₂ on the set, L = κnG of the `plan`; `oracle` is exact
-    for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s = ‖x − x₀‖,
-    D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is kept with the
-    chance e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with the chance n·D_i/c.
+    Hypotheses, which the supplier proves: f_i is G-Lipschitz in ℓ₂ on the convex set, L = κnG of the `plan`; `oracle`
+    is exact for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s =
+    ‖x − x₀‖, D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is accepted
+    with probability e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with probability
+    n·D_i/c.
     """
 
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -99,7 +98,7 @@ class QuerySampler:
     queries: Queries = field(default_factory=Queries)
 
     def draw(self, start: np.ndarray, steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
-        """Return a point after `steps` steps from `start`, a point of the set, shape (d,)."""
+        """Return a point after `steps` steps from `start` in the set."""
         point, left = start, self.picks
         for t in range(steps):
             point, left = self._move(point, left, rng)
@@ -109,7 +108,7 @@ class QuerySampler:
         return point
 
     def _move(self, point: np.ndarray, left: int, rng: Entropy) -> tuple[np.ndarray, int]:
-        """Return the next point and how many picks are left; the same point and −1 where there are not enough."""
+        """Return the next point and the remaining picks, or the same point and −1."""
         ratio, step = self.plan.ratio, self.plan.step
         place = point + ratio * math.sqrt(step) * normals(len(point), rng)
         law = self.oracle.around(place[None], ratio * step)

@@ -1,7 +1,4 @@
-"""Laplace and normal variables, and noise around a ball, as functions of real numbers with proved bounds.
-
-docs/theory/reals.md has the proofs.
-"""
+"""Laplace, normal and spherical variables with error bounds (docs/theory/reals.md)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -26,26 +23,26 @@ Floats = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Variables(ABC):
-    """A random point x of ℝ^k."""
+    """Random point x of ℝ^k."""
 
     k: int
 
     @property
     @abstractmethod
     def n_reals(self) -> int:
-        """Return the number of real numbers per point."""
+        """The number of real numbers per point."""
 
     @abstractmethod
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """Return v (m, k), and for each draw at least Σ|x_j − v_j| and Σ|v_j|, (m,), from `n_bits` ≤ 64 bits."""
+        """Return v (m, k), and bounds on Σ|x_j − v_j| and Σ|v_j| per draw (m,), from `n_bits` ≤ 64 bits."""
 
     @abstractmethod
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return v and bounds of |x_j − v_j| for each variable, both (m, k), from the words (m, n_reals)."""
+        """Return v and bounds on |x_j − v_j| of each variable, both (m, k), from the words (m, n_reals)."""
 
     @abstractmethod
     def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
-        """Return brackets of 2^p·x_j for these j, whatever follows the first `n_bits`, and p; more bits if need be."""
+        """Return brackets of 2^p·x_j for these j, and p; more bits are used if needed."""
 
 
 class LaplaceVariables(Variables):
@@ -53,11 +50,11 @@ class LaplaceVariables(Variables):
 
     @property
     def n_reals(self) -> int:
-        """One for each."""
+        """One for each variable."""
         return self.k
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """Return error bounds by lemma 2; a size is at least 0, and so its absolute value is no farther off."""
+        """Return error bounds by lemma 2, also for absolute values."""
         parts = first_bits(reals.words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
         sizes = minus_log(parts * 2.0 ** (1 - n_bits))
         total = sizes.sum(axis=1)
@@ -80,19 +77,20 @@ class LaplaceVariables(Variables):
 
 
 class Normal(Variables):
-    """Independent standard normal variables: √(−2·log V) times cosine and sine of an angle (Box and Muller 1958).
+    """Independent standard normal variables.
 
-    The first two bits of a further number are the signs of both, the rest the angle in a quarter of the circle.
+    They are √(−2·log V) times cosine and sine of an angle (Box and Muller 1958). The first two bits of a further number
+    are the signs of both, the rest the angle in a quarter of the circle.
     """
 
     @property
     def n_pairs(self) -> int:
-        """Half as many, rounded up."""
+        """The number of pairs of variables."""
         return (self.k + 1) // 2
 
     @property
     def n_reals(self) -> int:
-        """Two for two."""
+        """Two for each pair."""
         return 2 * self.n_pairs
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
@@ -105,14 +103,14 @@ class Normal(Variables):
         return self._points(lengths, reals.words, n_bits), error, 2 * total
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return error bounds by lemmas 2 and 3: both variables of a pair have one."""
+        """Return error bounds by lemmas 2 and 3."""
         parts, lengths = self._lengths(words, n_bits)
         with np.errstate(divide="ignore"):
             errors = (1 + PARAMETERS) * (lengths * _turning(n_bits) + (8 * UNIT + 2 * _inverse(parts)) / lengths)
         return self._points(lengths, words, n_bits), np.hstack([errors, errors])[:, : self.k]
 
     def _lengths(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bits of V and √(−2·log V), each (m, n_pairs)."""
+        """Return the bits of V and √(−2·log V), (m, n_pairs)."""
         parts = first_bits(words[:, : self.n_pairs], n_bits)
         lengths = minus_log(parts * 2.0**-n_bits)
         lengths = np.sqrt(np.abs(lengths, out=lengths), out=lengths)
@@ -125,13 +123,13 @@ class Normal(Variables):
         return values[:, : self.k]
 
     def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
-        """Return the products of the ends of lengths, sines and cosines, of those pairs alone."""
+        """Return the products of lengths, sines and cosines of these pairs."""
         return self.from_places(reals, draw, 0, places, n_bits)
 
     def from_places(
         self, reals: Reals, draw: int, start: int, places: list[int], n_bits: int
     ) -> tuple[list[Bracket], int]:
-        """Return the same from the numbers that begin at `start`."""
+        """Return the same for numbers from `start` on."""
         half = self.n_pairs
         which = sorted({place % half for place in places})
         while 0 in (words := reals.many(draw, [start + pair for pair in which], n_bits)):
@@ -142,7 +140,7 @@ class Normal(Variables):
 
 
 class Spherical(Variables):
-    """R·g/‖g‖₂, R ~ Gamma(k) and g standard normal: the law of density ∝ e^{−‖x‖₂} on ℝ^k."""
+    """R·g/‖g‖₂ of density ∝ e^{−‖x‖₂} on ℝ^k, R ~ Gamma(k) and g standard normal."""
 
     @property
     def _normal(self) -> Normal:
@@ -150,7 +148,7 @@ class Spherical(Variables):
 
     @property
     def n_reals(self) -> int:
-        """One for each, and those of g."""
+        """One for each variable, and those of g."""
         return self.k + self._normal.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
@@ -159,7 +157,7 @@ class Spherical(Variables):
         return values, errors.sum(axis=1), np.abs(values).sum(axis=1)
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return error bounds by lemmas 1 and 4: `off` bounds the relative error of the length, and so of R/‖g‖₂."""
+        """Return error bounds by lemmas 1 and 4; `off` is relative."""
         radius, radius_error = minus_log_product(words[:, : self.k], n_bits)
         points, errors = self._normal.apart(words[:, self.k :], n_bits)
         levels = (self.k - 1).bit_length()
@@ -190,7 +188,7 @@ class Spherical(Variables):
         return [_scaled(point, radius, lengths) for point in points], n_bits
 
     def _square(self, reals: Reals, draw: int, words: list[int], n_bits: int) -> Bracket:
-        """Bracket 4^n_bits·‖g‖₂²: −2·log V for each pair, and the square of a variable whose pair is cut off."""
+        """Bracket 4^n_bits·‖g‖₂²: −2·log V per pair, and the square of an unpaired variable."""
         n_whole, is_odd = divmod(self.k, 2)
         pairs = minus_log_bracket(words[:n_whole], n_bits)
         alone, _ = self._normal.from_places(reals, draw, self.k, [n_whole] * is_odd, n_bits)
@@ -205,7 +203,7 @@ def first_bits(words: np.ndarray, n_bits: int) -> np.ndarray:
 
 
 def unknown(parts: np.ndarray, count: int) -> np.ndarray:
-    """Return how far `count` logarithms may be off together by bits that are not known: each by 1/part at most."""
+    """Bound the joint error of `count` logarithms from unknown bits."""
     least = parts.min(axis=1).astype(float)
     off = np.full_like(least, np.inf)
     np.divide(count, least, out=off, where=least > 0)
@@ -213,13 +211,13 @@ def unknown(parts: np.ndarray, count: int) -> np.ndarray:
 
 
 def _inverse(parts: np.ndarray) -> np.ndarray:
-    """Return how far each logarithm may be off by bits that are not known: 1/part at most."""
+    """Bound the error of each logarithm from unknown bits."""
     with np.errstate(divide="ignore"):
         return 1 / parts.astype(float)
 
 
 def _turning(n_bits: int) -> float:
-    """Return by which share of its length a pair may be off: in all for both, from known bits and others."""
+    """Bound the relative error of a pair."""
     return 24 * UNIT + 6.3 * 2.0**-n_bits
 
 
@@ -228,7 +226,7 @@ def _signed(size: Bracket, is_negative: int) -> Bracket:
 
 
 def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
-    """Write lengths times cosine and sine of the angles into the halves of `out`, with their signs."""
+    """Write lengths times signed cosines and sines into `out`."""
     half = lengths.shape[1]
     parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
     sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle
@@ -242,7 +240,7 @@ def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray
 
 
 def _sine(x: np.ndarray) -> np.ndarray:
-    """Return sin x to 2 units of 2^−53 for floats x from 0 to π/4, by nine terms (lemma 3)."""
+    """Return sin x to 2 units of 2^−53 in [0, π/4] (lemma 3)."""
     square = x * x
     total = np.full_like(x, _SINE[-1])
     for factor in _SINE[-2::-1]:
@@ -253,7 +251,7 @@ def _sine(x: np.ndarray) -> np.ndarray:
 
 
 def _pair(word: int, angle: int, n_bits: int) -> tuple[Bracket, Bracket]:
-    """Bracket 2^n_bits·x for both normal variables that come from two numbers, word ≥ 1."""
+    """Bracket 2^n_bits·x for a pair of normals, word ≥ 1."""
     low, high = minus_log_bracket([word], n_bits)
     lengths = math.isqrt(low << n_bits + 1), math.isqrt(high << n_bits + 1) + 1
     part, (pi_low, pi_high) = angle & (1 << n_bits - 2) - 1, pi_bracket(n_bits)
@@ -267,7 +265,7 @@ def _pair(word: int, angle: int, n_bits: int) -> tuple[Bracket, Bracket]:
 
 
 def _doubled(x: int, n_bits: int, upper: int) -> tuple[int, int]:
-    """Return cosine and sine of twice the angle: the upper or lower end of the sine, the other one of the cosine."""
+    """Return cosine and sine of 2x: the `upper` or lower end of the sine, the other of the cosine."""
     sine, cosine = sine_and_cosine(x, n_bits)
     square, product = sine[upper] ** 2, sine[upper] * cosine[upper]
     whole = 1 << n_bits

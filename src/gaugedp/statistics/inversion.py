@@ -10,8 +10,6 @@ from collections.abc import Callable
 import numpy as np
 
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-6, 1, 25)])  # from the estimate to the end of the range
-_HALVINGS = 9
-_PLACES = 33  # number of values tried if the estimate itself may not be in the set
 
 
 def quotients_within(
@@ -54,7 +52,7 @@ def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
         return end
     last = bisect(range(1, len(rungs)), False, key=lambda i: not is_within(rungs[i]))
     near, far = rungs[last], rungs[last + 1]
-    for _ in range(_HALVINGS):
+    for _ in range(9):  # halvings
         middle = (near + far) / 2
         near, far = (middle, far) if is_within(middle) else (near, middle)
     return far
@@ -62,7 +60,8 @@ def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
 
 def _outermost(is_within: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """Return the outermost of some values in the set."""
-    places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, _PLACES)]
+    # 33: of values that are tried, where the estimate itself may not be in the set
+    places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, 33)]
     some = [place for place in places if is_within(place)] or [low, high]
     return some[0], some[-1]
 

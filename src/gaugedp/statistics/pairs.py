@@ -14,8 +14,6 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 
-_NUMBERS = 10**7  # at a time, with more than the fewest trials
-_OF_SCALES = 10  # one of so many draws is used for the scales of widths, not for the widths
 _PUBLIC_SEED = 1940
 
 
@@ -75,7 +73,8 @@ def are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
 def pair_draws(noise: AdditiveNoise, n_curves: int) -> np.ndarray | None:
     """Return draws for `n_curves` curves, or None if unsuitable."""
     numbers = noise.n_answers + len(PLACES) * n_curves
-    return public_trials(noise, _PUBLIC_SEED, _NUMBERS, numbers, noise.n_answers)
+    # 10**7: numbers at a time, with more than the fewest trials
+    return public_trials(noise, _PUBLIC_SEED, 10**7, numbers, noise.n_answers)
 
 
 def pair_kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
@@ -87,7 +86,7 @@ def pair_kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
 def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return scales of |e − p·E| at PLACES, and sorted largest multiples per interval."""
     n_draws = len(pairs[0][0])
-    first = n_draws // _OF_SCALES
+    first = n_draws // 10  # one of so many draws is used for the scales of widths, not for the widths
     squares = [_gaps(top[:first], bottom[:first]) ** 2 for top, bottom in pairs]
     scales = np.sqrt(np.mean([square.mean(axis=0) for square in squares], axis=0)) + 1e-300
     largest = np.zeros((n_draws - first, len(PLACES) - 1))

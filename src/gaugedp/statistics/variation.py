@@ -13,8 +13,6 @@ from gaugedp.statistics.base import Ends, Wording
 from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
 
-_ROUNDED = 2.0**-44  # of the squared half range: bounds the error of sums of mean squares
-
 
 @dataclass(frozen=True)
 class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
@@ -55,7 +53,8 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
             np.concatenate([sums, counts]), np.concatenate([around, beside])
         )
         few, many = ColumnMean(n_rows, 0.0, square).intervals(np.concatenate([squares, counts]), n_widths)
-        least = (few + square) / 2 - np.maximum(low**2, high**2) - _ROUNDED * square
+        # 2.0**-44: of the squared half range, more than sums of mean squares are off by
+        least = (few + square) / 2 - np.maximum(low**2, high**2) - 2.0**-44 * square
         most = np.minimum((many + square) / 2, square) - np.clip(0, low, high) ** 2
         ends = (np.sqrt(np.maximum(v, 0)) / (self.middle + m) for v, m in ((least, high), (most, low)))
         answers, (lower, upper) = self.answers(values), ends

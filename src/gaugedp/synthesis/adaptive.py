@@ -32,7 +32,6 @@ from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candid
 from gaugedp.tables.aggregate import Rows
 
 NAME = "AdaptiveGaussian"
-_WIDTHS = 1000  # maximum bytes of a table's widths, at all levels
 
 
 def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
@@ -127,7 +126,7 @@ class AdaptivePlan:
 
     def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
         """Return facts of the maximum length, with all candidates measured."""
-        widths = " " * (_WIDTHS * len(self.candidates))
+        widths = " " * (1000 * len(self.candidates))  # bytes of a table's widths, at all levels, at most
         return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
 
     def answer(
@@ -157,7 +156,10 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
             return guarantee
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             return ZCDP(largest_parameter(ZCDP, epsilon, delta))
-    raise InvalidRequest(f"Adaptive tables do not support {guarantee!r}.", "Give delta as well as epsilon, or rho.")
+    raise InvalidRequest(
+        f"Adaptive tables do not support {guarantee!r}.",
+        "Give delta as well as epsilon, or rho.",
+    )
 
 
 def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:

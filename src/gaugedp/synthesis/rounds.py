@@ -19,7 +19,7 @@ from gaugedp.mechanisms.exponential import Exponential
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
-from gaugedp.queries.linear import Workload
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.releases.releasing import Guess, Held
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope
@@ -27,11 +27,10 @@ from gaugedp.synthesis.most_entropy import refitted, total
 from gaugedp.synthesis.released import ModelVariables, counts_cells
 
 _SIXTEENTHS = 16
-_MOST = 2.0**40  # of a predicted count: noise may be larger
+_LARGEST_COUNT = 2.0**40  # of a predicted count: noise may be larger
 MOST_CELLS = 1_000_000  # of a model when all is spent: some seconds per round
 _ROUNDS = 3  # per attribute, at the first cost
 _CHOICE = Fraction(1, 10)  # of a round's cost
-_FASTER = 4  # factor of the cost after a table with less signal than noise: half the noise
 _STEPS = 30  # of a fit: it starts at the end of the last one, and the rows are fitted to convergence
 
 
@@ -61,8 +60,10 @@ class CandidateMarginal:
 
     def guess(self, counts: np.ndarray, rho: float) -> Guess:
         """Return the predicted counts, and the expected noise at ρ."""
-        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_MOST, _MOST)).astype(np.int64)
-        return Guess(self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _MOST)), self.weight)
+        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_LARGEST_COUNT, _LARGEST_COUNT)).astype(np.int64)
+        return Guess(
+            self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _LARGEST_COUNT)), self.weight
+        )
 
 
 def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[CandidateMarginal, ...]]:
@@ -88,7 +89,8 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
 def _wanted(query: Query) -> list[tuple[str, ...]]:
     """Return the attributes of each requested table."""
-    if query.linear is not None and query.linear.importance:
+    workload = as_workload(query)
+    if workload is not None and workload.importance:
         raise InvalidRequest("The terms of the query have an importance.", "Leave it out: tables are selected.")
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
@@ -194,7 +196,8 @@ class Rounds:
             newest = self._measured(held, self._chosen(held, model, candidates, share), share)
             measured, before = [*measured, newest], model
             model = model.added(newest.over(variables))
-            share *= _FASTER if self._is_little(newest, before, model) else 1
+            # 4: times the price when a table told less than its noise: half the noise
+            share *= 4 if self._is_little(newest, before, model) else 1
         return measured
 
     def _unmeasured(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[CandidateMarginal]:

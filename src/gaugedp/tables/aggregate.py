@@ -11,7 +11,6 @@ from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.domain.hierarchies import summed
 from gaugedp.errors import InvalidRequest
 
-_SQUARED_BITS = 24
 MOST_VALUES = 10**7  # cells times values of a column that are counted one by one
 _FEW_CELLS = 2**20  # up to so many, cells of the finest levels are counted, and coarser ones added up
 
@@ -43,7 +42,7 @@ class Coarse:
     @property
     def bits(self) -> int:
         """Return the number of binary digits of k that are rounded away."""
-        return max(0, self.span.bit_length() - _SQUARED_BITS)
+        return max(0, self.span.bit_length() - 24)  # bits of a squared value
 
     @property
     def reach(self) -> int:

@@ -17,7 +17,7 @@ _OFFSET = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 ISO = rf"[0-9]{{4}}-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])({_TIME}{_OFFSET}?)?)?"
 _EPOCH = date(1970, 1, 1)
 _1970 = 719_468  # days from 0000-03-01 to it
-_FAR = 10**6  # days, more than there are to the year 1
+_MANY_DAYS = 10**6  # days, more than there are to the year 1
 
 
 Steps = list[dict[str, Sql]]  # columns by name, each of those before it
@@ -34,12 +34,12 @@ def date_steps(attribute: Dates, text: Sql, name: str) -> tuple[dict[str, Sql], 
     numbers = {year: _number(iso, 1, 4), month: _number(iso, 6, 2), day: first_of_month, place: _offset_place(iso)}
     is_date = exp.and_(_length(iso) >= shortest, year > 0, day <= _days_in(year, month))
     has_offset = place > 0
-    shifted = exp.paren(utc + _search(utc, attribute.shifts[1:], attribute.shifts[0][1]) + 86_400 * _FAR)
+    shifted = exp.paren(utc + _search(utc, attribute.shifts[1:], attribute.shifts[0][1]) + 86_400 * _MANY_DAYS)
     steps = [
         {column.name: number for column, number in numbers.items()},
         {days.name: exp.Case().when(is_date, _days(year, month, day))},
         {utc.name: exp.Case().when(has_offset, _utc(iso, days, place))},
-        {local.name: exp.Case().when(has_offset.copy(), exp.paren(shifted // 86_400) - _FAR).else_(days)},
+        {local.name: exp.Case().when(has_offset.copy(), exp.paren(shifted // 86_400) - _MANY_DAYS).else_(days)},
         {name: exp.cast(_cell(attribute, local), "BIGINT")},
     ]
     return {iso.name: exp.Case().when(is_iso, text)}, steps

@@ -16,7 +16,6 @@ from gaugedp._internal.cells import numbers
 from gaugedp.errors import MissingExtra
 from gaugedp.tables.objects import text_of
 
-_FEW = 2**15  # texts of a column up to which an engine is given each of them once
 LIBRARIES = {
     "pandas": ("DataFrame",),
     "polars": ("DataFrame", "LazyFrame"),
@@ -141,7 +140,7 @@ def _texts(codes: np.ndarray, values: Any, truths: Mapping[str, str]) -> Any:
     pandas = sys.modules["pandas"]
     texts = [text_of(value, truths) for value in values]
     places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
-    if not 0 < len(places) <= _FEW:
+    if not 0 < len(places) <= 2**15:  # texts of a column up to which an engine is given each of them once
         return pandas.Series(np.array([*texts, None], dtype=object)[codes], dtype=object)
     codes = np.array([*(-1 if text is None else places[text] for text in texts), -1])[codes]
     return pandas.Series(pandas.Categorical.from_codes(codes, list(places)))

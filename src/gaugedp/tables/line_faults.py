@@ -27,7 +27,6 @@ BEHIND_QUOTE = "with text after a closing quote"
 OTHER = "for a reason of the engine's own"
 INSIDE = "from inside the quoted fields of a line"
 _START, _SPACE, _PLAIN, _QUOTED, _CLOSED, _BROKEN = range(6)  # where in a field a reader is
-_LINES_TO_REPORT = 2**16  # between two reports of the progress
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def _lines(file: File, on_progress: Progress) -> Iterator[str]:
     with file.open() as (stored, content), io.TextIOWrapper(content, encoding="latin-1", newline="") as text:
         for number, line in enumerate(text):
             yield line.rstrip("\r\n")
-            if number % _LINES_TO_REPORT == 0:
+            if number % 2**16 == 0:  # between two reports of the progress
                 on_progress(stored.tell() / size)
 
 

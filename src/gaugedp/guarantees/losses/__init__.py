@@ -1,1 +1,1 @@
-"""Laws of the privacy loss log P/Q under P, as transforms at real and complex orders."""
+"""Transforms of the distribution of the privacy loss log P/Q."""

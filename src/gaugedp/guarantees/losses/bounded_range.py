@@ -1,4 +1,4 @@
-"""Losses of mechanisms of bounded range, such as the exponential mechanism."""
+"""Losses of bounded-range mechanisms, such as the exponential mechanism."""
 
 import math
 
@@ -9,14 +9,14 @@ from gaugedp.guarantees.losses.laplace import sinhc_difference
 
 
 class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
-    """Rows (ε,): the loss has the density ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2).
+    """Losses of bounded range, with rows (ε,).
 
-    S(x) = sinh(x)/x. The pair has the largest profile over all mechanisms of range ε
-    (docs/theory/accountant.md), so it dominates each of them.
+    The density is ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2), S(x) = sinh(x)/x. The pair has the
+    largest profile over all mechanisms of range ε (docs/theory/accountant.md), so it dominates each of them.
     """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log M: by M − 1 where (z + ½)ε is small."""
+        """Return log M, for small arguments by M − 1."""
         return _log_moment(orders, numbers)
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
@@ -24,13 +24,13 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
         return _block(order + 0.5, heights, numbers, counts)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the integrals of the density under P and Q."""
+        """Return the integrals of both densities."""
         rows = [(*growing_cells(width, edges), -math.expm1(-width)) for width in self.numbers.tolist()]
         return [(p / whole, q / whole, n) for (p, q, whole), n in zip(rows, self.times, strict=True)]
 
     @property
     def largest(self) -> float:
-        """Return Σε."""
+        """The sum Σε."""
         return self.plain_sum()
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Losses of faint Gaussian noise on a Poisson sample, where the outputs almost reveal who was sampled."""
+"""Losses of small Gaussian noise on a Poisson sample, which almost reveal the sample."""
 
 import math
 
@@ -8,19 +8,20 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLoss, line_of
 
 
 class FaintPrivacyLoss(PrivacyLoss):
-    """Rows (q, σ), σ small: log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²).
+    """Losses of small subsampled Gaussian noise, with rows (q, σ).
 
-    M(z) = (1 − q)^{z+1} + q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates
-    the loss of (1 − q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²); docs/theory/accountant.md.
+    The loss is log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²); M(z) = (1 − q)^{z+1} +
+    q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates the loss of (1 − q)·N(0,
+    σ²) + q·N(1, σ²) against N(0, σ²); docs/theory/accountant.md.
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 where both exponents are small."""
+        """Return the sum of log M, if small by M − 1."""
         moments = [count * _log_moment(orders, *row) for row, count in zip(self.rows, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line: the first part of M turns, the second turns and falls."""
+        """Return the line of both parts of M."""
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
@@ -29,7 +30,7 @@ class FaintPrivacyLoss(PrivacyLoss):
         return [(*row, count) for row, count in zip(self.rows, self.times, strict=True)]
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
-        """Return log(1 − w + w·e^{−t²/2σ²}) at t = `height`, w the share of the second part: it only falls."""
+        """Return the decreasing log(1 − w + w·e^{−t²/2σ²}) at t = `height`, w the share of the second part."""
         total = 0.0
         for (rate, std), count in zip(self.rows, self.counts, strict=True):
             share = _share(order, rate, std) * (1 - 1e-9)
@@ -50,7 +51,7 @@ def _line(order: float, heights: Array, rate: float, std: float) -> Line:
 
 
 def _share(order: float, rate: float, std: float) -> float:
-    """Return the share of the second part of M at the axis."""
+    """Return the share of the second part of M."""
     at = np.array([order])
     return math.exp(_logs(at, rate, std)[1][0] - _log_moment(at, rate, std)[0])
 

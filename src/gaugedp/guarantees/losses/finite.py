@@ -10,13 +10,13 @@ from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, line_of
 
 _Lattice = tuple[Fraction, Fraction]  # offset, span
-_FEW = 8  # atoms, up to which sums take less time than a Fourier transform
+_FEW = 8  # number of atoms up to which sums are faster than a Fourier transform
 
 
 class Atoms(NamedTuple):
-    """The `values` of a loss, ascending, their `weights` under P, and, where known, the lattice they lie on.
+    """Ascending values of a loss and their weights under P.
 
-    The lattice is (offset, span): every value is offset + a whole number of spans.
+    If known, the lattice is (offset, span): every value is offset + an integer multiple of span.
     """
 
     values: tuple[float, ...]
@@ -35,7 +35,7 @@ class FinitePrivacyLoss(PrivacyLoss):
         self._atoms = [(np.array(row[0].values), np.array(row[0].weights)) for row in rows]
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 where every z·x is small."""
+        """Return the sum of log M, if small by M − 1."""
         moments = [n * _log_moment(orders, *atoms) for atoms, n in zip(self._atoms, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
@@ -46,7 +46,7 @@ class FinitePrivacyLoss(PrivacyLoss):
         return Line.sum(lines, heights)
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound that holds also where the moments of first order cancel."""
+        """Return a bound that also covers cancelling first-order moments."""
         sizes = [float(np.abs(values).max()) for values, _ in self._atoms]
         return 16 * UNIT * float(self.counts @ np.array(sizes)) * orders
 
@@ -55,29 +55,29 @@ class FinitePrivacyLoss(PrivacyLoss):
         return [(values, weights, n) for (values, weights), n in zip(self._atoms, self.times, strict=True)]
 
     def lattices(self) -> list[Lattice] | None:
-        """Return the lattices that the rows state, where all do."""
+        """Return the lattices of the rows, if known."""
         if None in self._lattices:
             return None
         return [Lattice(offset, span, n) for (offset, span), n in zip(self._lattices, self.times, strict=True)]
 
     @property
     def largest(self) -> float:
-        """Return the sum of the largest values."""
+        """The sum of the largest values."""
         largest = [max(float(values.max()), 0.0) for values, _ in self._atoms]
         return float(self.counts @ np.array(largest)) * (1 + 1e-12)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
-        """Return 0: the modulus comes back as near to 1 as it likes."""
+        """Return 0: the modulus returns arbitrarily close to 1."""
         return 0.0
 
     @property
     def work(self) -> int:
-        """One number an atom."""
+        """One unit per atom."""
         return sum(len(values) for values, _ in self._atoms)
 
     @property
     def period_work(self) -> int:
-        """One number an atom, up to what a Fourier transform takes."""
+        """One unit per atom, or the cost of a Fourier transform."""
         return sum(min(len(values), _FEW) for values, _ in self._atoms)
 
 
@@ -100,14 +100,14 @@ def _line(order: float, heights: Array, values: Array, weights: Array, lattice: 
 
 
 def _turns(heights: Array, span: float) -> int:
-    """Return how often a step turns by π from 0 to the last of equidistant heights; 0 where that is not whole."""
+    """Return how often a step turns by π on equidistant heights; 0 if not an integer."""
     turns = float(heights[-1]) * span / math.pi
     is_whole = turns > 0.5 and abs(turns - round(turns)) < 1e-9
     return round(turns) if is_whole and np.array_equal(heights, heights[1] * np.arange(len(heights))) else 0
 
 
 def _turned_line(values: Array, tilted: Array, heights: Array, lost: float, lattice: _Lattice, turns: int) -> Line:
-    """Return the line of `tilted_line` by a Fourier transform, over one half period of the lattice or several."""
+    """Return the line of `tilted_line` by a Fourier transform."""
     offset, span = map(float, lattice)
     places = np.rint((values - offset) / span).astype(np.int64) * turns
     n_places = 2 * (len(heights) - 1)
@@ -119,9 +119,9 @@ def _turned_line(values: Array, tilted: Array, heights: Array, lost: float, latt
 
 
 def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:
-    """Return the line of a law with the weights `tilted` after tilting, summing to 1: Σ w·(e^{itx} − 1).
+    """Return the line Σ w·(e^{itx} − 1) of tilted weights.
 
-    `lost` bounds the relative error of the weights, in units of rounding.
+    The weights sum to 1; `lost` bounds their relative error, in units of rounding.
     """
     phase = heights * values[:, None]
     imaginary = tilted @ np.sin(phase)
@@ -132,7 +132,7 @@ def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Li
 
 
 def log_ratio(ratio: Fraction) -> float:
-    """Return log of the ratio, also near 1 and beyond the floats."""
+    """Return the log of any positive fraction, accurately."""
     if abs(ratio - 1) < Fraction(1, 2):
         return math.log1p(float(ratio - 1))
     return math.log(ratio.numerator) - math.log(ratio.denominator) if not 1e-300 < ratio < 1e300 else math.log(ratio)

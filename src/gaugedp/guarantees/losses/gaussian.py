@@ -11,7 +11,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 
 
 class GaussianPrivacyLoss(PrivacyLoss):
-    """Rows (μ,): N(μ, 1) against N(0, 1). All together are one such pair with the sum of the squares."""
+    """Losses of N(μ, 1) against N(0, 1), with rows (μ,), combined into one with √Σμ²."""
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         largest = max(row[0] for row in rows)
@@ -33,19 +33,19 @@ class GaussianPrivacyLoss(PrivacyLoss):
         return -height * height * self.square / 2
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the profile of √Σμ²."""
+        """Return the profile of √Σμ²-GDP."""
         return gaussian_delta(up(self.root), epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return its inverse."""
+        """Return the inverse of the profile."""
         return gaussian_epsilon(up(self.root), delta)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return those of N(μ²/2, μ²) under P and of N(−μ²/2, μ²) under Q."""
+        """Return the cells of N(μ²/2, μ²) and of N(−μ²/2, μ²)."""
         ends = np.concatenate([[-math.inf], edges, [math.inf]]) / self.root
         return [(normal_cells(ends - self.root / 2), normal_cells(ends + self.root / 2), 1)]
 
     @property
     def work(self) -> int:
-        """One number, however many rows."""
+        """One unit for any number of rows."""
         return 1

@@ -7,22 +7,21 @@ import numpy as np
 from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, atom_cells, growing_cells, line_of
 from gaugedp.guarantees.losses.response import FEW, lost_by_turning
 
-_ROWS, _SCAN = 256, 10**7  # rows that are looked at together, and sines and cosines of them
-_FINE = 4.0  # points of the grid, in which a quarter of the weight is lost between two
+_ROWS, _SCAN = 256, 10**7  # rows that are scanned together, and their sines and cosines
 
 
 class LaplacePrivacyLoss(PrivacyLossOfNumbers):
-    """Rows (t,): two Laplace laws of scale 1 whose centres are t apart.
+    """Losses of Laplace distributions of scale 1 shifted by t, with rows (t,).
 
-    M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one at −t, and a density between.
+    M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: atoms at ±t and a density between.
     """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log M: by M − 1 where at is small, else by the larger exponential."""
+        """Return log M, by M − 1 or by the larger exponential."""
         return _log_moment(orders, numbers)
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
-        """Return the line from real sines and cosines; what cancels is put together beforehand."""
+        """Return the line from real sines and cosines."""
         return _block(order + 0.5, heights, numbers, counts)
 
     def shifts(self) -> list[tuple[float, int]]:
@@ -30,18 +29,19 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         return list(zip(self.numbers.tolist(), self.times, strict=True))
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the atoms at ±t and the density between them."""
+        """Return the atoms at ±t and the density between."""
         return [(*_cells(edges, shift), count) for shift, count in self.shifts()]
 
     @property
     def largest(self) -> float:
-        """Return Σt."""
+        """The sum Σt."""
         return float(self.counts @ self.numbers) * (1 + 1e-12)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Bound |M| by e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}: both quotients are monotone in Im z.
+        """Bound log |M/M(c)|, for t beyond `height`.
 
-        Up to an end, rows of different t turn against each other; docs/theory/accountant.md.
+        |M| is at most e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}, whose quotients are monotone in Im z. Up to a finite
+        end, rows of different t turn against each other; docs/theory/accountant.md.
         """
         upper = np.hypot(order + 1, height) / np.hypot(2 * order + 1, 2 * height)
         largest = self.numbers * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.numbers))
@@ -50,9 +50,9 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         return float(apart.sum()) + min(0.0, self._turned(order + 0.5, height, until, at_axis, apart))
 
     def _turned(self, y: float, height: float, until: float, at_axis: Array, apart: Array) -> float:
-        """Return a bound on what some rows together have, up to `until`, less what they have `apart`; or 0.
+        """Return a joint bound up to `until`, less `apart`; or 0.
 
-        With C = cosh(yt), w = n/C² and e = 1/|2a| it is n·log((1 + e)·C/M) − ¼·w·(1 − cos(2·Im(z)·t))/(1 + e) of each.
+        With C = cosh(yt), w = n/C² and e = 1/|2a| each row adds n·log((1 + e)·C/M) − ¼·w·(1 − cos(2·Im(z)·t))/(1 + e).
         """
         some = slice(None, None, max(1, len(self.numbers) // _ROWS))
         numbers, counts = self.numbers[some], self.counts[some]
@@ -60,7 +60,8 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         log_cosh = growth + np.log1p(np.exp(-2 * growth)) - math.log(2) - numbers / 2
         weights = counts / np.cosh(np.minimum(growth, 350.0)) ** 2
         spread = float(weights @ np.abs(numbers - float(weights @ numbers) / float(weights.sum())))
-        n_points = (until - height) * _FINE * spread / float(weights.sum())
+        # 4.0: points of the grid, in which a quarter of the weight is lost between two
+        n_points = (until - height) * 4.0 * spread / float(weights.sum())
         if float(weights.sum()) < FEW or not n_points * len(numbers) < _SCAN:
             return 0.0
         extra = 1 / (2 * math.hypot(y, height))
@@ -100,7 +101,7 @@ def sinhc_difference(z: Array, width: Array) -> Array:
 
 
 def _block(y: float, t: Array, shift: Array, counts: Array) -> Line:
-    """Return, with a = y + it, M·e^{shift/2} = cosh(a·shift) + sinh(a·shift)/(2a), scaled by e^{−y·shift}."""
+    """Return M·e^{shift/2} = cosh(a·shift) + sinh(a·shift)/(2a), a = y + it, scaled by e^{−y·shift}."""
     falling = np.exp(-2 * y * shift)
     cosh, sinh = (1 + falling) / 2, -np.expm1(-2 * y * shift) / 2
     phase, square = t * shift, 2 * (y * y + t * t)

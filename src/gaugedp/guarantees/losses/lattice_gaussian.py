@@ -9,25 +9,27 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
-_FAINT = 0.1  # below this deviation only the next points count, and sums of large terms would overflow
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
-_FAR, _MOST = 37.5, 2**18  # deviations beyond which next to nothing is, and places that are summed
+_DEVIATIONS, _MOST_PLACES = (
+    37.5,
+    2**18,
+)  # deviations beyond which the mass is negligible, and the most terms that are summed
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):
-    """Rows (σ, d): weights ∝ e^{−k²/2σ²} on the integers, against the same moved by the integer d.
+    """Losses of shifted discrete Gaussian noise, with rows (σ, d).
 
-    log M(z) = z(z + 1)·d²/(2σ²) + log θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses d²/(2σ²) − k·d/σ² are a
-    lattice, so M has the period 2πσ²/d upwards, up to a sign.
+    The weights are ∝ e^{−k²/2σ²} on the integers, against the same shifted by d. log M(z) = z(z + 1)·d²/(2σ²) + log
+    θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses are a lattice, and |M| has the imaginary period 2πσ²/d.
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, the theta quotient by its difference from 1."""
+        """Return the sum of log M."""
         moments = [n * _log_moment(orders, *row) for row, n in zip(self.rows, self.counts, strict=True)]
         return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line, folded into the period around the axis."""
+        """Return the line, folded into one period."""
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
@@ -44,19 +46,19 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
         ]
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
-        """Return the losses of all places, the last cell having more than the rarest; None where they are too many."""
-        if any(_FAR * std > _MOST for std, _ in self.rows):
+        """Return the cells of all losses, with extra mass in the last; None if they are too many."""
+        if any(_DEVIATIONS * std > _MOST_PLACES for std, _ in self.rows):
             return None
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
 
     @property
     def work(self) -> int:
-        """A few numbers a row."""
+        """Four units per row."""
         return 4 * len(self.rows)
 
 
 def _cells(edges: Array, std: float, shift: int) -> tuple[Array, Array]:
-    k = np.arange(-math.ceil(_FAR * std), math.ceil(_FAR * std) + 1)
+    k = np.arange(-math.ceil(_DEVIATIONS * std), math.ceil(_DEVIATIONS * std) + 1)
     weights = np.exp(-((k / std) ** 2) / 2)
     p, q = atom_cells((shift**2 / 2 + k * shift) / std**2, weights / weights.sum(), edges)
     p[-1] += math.exp(-700)
@@ -70,7 +72,7 @@ def _log_moment(orders: Array, std: float, shift: int) -> Array:
 def _log_theta_ratio(u: Array, std: float) -> Array:
     """Return log θ(u)/θ(0) for real u."""
     u = u - np.round(u)
-    if std < _FAINT:
+    if std < 0.1:  # below this deviation only the nearest points count, and sums of large terms would overflow
         return -(u**2) / (2 * std**2) + _log_others(u, std) - _log_others(np.zeros(1), std)
     if std < _DIRECT:
         k = np.arange(-12, 13)
@@ -84,7 +86,7 @@ def _log_theta_ratio(u: Array, std: float) -> Array:
 
 
 def _log_others(u: Array, std: float) -> Array:
-    """Return log Σ_k e^{−(k² + 2ku)/2σ²} for |u| ≤ ½: nothing in it exceeds 1."""
+    """Return log Σ_k e^{−(k² + 2ku)/2σ²} for |u| ≤ ½, where no term exceeds 1."""
     k = np.array([-2, -1, 1, 2])
     return np.log1p(np.exp(-(k**2 + 2 * k * u[:, None]) / (2 * std**2)).sum(axis=1))
 
@@ -106,7 +108,7 @@ def _line(order: float, heights: Array, std: float, shift: int) -> Line:
 
 
 def _theta_line(u: float, v: Array, std: float) -> Line:
-    """Return log θ(u + iv)/θ(u) for |v| ≤ πσ², by the dual sum, whose second term is already below rounding."""
+    """Return log θ(u + iv)/θ(u) for |v| ≤ πσ², by the dual sum, whose second term is below rounding."""
     height = 2 * np.exp(-2 * (math.pi * std) ** 2)
     axis = 1 + height * math.cos(2 * math.pi * u)
     log_grown = 2 * math.pi * np.abs(v) - 2 * (math.pi * std) ** 2

@@ -1,4 +1,4 @@
-"""Losses of one of several pairs, drawn with probabilities that are the same under P and Q."""
+"""Losses of pairs drawn with equal probabilities under P and Q."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,10 @@ Parts = list[tuple[float, PrivacyLoss]]
 
 
 class MixedPrivacyLoss(PrivacyLoss):
-    """Rows (parts,) with M(z) = Σ w·M_i(z); `parts` are (w, family, row), and w sum to 1."""
+    """Losses of mixtures of pairs, with rows (parts,).
+
+    M(z) = Σ w·M_i(z); `parts` are (w, family, row), and the w sum to 1.
+    """
 
     symmetric: ClassVar[bool] = False
 
@@ -23,7 +26,7 @@ class MixedPrivacyLoss(PrivacyLoss):
         self.parts: list[Parts] = [[(w, family([row], [1])) for w, family, row in parts] for (parts,) in rows]
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, by M − 1 where every log M_i is small."""
+        """Return the sum of log M."""
         return np.sum(
             [n * _log_moment(orders, parts) for parts, n in zip(self.parts, self.counts, strict=True)], axis=0
         )
@@ -34,7 +37,7 @@ class MixedPrivacyLoss(PrivacyLoss):
         return Line.sum(lines, heights)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Return the sum of bounds on log Σ u_i·|M_i(c + it)/M_i(c)|, u the tilted weights."""
+        """Return a bound on log Σ u_i·|M_i(c + it)/M_i(c)|, u the tilted weights."""
         tails = [
             _log_mean([(log_u, loss.log_tail(order, height, until)) for log_u, loss in _log_tilted(order, parts)])
             for parts in self.parts
@@ -42,33 +45,33 @@ class MixedPrivacyLoss(PrivacyLoss):
         return min(0.0, float(self.counts @ np.array(tails)) + 1e-9 * float(self.counts.sum()))
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound: a mean of the parts' errors, and that of the sum."""
+        """Return a bound for the parts and their sum."""
         errors = [np.max([loss.rounding(orders) for _, loss in parts], axis=0) for parts in self.parts]
         return self.counts @ np.array(errors) + super().rounding(orders)
 
     @property
     def largest_order(self) -> float:
-        """Return the least of the parts."""
+        """The least of the parts' largest orders."""
         return min(loss.largest_order for parts in self.parts for _, loss in parts)
 
     @property
     def largest(self) -> float:
-        """Return the sum of the largest of each row."""
+        """The sum of the rows' largest losses."""
         rows = zip(self.parts, self.times, strict=True)
         return up(math.fsum(n * max(0.0, *(loss.largest for _, loss in parts)) for parts, n in rows))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the mean of the profiles where there is one release, and each part has a closed form."""
+        """Return the mean of closed profiles of one release."""
         if self.times != [1]:
             return None
         return _mean([(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]])
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
-        """Return the atoms of all parts, where all have some."""
+        """Return the atoms of all parts, or None."""
         return self._joined(lambda loss: loss.atoms(), _all_atoms)
 
     def lattices(self) -> list[Lattice] | None:
-        """Return the lattice of the losses of all parts, where each has one."""
+        """Return the common lattices of the rows, or None."""
         found = [[loss.lattices() for _, loss in parts] for parts in self.parts]
         if any(lattices is None for row in found for lattices in row):
             return None
@@ -76,7 +79,7 @@ class MixedPrivacyLoss(PrivacyLoss):
         return [_common_lattice(row, n) for row, n in zip(rows, self.times, strict=True)]
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
-        """Return the means of what the parts have in each cell."""
+        """Return the mean of the parts' cells."""
         return self._joined(lambda loss: loss.cells(edges), _mean_cells)
 
     def _joined(
@@ -94,12 +97,12 @@ class MixedPrivacyLoss(PrivacyLoss):
 
     @property
     def work(self) -> int:
-        """The numbers of all parts."""
+        """The work of all parts."""
         return sum(loss.work for parts in self.parts for _, loss in parts)
 
     @property
     def period_work(self) -> int:
-        """The same over one period."""
+        """The work of all parts over one period."""
         return sum(loss.period_work for parts in self.parts for _, loss in parts)
 
 
@@ -115,7 +118,7 @@ def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
 
 
 def _log_mean(logs: list[tuple[float, float]]) -> float:
-    """Return log Σ u·e^x over the pairs (log u, x), the largest term taken out first, as all may be 0."""
+    """Return log Σ u·e^x over pairs (log u, x), safely."""
     largest = max(log_u + x for log_u, x in logs)
     return largest + math.log(math.fsum(math.exp(log_u + x - largest) for log_u, x in logs))
 
@@ -137,12 +140,12 @@ def _log_moment(orders: Array, parts: Parts) -> Array:
 
 
 def _tilted(order: float, parts: Parts) -> Parts:
-    """Return the parts with their weights after tilting: w·M_i(c)/M(c)."""
+    """Return the parts with tilted weights w·M_i(c)/M(c)."""
     return [(math.exp(log_u), loss) for log_u, loss in _log_tilted(order, parts)]
 
 
 def _log_tilted(order: float, parts: Parts) -> Parts:
-    """Return the parts with the logarithms of these weights, which may be below the floats."""
+    """Return the parts with log tilted weights."""
     at = np.array([order])
     total = float(_log_moment(at, parts)[0])
     return [(math.log(w) + float(loss.log_moment(at)[0]) - total, loss) for w, loss in parts]

@@ -1,4 +1,4 @@
-"""Means of powers of a density ratio, with all digits of what they have above 1."""
+"""Accurate means of powers of a density ratio."""
 
 import math
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from gaugedp.accountant.loss import Array
 
-_CURVED = 0.25  # up to here e^u − 1 − u is taken by its series
+_CURVED = 0.25  # up to here e^u − 1 − u is computed by its series
 _FACTORIALS = [1 / math.factorial(k) for k in range(13, 1, -1)]
 
 
 def log_means(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
-    """Return the log of the mean of r^e under Q for each order, e = 1 + order.
+    """Return the log of the mean of r^{1 + order} under Q.
 
-    r^e − 1 − e·(r − 1) ≥ 0 is added up, whose mean is M − 1, as that of r is 1; where M is huge, r^e itself.
+    With e = 1 + order it sums r^e − 1 − e·(r − 1) ≥ 0, of mean M − 1 (that of r is 1); for huge M it sums r^e.
     """
     logs = log_weights + (1 + orders) * log_ratio
     largest, near = logs.max(axis=1), np.abs(log_ratio) < 1
@@ -34,14 +34,14 @@ def _near_one(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
 
 
 def _far_from_one(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
-    """Return Σ w·(r·(r^c − 1) + c·(1 − r)): r goes to its weight, so that nothing overflows."""
+    """Return Σ w·(r·(r^c − 1) + c·(1 − r)), with r in the weight to avoid overflow."""
     raised = log_weights + log_ratio
     rest = orders[:, 0] * float((np.exp(log_weights) - np.exp(raised)).sum())
     return np.asarray(_grown(orders * log_ratio, raised).sum(axis=1) + rest)
 
 
 def _grown(powers: Array, log_weights: Array) -> Array:
-    """Return w·(e^u − 1) at the `powers` u, also where e^u alone overflows."""
+    """Return w·(e^u − 1) at the `powers` u, without overflow."""
     near = np.exp(log_weights) * np.expm1(np.minimum(powers, 30.0))
     if float(powers.max(initial=0.0)) < 30:
         return np.asarray(near)
@@ -49,7 +49,7 @@ def _grown(powers: Array, log_weights: Array) -> Array:
 
 
 def _curve(u: Array) -> Array:
-    """Return e^u − 1 − u for |u| < 1/4, by its series."""
+    """Return e^u − 1 − u by its series."""
     u = np.clip(u, -_CURVED, _CURVED)
     total = np.full_like(u, _FACTORIALS[0])
     for term in _FACTORIALS[1:]:

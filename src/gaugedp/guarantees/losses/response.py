@@ -8,15 +8,17 @@ from gaugedp._internal.rounding import UNIT
 from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLossOfNumbers, blocks
 
-_SCAN = 10**6  # sines and cosines in a scan of the modulus
-FEW = 200  # releases, of which no scan can say enough
+FEW = 200  # number of releases below which a scan bounds too little
 
 
 class ResponsePrivacyLoss(PrivacyLossOfNumbers):
-    """Rows (ε,): the loss is ε with probability e^ε/(1 + e^ε), else −ε; M(z) = cosh((z + ½)ε)/cosh(ε/2)."""
+    """Losses of randomized response, with rows (ε,).
+
+    The loss is ε with probability e^ε/(1 + e^ε), else −ε; M(z) = cosh((z + ½)ε)/cosh(ε/2).
+    """
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log1p of 2·sinh((z + 1)ε/2)·sinh(zε/2)/cosh(ε/2), in which nothing cancels."""
+        """Return log1p of 2·sinh((z + 1)ε/2)·sinh(zε/2)/cosh(ε/2), without cancellation."""
         growth = orders * numbers
         log_excess = _log_sinh(growth / 2) + _log_sinh((growth + numbers) / 2) - _log_cosh(numbers / 2) + np.log(2)
         return np.logaddexp(0.0, log_excess)
@@ -49,24 +51,26 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
 
     @property
     def largest(self) -> float:
-        """Return Σε."""
+        """The sum Σε."""
         return self.plain_sum()
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
-        """Return −¼·(W − max |Σ w·e^{iuε}|), u = 2t, w = n/A², W = Σ w: 0 without end, since the modulus is periodic.
+        """Return −¼·(W − max |Σ w·e^{iuε}|), W = Σ w.
 
-        The maximum over [2·height, 2·until] is taken on a grid, with what the sum can change by between two points.
+        u = 2t and w = n/A². The maximum over [2·height, 2·until] is bounded on a grid, with the largest change between
+        two points. 0 for an infinite `until`, since the modulus is periodic.
         """
         weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
         if math.isinf(until) or float(weights.sum()) < FEW:
             return 0.0
-        return -lost_by_turning(weights, self.numbers, (height, until), max(16, min(4096, _SCAN // len(weights)))) / 4
+        # 10**6: sines and cosines in a scan of the modulus
+        return -lost_by_turning(weights, self.numbers, (height, until), max(16, min(4096, 10**6 // len(weights)))) / 4
 
 
 def lost_by_turning(weights: Array, numbers: Array, heights: tuple[float, float], n_points: int) -> float:
-    """Return a bound below W − max |Σ w·e^{iux}|, W = Σ w, for u/2 between the `heights`; x are the `numbers`.
+    """Return a lower bound on W − max |Σ w·e^{iux}|.
 
-    The maximum is taken on a grid, with what the sum can change by between two points.
+    W = Σ w, x are the `numbers`, u/2 is between the `heights`; the maximum is bounded on a grid, with slack.
     """
     whole = float(weights.sum())
     centred = numbers - float(weights @ numbers) / whole

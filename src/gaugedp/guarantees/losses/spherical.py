@@ -12,22 +12,19 @@ from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, l
 from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.spherical_curve import excess, log_error, panel_rule, spherical_delta, spherical_epsilon
 
-_DIGITS = -50.0  # logarithm of the error of a quadrature, relative
-_PANELS = 2**14
 _LARGEST_ORDER = 1e5
-_FAR = 300.0  # turns t·Im z from which on Bessel functions take the place of the quadrature
-_GRID = 1000  # points at which the modulus is looked at, up to where it is below e^_GONE
 _GONE, _FARTHEST = -4.0, 1e5
 
 
 class SphericalPrivacyLoss(PrivacyLoss):
-    """Rows (t, d): density ∝ e^{−‖z‖₂} in d dimensions, moved by t. The loss is t·w, w in [−1, 1].
+    """Losses of spherical Laplace noise, with rows (t, d).
 
-    M(z) = N((2z + 1)t/2)/N(t/2) with N(y) = ∫ e^{yw}·(1 − w²)^{(d−3)/2}·(1 − w² + κ) dw; docs/theory/knorm_delta.md.
+    The density is ∝ e^{−‖z‖₂} in d dimensions, shifted by t. The loss is t·w, w in [−1, 1]. M(z) = N((2z +
+    1)t/2)/N(t/2) with N(y) = ∫ e^{yw}·(1 − w²)^{(d−3)/2}·(1 − w² + κ) dw; docs/theory/knorm_delta.md.
     """
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, an upper bound where an order exceeds `largest_order`."""
+        """Return the sum of log M, above `largest_order` a bound."""
         moments = [
             count * np.array([_log_moment(float(order), *row) for order in orders])
             for row, count in zip(self.rows, self.counts, strict=True)
@@ -35,29 +32,29 @@ class SphericalPrivacyLoss(PrivacyLoss):
         return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line: the tilted nodes of the quadrature, and Bessel functions far from the axis."""
+        """Return the line by quadrature and Bessel functions."""
         lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
         return Line.sum(lines, heights)
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound: sums of positive terms whose powers lose some digits in many dimensions."""
+        """Return a rounding bound that grows with the dimension."""
         moments = np.array([[_log_moment(order, *row) for order in orders.tolist()] for row in self.rows])
         units = np.array([512.0 + 16 * dimension + 4 * (1 + 2 * orders) * shift for shift, dimension in self.rows])
         return UNIT * (self.counts @ (units * moments))
 
     @property
     def largest_order(self) -> float:
-        """Return the order up to which moments are taken by quadrature."""
+        """The largest order for which quadrature is used."""
         return _LARGEST_ORDER
 
     @property
     def mean(self) -> float:
-        """Return Σ E[L]: Σ t·∫ w·sinh(tw/2)·g(w) dw/∫ cosh(tw/2)·g(w) dw over [0, 1]."""
+        """The mean Σ t·∫ w·sinh(tw/2)·g(w) dw/∫ cosh(tw/2)·g(w) dw over [0, 1]."""
         return float(self.counts @ np.array([_mean(*row) for row in self.rows]))
 
     @property
     def largest(self) -> float:
-        """Return Σt."""
+        """The sum Σt."""
         return self.plain_sum()
 
     def exact_delta(self, epsilon: float) -> float | None:
@@ -66,7 +63,7 @@ class SphericalPrivacyLoss(PrivacyLoss):
         return spherical_delta(shift, dimension, epsilon) if self._is_single else None
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return its inverse."""
+        """Return the inverse profile of a single release."""
         shift, dimension = self.rows[0]
         return spherical_epsilon(shift, dimension, delta) if self._is_single else None
 
@@ -77,7 +74,7 @@ class SphericalPrivacyLoss(PrivacyLoss):
 
     @property
     def work(self) -> int:
-        """Some hundred nodes a row."""
+        """128 nodes per row."""
         return 128 * len(self.rows)
 
     @property
@@ -113,9 +110,9 @@ def _log_symmetric(rate: float, shift: float, dimension: int) -> float:
 
 @lru_cache(maxsize=64)
 def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array, Array]:
-    """Return w in [0, 1] and the logs of g's weights there, fit for e^{yw} with y = `rate` + i·`turn`.
+    """Return quadrature places w in [0, 1] and log weights.
 
-    Where `rate` is large, what lies beyond 1 − w = (60 + 3d)/rate is below e^−50 of the whole.
+    They are for e^{yw}·g, y = `rate` + i·`turn`. Beyond 1 − w = (60 + 3d)/rate less than e^−50 of the whole is lost.
     """
     last = 2 * math.asin(math.sqrt(min(1.0, (60 + 3 * dimension) / max(rate, 1.0)) / 2))
     panels = 4
@@ -125,7 +122,8 @@ def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array
         logs = log_weights + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
         places = np.cos(angles)
         lost = log_error(last, panels, rate, shift, dimension, turn) - log_sum(logs + rate * (places - 1))
-        if lost < _DIGITS or panels >= _PANELS:
+        # 2**14: panels at most
+        if lost < -50.0 or panels >= 2**14:  # logarithm of the error of a quadrature, relative
             return places, logs
         panels *= 2
 
@@ -138,8 +136,8 @@ def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
 
 
 def _turns(dimension: int) -> float:
-    """Return the turn from which on Bessel functions of order d/2 neither vanish nor lose digits."""
-    return max(_FAR, 4.0 * dimension)
+    """Return the turn beyond which Bessel functions are accurate."""
+    return max(300.0, 4.0 * dimension)  # turns t·Im z from which Bessel functions replace the quadrature
 
 
 def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Line:
@@ -148,7 +146,7 @@ def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Li
 
 
 def _tilted(order: float, height: float, shift: float, dimension: int) -> tuple[Array, Array]:
-    """Return losses and their weights after tilting, summing to 1."""
+    """Return losses and their tilted weights, with sum 1."""
     rate = (1 + 2 * order) * shift / 2
     turn = 2.0 ** math.ceil(math.log2(max(1.0, height * shift)))  # few rules for many heights
     places, logs = _rule(rate, turn, shift, dimension)
@@ -186,9 +184,9 @@ def _log_whole(rate: float, shift: float, dimension: int) -> float:
 
 
 def _log_tail(order: float, height: float, shift: float, dimension: int) -> float:
-    """Return a bound on log |M(c + it)/M(c)| for t from `height` on: the least of what is known there.
+    """Return a bound on log |M(c + it)/M(c)| beyond `height`.
 
-    Up to π/2 turns by the variance, 1 − |φ|² ≥ 4t²·Var/π²; then by the modulus on a grid; then by the contour.
+    Up to π/2 turns it uses the variance, 1 − |φ|² ≥ 4t²·Var/π²; then the modulus on a grid; then the contour.
     """
     turn = height * shift
     far = _log_contour(order, turn, shift, dimension)
@@ -203,10 +201,9 @@ def _log_tail(order: float, height: float, shift: float, dimension: int) -> floa
 
 @lru_cache(maxsize=256)
 def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, float]:
-    """Return turns u = t·shift from π/2 on, bounds on log |φ| from each of them on, and the variance of w.
+    """Return turns, bounds on log |φ| beyond each, and Var w.
 
-    Between two points |φ| changes by at most half the step times the deviation; after the last the contour's bound is
-    taken.
+    Between two turns u = t·shift ≥ π/2, |φ| changes by at most half the step times the deviation; then by the contour.
     """
     last = math.pi
     while _log_contour(order, last, shift, dimension) > _GONE and last < _FARTHEST:
@@ -214,7 +211,8 @@ def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, 
     values, tilted = _tilted(order, 0.0, shift, dimension)
     mean = float(tilted @ values)
     variance = float(tilted @ (values - mean) ** 2) / shift**2
-    turns = np.linspace(math.pi / 2, last, _GRID)
+    # 1000: points at which the modulus is looked at, up to where it is below e^_GONE
+    turns = np.linspace(math.pi / 2, last, 1000)
     sizes = np.exp(np.minimum(_line(order, turns / shift, shift, dimension).real, 0.0))
     slack = (turns[1] - turns[0]) * math.sqrt(variance) + 1e-9
     after = math.exp(min(0.0, _log_contour(order, last, shift, dimension)))
@@ -223,9 +221,9 @@ def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, 
 
 
 def _log_contour(order: float, turn: float, shift: float, dimension: int) -> float:
-    """Return log of the bound by the contour that leaves −1 and 1 straight up: it falls in `turn`.
+    """Return a log bound by the contour straight up from ±1.
 
-    There |1 − w²| = τ·√(4 + τ²) ≤ τ·(2 + τ), which gives Bessel functions of the second kind.
+    It decreases in `turn`. There |1 − w²| = τ·√(4 + τ²) ≤ τ·(2 + τ), which gives Bessel functions of the second kind.
     """
     rate, order_of = (1 + 2 * order) * shift / 2, dimension / 2 - 1
     low = _log_second_kind(turn, order_of) + (0.25 * math.log(2) if dimension == 2 else 0.0)
@@ -236,7 +234,7 @@ def _log_contour(order: float, turn: float, shift: float, dimension: int) -> flo
 
 
 def _log_second_kind(turn: float, order: float) -> float:
-    """Return log of ∫₀^∞ e^{−hτ}·(τ(2 + τ))^{ν−½} dτ = Γ(ν + ½)/√π·(2/h)^ν·e^h·K_ν(h), h = `turn` and ν = `order`."""
+    """Return log ∫₀^∞ e^{−hτ}·(τ(2 + τ))^{ν−½} dτ = log Γ(ν + ½)/√π·(2/h)^ν·e^h·K_ν(h), h = `turn`, ν = `order`."""
     scaled = float(scipy.special.kve(order, turn)) if turn > 0 else math.inf
     if not 0 < scaled < math.inf:
         return math.inf

@@ -1,4 +1,4 @@
-"""Losses of Gaussian noise on a Poisson sample, to a unit or to a group."""
+"""Losses of Gaussian noise on a Poisson sample."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,21 +15,19 @@ from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.losses.power_means import log_means
 
 Row = tuple[float, float, int, int]
-_DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
 _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
-_WIDE = 20.0  # orders up to so many deviations share their nodes, then those up to four times as large, and so on
-_FLAT = 24.0  # above this height, over the turn, the contour of x is moved
-_FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
+_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for the x of a loss
 _CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
-_TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative: what tails lose, and of their difference may be lost
+_TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative errors: of the tails, and the largest of their difference
 _HALF_TURN = 3.0  # below π: no argument of a mixture wraps
 
 
 class SubsampledPrivacyLoss(PrivacyLoss):
-    """Rows (q, σ, a, b): the loss of P = Σ Bin(a, q)(i)·N(i, σ²) against Q = Σ Bin(b, q)(j)·N(−j, σ²).
+    """Losses of subsampled Gaussian noise, with rows (q, σ, a, b).
 
-    With r = dP/dQ the loss is log r under P, and M(z) = E_Q[r^{1+z}] is taken by the trapezoid rule over N(0, σ²);
-    docs/theory/accountant.md bounds its error. (a, b) is (1, 0) where a unit is removed, (0, 1) where one is added.
+    The pair is P = Σ Bin(a, q)(i)·N(i, σ²) against Q = Σ Bin(b, q)(j)·N(−j, σ²). With r = dP/dQ the loss is log r under
+    P, and M(z) = E_Q[r^{1+z}] is computed by the trapezoid rule over N(0, σ²); docs/theory/accountant.md bounds its
+    error. (a, b) is (1, 0) if a unit is removed, (0, 1) if one is added.
     """
 
     symmetric: ClassVar[bool] = False
@@ -40,11 +38,11 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         self._tails: dict[float, list[Tail]] = {}  # of each row, by their order
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, an upper bound where an order exceeds `_largest_order`."""
+        """Return the sum of log M, above `largest_order` a bound."""
         return np.asarray(self.counts @ self._moments(np.asarray(orders).tolist()))
 
     def _moments(self, orders: list[float]) -> Array:
-        """Return log M, of shape (rows, orders); none is computed twice."""
+        """Return the cached log M of shape (rows, orders)."""
         for row, known in zip(self.rows, self._known, strict=True):
             missing = [order for order in orders if order not in known]
             if missing:
@@ -52,57 +50,58 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         return np.array([[known[order] for order in orders] for known in self._known])
 
     def _at(self, order: float) -> Iterable[tuple[float, Row]]:
-        """Return log M at `order`, and the row, of each row."""
+        """Return log M at `order` with each row."""
         return zip(self._moments([order])[:, 0].tolist(), self.rows, strict=True)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line of the tilted nodes of the quadrature."""
+        """Return the line of the tilted quadrature nodes."""
         rows = zip(self._at(order), self.counts, strict=True)
         lines = (_line(order, at_axis, heights, row).times(n) for (at_axis, row), n in rows)
         return Line.sum(lines, heights)
 
     def rounding(self, orders: Array) -> Array:
-        """Return a bound: sums of positive terms, each correct to some hundred units, and the quadrature."""
+        """Return a bound for rounding and the quadrature."""
         rates = np.array([row[0] for row in self.rows])
         quadrature = 1e-19 * float(self.counts @ rates**2) * np.minimum(orders, 1.0)
         return 1e3 * UNIT * self.log_moment(orders) + quadrature
 
     @property
     def largest_order(self) -> float:
-        """Return the order up to which moments are taken by quadrature."""
+        """The largest order for which quadrature is used."""
         return min(_largest_order(std) for _, std, *_ in self.rows)
 
     @property
     def largest(self) -> float:
-        """Return −Σ b·log(1 − q) where nothing is removed: r is at most (1 − q)^−b; else nothing bounds the losses."""
+        """−Σ b·log(1 − q) if nothing is removed, else infinity."""
         if any(removed for _, _, removed, _ in self.rows):
             return math.inf
         rows = zip(self.rows, self.counts, strict=True)
         return -math.fsum(count * added * math.log1p(-rate) for (rate, _, _, added), count in rows)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
-        """Bound |M| with x moved by iθσ², where r turns and |r^{it}| = e^{−t·arg r} falls in t; θ: the best of some."""
+        """Bound |M| on contours x + iθσ², where |r^{it}| = e^{−t·arg r} falls in t, by the best of several θ."""
         if order not in self._tails:
             self._tails[order] = [_tail(order, log_moment, *row) for log_moment, row in self._at(order)]
         return float(self.counts @ np.array([tail.bound(height) for tail in self._tails[order]]))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the profile of one release where the digits last: that of the x beyond which the loss exceeds ε."""
+        """Return the profile of one release, or None if digits cancel."""
         return _delta(epsilon, *self.rows[0]) if self.times == [1] else None
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
-        """Return the probabilities of cells of x, which the losses grow with."""
+        """Return the probabilities of cells of x."""
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
 
     @property
     def work(self) -> int:
-        """Some hundred nodes for each unit of a row."""
+        """300 nodes per unit of a row."""
         return 300 * sum(removed + added for _, _, removed, added in self.rows)
 
 
 def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
     _, std, removed, added = row
-    high = heights > _FLAT / _turn(std, max(removed, added))
+    # 24.0: above this height, over the turn, the contour of x is moved
+    high = heights > 24.0 / _turn(std, max(removed, added))
     flat = heights[~high]
     loss, tilted = _tilted(order, float(flat.max(initial=0.0)), *row)
     near = tilted_line(loss, tilted, flat, 1e3)
@@ -113,8 +112,9 @@ def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
 
 
 def _log_moments(orders: Array, rate: float, std: float, removed: int, added: int) -> Array:
-    """Return log M at the `orders`; those of one size share their nodes."""
-    logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (_WIDE * std)) // 2
+    """Return log M at the `orders`; similar orders share nodes."""
+    # 20.0: orders up to so many deviations share their nodes, then those up to four times as large, and so on
+    logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (20.0 * std)) // 2
     beyond = orders > _largest_order(std)
     logs[beyond] = [_log_bound(order, rate, std, removed, added) for order in orders[beyond].tolist()]
     for size in set(sizes[~beyond].tolist()):
@@ -127,26 +127,26 @@ def _log_moments(orders: Array, rate: float, std: float, removed: int, added: in
 
 
 def _largest_order(std: float) -> float:
-    """Return the order beyond which a bound replaces the quadrature, whose nodes become many."""
+    """Return the order beyond which a bound replaces the quadrature."""
     return min(2000.0 * max(1.0, std), max(20.0, 5000.0 * std**2))
 
 
 @lru_cache
 def _turns(std: float) -> tuple[Array, Array]:
-    """Return how far contours are moved, in units of σ², and what that costs for each unit that is added."""
+    """Return shifts of contours over σ², with costs per added unit."""
     turns = np.geomspace(min(1e-3, 0.1 / std), 3.0, 16)
     return turns, -np.log(np.cos(turns / 2))
 
 
 def _log_bound(order: float, rate: float, std: float, removed: int, added: int) -> float:
-    """Bound log M: the norm of a sum is below the sum of norms; dQ is at least (1 − q)^b of N(0, σ²)."""
+    """Bound log M by norms; dQ is at least (1 − q)^b of N(0, σ²)."""
     log_chances, k = _log_chances(removed, rate)[1:], np.arange(1, removed + 1)
     scale = order / (2 * std**2)
     if math.isinf(removed**2 * scale):
         return math.inf
     grown = k**2 * (scale if removed else 0.0)
     terms = log_chances + grown
-    if terms.max(initial=0.0) < 30:  # the norm may be near 1, also where a rare term has grown much
+    if terms.max(initial=0.0) < 30:  # the norm may be near 1, also if a rare term has grown much
         changes = np.where(grown < 30, np.exp(log_chances) * np.expm1(np.minimum(grown, 30.0)), np.exp(terms))
         log_norm = math.log1p(float(changes.sum()))
     else:
@@ -156,23 +156,24 @@ def _log_bound(order: float, rate: float, std: float, removed: int, added: int) 
 
 @lru_cache
 def _log_chances(size: int, rate: float) -> Array:
-    """Return the logarithms of the chances that 0, 1, …, `size` units of a group are in the sample."""
+    """Return log probabilities of 0, 1, …, `size` sampled units."""
     ways = np.array([math.log(math.comb(size, k)) for k in range(size + 1)])
     k = np.arange(size + 1)
     return ways + k * math.log(rate) + (size - k) * math.log1p(-rate)
 
 
 def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) -> float | None:
-    """Return P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, rounded up; None where it cancels, or a tail is faint.
+    """Return the profile of one release, rounded up, or None.
 
-    It is flat in t, whose rounding moves it less than that of the two terms.
+    It is P(x > t) − e^ε·Q(x > t), t the x whose loss is ε, and flat in t, so that the rounding of t matters less than
+    that of the terms. None if it cancels or a tail is tiny.
     """
 
     def excess(x: float) -> float:
         at = np.array([x])
         return float((_log_mixture(at, rate, std, removed) - _log_mixture(-at, rate, std, added))[0]) - epsilon
 
-    low, high = -_FAR * std - added, _FAR * std + removed
+    low, high = -_DEVIATIONS * std - added, _DEVIATIONS * std + removed
     if not excess(low) < 0 < excess(high):
         return None
     place = np.array([root_of(excess, low, high, 1e-14 * std) / std, math.inf])
@@ -185,7 +186,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
 
 
 def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return the probabilities of losses between the `edges` under P and Q, by the x of each edge."""
+    """Return the probabilities of losses between the `edges`."""
 
     def losses(x: Array) -> Array:
         return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
@@ -193,16 +194,16 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
     if removed + added == 1:
         places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
     else:
-        looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
+        looked = np.linspace(-_DEVIATIONS * std - added, _DEVIATIONS * std + removed, _PLACES)
         places = inverse(losses, looked, edges)
     ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
 
 
 def _place(losses: Array, rate: float, std: float) -> Array:
-    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) is at the `losses`; −∞ where it is never as small.
+    """Return the x at which log(1 − q + q·e^{(2x−1)/2σ²}) equals the `losses`; −∞ for losses that are too small.
 
-    e^loss − (1 − q) is e^loss − 1 + q, of which the −1 takes the digits where e^loss is small.
+    e^loss − (1 − q) is computed as e^loss − 1 + q, except for small e^loss, where the −1 would lose digits.
     """
     least, near = np.minimum(losses, 30.0), losses > -1
     with np.errstate(divide="ignore", over="ignore"):
@@ -212,9 +213,10 @@ def _place(losses: Array, rate: float, std: float) -> Array:
 
 
 def inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:
-    """Return where the `losses`, which grow, are at the `edges`: by chords between the places `looked` at, or halving.
+    """Return the places where increasing `losses` reach the `edges`.
 
-    Every place is right within 2^−22 of the smallest cell; losses that are nowhere at an edge give an end of `looked`.
+    The search uses chords between the places `looked`, or halving. Every place is correct to 2^−22 of the smallest
+    cell; edges outside the range of the losses give an end of `looked`.
     """
     values = losses(looked)
     after = np.clip(np.searchsorted(values, edges), 1, len(looked) - 1)
@@ -234,7 +236,7 @@ def inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Ar
 
 
 def _between(ends: Array, rate: float, size: int, shift: float) -> Array:
-    """Return the probabilities between the `ends` of Σ Bin(`size`, q)(k)·N(k·`shift`, 1)."""
+    """Return the probabilities of Σ Bin(`size`, q)(k)·N(k·`shift`, 1) between the `ends`."""
     total = np.zeros(len(ends) - 1)
     for k, chance in enumerate(np.exp(_log_chances(size, rate)).tolist()):
         total += chance * normal_cells(ends - k * shift)
@@ -242,7 +244,7 @@ def _between(ends: Array, rate: float, size: int, shift: float) -> Array:
 
 
 def _log_mixture(x: Array, rate: float, std: float, size: int) -> Array:
-    """Return log A of A = Σ Bin(`size`, q)(i)·e^{(2ix−i²)/2σ²}: by A − 1 where A is not small, else as a sum."""
+    """Return log of A = Σ Bin(`size`, q)(i)·e^{(2ix−i²)/2σ²}, by A − 1 unless A is small."""
     if size == 0:
         return np.zeros_like(x)
     k, log_chances = np.arange(1, size + 1)[:, None], _log_chances(size, rate)
@@ -256,7 +258,7 @@ def _log_mixture(x: Array, rate: float, std: float, size: int) -> Array:
 
 
 def _turned_mixture(x: Array, turns: Array | float, rate: float, std: float, size: int) -> Array:
-    """Return log A at x + iθσ², θ the `turns`, of shape (turns, x): its argument is between 0 and `size`·θ."""
+    """Return log A at x + iθσ², θ the `turns`, of shape (turns, x); arguments are between 0 and `size`·θ."""
     if size == 0:
         return np.zeros((np.size(turns), len(x)), dtype=complex)
     logs = [
@@ -268,7 +270,7 @@ def _turned_mixture(x: Array, turns: Array | float, rate: float, std: float, siz
 
 
 def _nodes(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return nodes and log weights of the trapezoid rule for N(0, σ²), fit for z = `order` + i·`height`."""
+    """Return nodes and log weights of the trapezoid rule for N(0, σ²), at z = `order` + i·`height`."""
     turns, bends = _turns(std)
     turned = height * (removed + added) * turns + order * added * bends
     steps = 2 * math.pi * turns * std**2 / (_digits(rate) + (turns * std) ** 2 / 2 + turned)
@@ -279,18 +281,18 @@ def _nodes(order: float, height: float, rate: float, std: float, removed: int, a
 
 
 def _span(order: float, rate: float, std: float, removed: int, added: int) -> tuple[float, float]:
-    """Return an interval outside of which the tilted mixture has less than e^−46·q²."""
+    """Return an interval with tilted mass beyond it below e^−46·q²."""
     grown = (1 + order) * math.log(removed + 1) - order * added * math.log1p(-rate)
     width = std * math.sqrt(2 * (_digits(rate) + grown))
     return -width - added, width + (order + 1) * removed
 
 
 def _digits(rate: float) -> float:
-    return _DIGITS - 2 * math.log(rate)
+    return 46.0 - 2 * math.log(rate)  # quadrature errors are below e^−46·q², the size of log M
 
 
 def _tilted(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return the losses at the nodes and the weights tilted by e^{order·loss}, summing to 1."""
+    """Return losses at the nodes and normalised tilted weights."""
     x, log_weights = _nodes(order, height, rate, std, removed, added)
     above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
     logs = log_weights + (1 + order) * above - order * below
@@ -300,14 +302,17 @@ def _tilted(order: float, height: float, rate: float, std: float, removed: int, 
 
 
 class Tail(NamedTuple):
-    """|M(c + it)/M(c)| on lines that are moved by several turns: Σ e^(`logs` − t·`arguments`), and what that loses."""
+    """Bounds on |M(c + it)/M(c)| on several contours.
+
+    Each is Σ e^(`logs` − t·`arguments`), plus its quadrature error `lost`.
+    """
 
     logs: Array
     arguments: Array
     lost: Array
 
     def bound(self, height: float) -> float:
-        """Return the least of the bounds on its log for t ≥ `height`."""
+        """Return the least log bound for t ≥ `height`."""
         logs = self.logs - height * self.arguments
         largest = logs.max(axis=1)
         sums = np.log(np.exp(logs - largest[:, None]).sum(axis=1)) + largest
@@ -328,9 +333,10 @@ def _tail(order: float, log_moment: float, rate: float, std: float, removed: int
 
 
 def _tail_step(turns: Array, std: float, falling: float) -> float:
-    """Return a step that serves the moduli at all `turns` θ: strips of half-width aσ², a ≤ θ or a ≤ π/2 − θ.
+    """Return a step for the moduli at all `turns`.
 
-    There e^{−t·arg r} continues to at most 1, and |r|^{−c}, c = `falling`, to (½(cos θ + cos a))^{−c/2}·r^{−c}.
+    The strips have half-width aσ², a ≤ θ or a ≤ π/2 − θ, θ a turn. There e^{−t·arg r} continues to at most 1, and
+    |r|^{−c}, c = `falling`, to (½(cos θ + cos a))^{−c/2}·r^{−c}.
     """
     theta, a = turns[:, None], _turns(std)[0]
     bend = -falling / 2 * np.log((np.cos(theta) + np.cos(np.minimum(a, 1.5))) / 2)
@@ -339,15 +345,14 @@ def _tail_step(turns: Array, std: float, falling: float) -> float:
 
 
 def _turn(std: float, size: int) -> float:
-    """Return θ: by iθσ² the contour of x is moved for the higher points of a line."""
+    """Return the shift of the contour over σ² for large heights."""
     return min(1.5, 2 / std, _HALF_TURN / size)
 
 
 def _moved_line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
-    """Return the line at large heights, with x moved so that the integrand falls instead of turning.
+    """Return the line at large heights, by a shifted contour.
 
-    On x + iθ′σ², 0 < θ′ < 2θ, it is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights, which bounds the
-    error of the trapezoid rule.
+    On x + iθ′σ², 0 < θ′ < 2θ, the integrand is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights.
     """
     rate, std, removed, added = row
     turn = min(_turn(std, max(removed, added)), 0.7 if added else math.inf)

@@ -1,6 +1,7 @@
 """The interface of strategies for the matrix mechanism."""
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +20,23 @@ class Strategy(ABC):
     such pairs, W the weights; 0 if none is known.
     """
 
-    radius: float
-    least: float = 0.0
+    if TYPE_CHECKING:  # read-only: a field of some strategies, computed by others
+
+        @property
+        def radius(self) -> float:
+            """The radius Δ."""
+
+        @property
+        def least(self) -> float:
+            """The lower bound."""
+
+        @property
+        def is_cube_proved(self) -> bool:
+            """Whether `cube_radius` is proved, too."""
+    else:
+        least, is_cube_proved = 0.0, False
+
     law: RealFunction | None = None  # of L·g, if L and the radius are proved
-    is_cube_proved: bool = False  # whether `cube_radius` is proved, too
 
     @property
     @abstractmethod

@@ -29,12 +29,8 @@ from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.mechanisms.strategies.weighted import weighted
 
-_MOST_REPLACED = 64  # cells of an ordered attribute whose differences are written out
-_MOST_OF_PRODUCT = 16  # cells of a product: its differences take half a second, 36 take several
-_MOST_CORNERS = 256  # of a box
 _MOST_GENERATORS = 20_000
 _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
-_MOST_CELLS = 10**6
 
 
 def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> Strategy:
@@ -71,7 +67,8 @@ def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
         yield residual(body, structure)
     elif structure is not None and kinds == {"product"} and len(structure.blocks) == 1:
         yield kronecker(body, structure, 2)
-        if body.differences and body.generators.n_generators <= _MOST_OF_PRODUCT:  # theorem 7 is about added units
+        # 16: cells of a product, whose differences take half a second: 36 take several
+        if body.differences and body.generators.n_generators <= 16:  # theorem 7 is about added units
             yield optimal(body, None)
     elif structure is not None and len(structure.blocks) == 1:
         yield from _ordered(body, kinds)
@@ -85,7 +82,7 @@ def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
         yield best_ordered(n, kinds == {"ranges"}, body.factor)
         return
     yield _answers(toeplitz(body), kinds, n)
-    if n <= _MOST_REPLACED:
+    if n <= 64:  # cells of an ordered attribute whose differences are written out
         yield optimal(body, None) if kinds == {"prefix"} else optimal_ranges(body)
 
 
@@ -126,7 +123,7 @@ def _check_size(body: Polytope) -> None:
 
 
 def _has_many_corners(body: Polytope) -> bool:
-    return body.has_closed_form and body.generators.n_generators > _MOST_CORNERS
+    return body.has_closed_form and body.generators.n_generators > 256  # corners of a box
 
 
 def _kinds(structure: Structure | None) -> set[str]:
@@ -195,7 +192,7 @@ class CellStrategy(Strategy):
 
 def cells(body: Polytope) -> CellStrategy:
     """Return the cell strategy of a counting query."""
-    if not body.generators.counting or body.generators.n_generators > _MOST_CELLS:
+    if not body.generators.counting or body.generators.n_generators > 10**6:  # cells at most
         raise InvalidRequest("Noise on cells needs a query that counts the rows of few cells.", "Use Gaussian.")
     apart = body.differences and body.generators.n_generators > 1
     return CellStrategy(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)

@@ -11,8 +11,6 @@ from gaugedp.mechanisms.strategies.dense import Dense
 from gaugedp.mechanisms.strategies.toeplitz import square_root, toeplitz
 from gaugedp.mechanisms.strategies.trees import shapes, weighted_levels
 
-_NOTHING = 1e-12  # least share of the query that a level counts with
-
 
 def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
     """Return L = F·P⁻¹·T, P = T·T the prefix sums: F·e_j = L·(T·e_j)."""
@@ -51,7 +49,8 @@ def _noise(columns: np.ndarray, sizes: list[int], weights: np.ndarray | None) ->
     """Return (radius·‖W⁻¹L‖_F)² for added units, and its minimiser t_l² = (share_l/demand_l)^½."""
     demand = _demand(_scaled(columns, weights), sizes)
     shares = np.diff(1 / np.array(sizes, dtype=float), prepend=0.0)
-    positive = np.maximum(demand, _NOTHING * demand.sum())
+    # 1e-12: share of the question below which a level counts as if it had that much
+    positive = np.maximum(demand, 1e-12 * demand.sum())
     return float(np.sqrt(positive * shares).sum()) ** 2, np.sqrt(shares / positive)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_NUMBERS = 2**18  # at a time, so that they stay in the cache
 _TOLERANCE = 2.0**-30
 
 
@@ -44,7 +43,7 @@ class Chain:
         return total
 
     def _parts(self, poles: "Poles") -> Iterator[tuple[slice, np.ndarray]]:
-        size = max(1, _NUMBERS // len(self.masses))
+        size = max(1, 2**18 // len(self.masses))  # numbers at a time, so that they stay in the cache
         for start in range(0, len(poles.shifts), size):
             part = slice(start, start + size)
             yield part, poles.shifts[part]

@@ -11,7 +11,6 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.marginals import Axes, Interactions
 
 _MOST_CELLS, _ENTRIES = 2**11, 2**21
-_MOST_KINDS = 64
 
 
 def is_small(interactions: Interactions, n_noise: int) -> bool:
@@ -64,7 +63,7 @@ def normal_square(body: Polytope, interactions: Interactions, factors: Sequence[
     alone = _total(interactions, squares, ())
     if not body.differences:
         return alone
-    kinds = interactions.differences(_MOST_KINDS)
+    kinds = interactions.differences(64)  # kinds at most
     if kinds is None:
         return None
     apart = [2 * (alone - _total(interactions, squares, kind)) for kind in kinds]

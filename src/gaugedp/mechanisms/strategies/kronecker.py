@@ -24,7 +24,7 @@ class Each(Strategy):
     radius: float = 1.0
 
     @property
-    def least(self) -> float:  # type: ignore[override]
+    def least(self) -> float:
         """√n, the nuclear norm of the identity over √n."""
         return math.sqrt(self.n_cells)
 

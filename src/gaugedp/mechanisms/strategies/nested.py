@@ -9,8 +9,6 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain.nesting import Nesting, Recursion, Tables
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 
-_FAINTEST = -9.0  # log of the least share of a level relative to the largest: smaller ones carry no information
-
 
 @dataclass(frozen=True, eq=False)
 class NestedStrategy(Strategy):
@@ -90,7 +88,8 @@ def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tu
     import scipy.optimize
 
     def shares(logs: np.ndarray) -> np.ndarray:
-        return np.exp(np.maximum(logs - logs.max(), _FAINTEST))
+        # -9.0: log of the least share of a level to the largest: fainter ones say nothing of any area
+        return np.exp(np.maximum(logs - logs.max(), -9.0))
 
     def log_cost(logs: np.ndarray) -> float:
         variances = _recursion(nesting, shares(logs)).variances

@@ -14,10 +14,8 @@ from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 MOST_CELLS = 2**20  # half a minute
 _MOST_ROUNDS, _LEAST_ROUNDS = 60, 4
 _MOST_WORK = 2**22  # cells times rounds
-_GAP_PER_CELL = 5e-9  # where there are more than 200
 _COARSE_CELLS, _COARSER, _COARSE_GAP = 32, 4, 1e-4
 _MEMORY, _STEP = 5, 2.0  # of the accelerated fixed point
-_MOST_EIGENVALUES = 2048
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Ordered(PrefixStrategy):
         """Return the eigenvalues of S^(−½) for up to 2,048 unweighted prefix sums."""
         import scipy.linalg
 
-        if weights is not None or self.weighted.ranges or self.n_noise > _MOST_EIGENVALUES:
+        if weights is not None or self.weighted.ranges or self.n_noise > 2048:  # eigenvalues at most
             return None
         inverse = 1 / self.weighted.probability
         values = scipy.linalg.eigvalsh_tridiagonal(inverse + np.append(inverse[1:], 0.0), -inverse[1:])
@@ -122,7 +120,7 @@ def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
     (F·diag(p)·Fᵀ)⁻¹ and p the best probabilities, L = S^(−¼) is optimal; tr S^(−½) bounds all strategies from below at
     any p. The radius is the poles'.
     """
-    weighted = best_probability(n, ranges, max(GAP, _GAP_PER_CELL * n))
+    weighted = best_probability(n, ranges, max(GAP, 5e-9 * n))  # the gap per cell where there are more than 200
     squares, error = weighted.squares()
     trace = float(weighted.probability @ squares)
     largest = float(squares.max()) / (1 - error) / (1 - weighted.poles(0.25).error) ** 2

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import distinct
 from gaugedp.entropy import research_rng
@@ -15,9 +16,6 @@ from gaugedp.samplers.near_inverse import Inverse
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
-_PUBLIC_SEED = 20240229
-_LARGEST_SUM = 1e3  # of the weights Θ, so that A does not lose digits
-_MISSED = 1e-7  # of ‖I − H·A‖₁
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
@@ -36,7 +34,8 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
     inverse, missed = _inverse(strategy)
-    if not missed <= _MISSED:  # noise on the merged cells needs no inverse
+    # 1e-7: the most that ‖I − H·A‖₁ may be
+    if not missed <= 1e-7:  # noise on the merged cells needs no inverse
         strategy = inverse = np.eye(n)
         missed = 0.0
     radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * (1 + 2 * missed) * UP
@@ -67,8 +66,8 @@ def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
     def cost(flat: np.ndarray) -> tuple[float, np.ndarray]:
         return _cost(gram, flat.reshape(p, n))
 
-    start = uniforms(p * n, research_rng(_PUBLIC_SEED))
-    bounds = scipy.optimize.Bounds(0.0, _LARGEST_SUM)
+    start = uniforms(p * n, research_rng(PUBLIC_SEED))
+    bounds = scipy.optimize.Bounds(0.0, 1e3)  # the largest sum of the weights Θ, so that A keeps its digits
     minimum = scipy.optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "maxfun": 600}
     )

@@ -13,8 +13,6 @@ from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.variables import LaplaceVariables, Normal
 
-_MOST = 2**10  # generators, answers and variables
-_ENTRIES = 2**21
 _LOOSE = 1 + 1e-7  # of the radius that floats give
 
 
@@ -31,7 +29,7 @@ class Proved(Strategy):
     cube: float | None = None
 
     @property
-    def least(self) -> float:  # type: ignore[override]
+    def least(self) -> float:
         """The lower bound of the strategy."""
         return self.inner.least
 
@@ -41,7 +39,7 @@ class Proved(Strategy):
         return self.inner.n_noise
 
     @property
-    def is_cube_proved(self) -> bool:  # type: ignore[override]
+    def is_cube_proved(self) -> bool:
         """True if the cube is proved, i.e. L fills the space."""
         return self.cube is not None
 
@@ -100,7 +98,8 @@ def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
 
 def _is_small(body: Polytope, strategy: Strategy) -> bool:
     n, d, k = body.generators.n_generators, body.ambient_dim, strategy.n_noise
-    return max(n, d, k) <= _MOST and d * max(n, k) <= _ENTRIES
+    # 2**21: entries at most
+    return max(n, d, k) <= 2**10 and d * max(n, k) <= 2**21  # generators, answers and variables
 
 
 def _points(body: Polytope) -> np.ndarray:

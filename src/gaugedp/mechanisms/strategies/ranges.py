@@ -20,7 +20,7 @@ class RangeStrategy(Strategy):
     least: float = 0.0
 
     @property
-    def radius(self) -> float:  # type: ignore[override]
+    def radius(self) -> float:
         """The radius of the prefix sums."""
         return self.inner.radius
 

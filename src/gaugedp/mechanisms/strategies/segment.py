@@ -15,7 +15,6 @@ from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.variables import Normal
 
-_MOST_EIGENVALUES = 600
 _MOST_WRITTEN = 512
 _ALIKE = 1e-12  # what rounding leaves between equal numbers
 
@@ -52,7 +51,7 @@ class SegmentAndBox(Strategy):
         along, across = self.along / scales, self.across / scales
         if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:
             return across[0] ** 2 + np.array([0.0, along @ along]), np.array([len(along) - 1.0, 1.0])
-        if len(along) > _MOST_EIGENVALUES:
+        if len(along) > 600:  # eigenvalues at most
             return None
         values = np.linalg.eigvalsh(np.outer(along, along) + np.diag(across**2))
         return np.maximum(values, 0.0), np.ones(len(values))

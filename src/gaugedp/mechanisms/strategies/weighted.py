@@ -16,7 +16,6 @@ from gaugedp.mechanisms.strategies.weights import best_weights
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.variables import LaplaceVariables
 
-_MOST_PREIMAGES = 4 * 10**6  # numbers of their table
 _MOST_DENSE = 3000  # sets up to which a matrix over pairs of them is written out
 
 
@@ -63,7 +62,7 @@ class WeightedMarginals(MarginalNoise):
     def preimages(self) -> np.ndarray | None:
         """Return c_S at the marginal cells of each joint cell."""
         shape = self.interactions.structure.shape
-        if math.prod(shape) * self.n_noise > _MOST_PREIMAGES:
+        if math.prod(shape) * self.n_noise > 4 * 10**6:  # numbers of the preimages' table
             return None
         places = np.indices(shape).reshape(len(shape), math.prod(shape))
         parts = []

@@ -7,8 +7,6 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_FEW = 64  # parts up to which a full Hessian is stored
-
 
 def best_weights(parts: "np.ndarray | csr_array", demand: np.ndarray) -> np.ndarray:
     """Return c > 0 of sum 1 with small Σ_t demand_t/λ_t, λ = parts·c²."""
@@ -23,7 +21,7 @@ def best_weights(parts: "np.ndarray | csr_array", demand: np.ndarray) -> np.ndar
 
     size = parts.shape[1]
     starts = [np.zeros(size), np.where(np.arange(size) == size - 1, 0.0, -4.0)]
-    method = "BFGS" if size <= _FEW else "L-BFGS-B"
+    method = "BFGS" if size <= 64 else "L-BFGS-B"  # parts up to which a full Hessian is stored
     minima = [scipy.optimize.minimize(log_cost, start, jac=True, method=method) for start in starts]
     logs = min(minima, key=lambda minimum: float(minimum.fun)).x  # of any length: the cost does not depend on it
     c = np.exp(np.maximum(logs - logs.max(), -600.0))

@@ -18,9 +18,11 @@ from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
 
 SUM_BITS = 22
-_LEAST, _MOST = -4, 1  # limits of the logarithm of the factor of totals, relative to the sums of items
+_LEAST_EXPONENT, _LARGEST_EXPONENT = (
+    -4,
+    1,
+)  # limits of the logarithm of the factor of totals, relative to the sums of items
 _MEAN_ERROR = 0.03  # the noise of the mean should not exceed this
-_RATINGS_GUESS = 10  # of a user, to plan totals by
 _FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and the part they decide on
 _USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, _REST)
 _FEASIBLE = 25.0  # the N·μ over n·√(rank·steps) that factors need to exceed the noise
@@ -66,12 +68,12 @@ class Terms:
 
     def totals_factor(self, n_users: int, share: float) -> float:
         """Return the power of two that scales totals so that the mean's noise is small, from public numbers."""
-        count = n_users * (1 if self.unit == "user" else _RATINGS_GUESS)
+        count = n_users * (1 if self.unit == "user" else 10)  # ratings of a user, to plan totals by
         once = (
             4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
         )
         exponent = math.ceil(math.log2(once / (count * _MEAN_ERROR)))
-        return 2.0 ** min(max(exponent, _LEAST), _MOST)
+        return 2.0 ** min(max(exponent, _LEAST_EXPONENT), _LARGEST_EXPONENT)
 
     @property
     def spread_noise(self) -> AdditiveNoise:

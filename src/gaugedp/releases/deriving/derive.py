@@ -18,7 +18,7 @@ from gaugedp.guarantees import from_dict
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.queries.base import Query
 from gaugedp.queries.labels import Cells, Labels
-from gaugedp.queries.linear import Workload
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
@@ -40,7 +40,7 @@ _OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the an
 _MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
 _REASON = "computed from the released answers to {!r}"
-_ROUNDING = 1e-6  # of a step
+_STEP_TOLERANCE = 1e-6  # of a step
 _NO_END = 2**53  # steps, which stand for an interval that has no end
 
 
@@ -79,9 +79,10 @@ class Source:
 def _linear(question: Query, mechanism: Mechanism) -> Iterator[tuple[int, Workload, AdditiveNoise]]:
     start = 0
     for part, noise in zip(question.parts, mechanism.parts, strict=True):
-        if part.linear is not None and isinstance(noise, AdditiveNoise):
-            yield start, part.linear, noise
-        start += part.n_released
+        workload = as_workload(part)
+        if workload is not None and isinstance(noise, AdditiveNoise):
+            yield start, workload, noise
+        start += len(part.steps)
 
 
 def _check_same(release: Release, question: Query) -> None:
@@ -96,7 +97,7 @@ def _check_same(release: Release, question: Query) -> None:
 def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanism:
     """Return the mechanism of a plan whose name, law and widths are those of the release."""
     facts = release.facts["mechanism"]
-    for mechanism in question.candidates(unit, from_dict(release.facts["asked"])):
+    for mechanism in question.mechanisms.candidates(unit, from_dict(release.facts["asked"])):
         if (mechanism.name, mechanism.describe()) == (facts["name"], facts["noise"]) and _has_widths(
             release, question, mechanism
         ):
@@ -109,7 +110,7 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
 
 
 def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool:
-    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.step_runs)
+    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.steps.runs)
     widths = for_released(question.estimates, known)
     known = unfold(release.facts["widths"]["single"][str(_LEVEL)])
     return widths.shape == known.shape and np.allclose(widths, known)
@@ -169,7 +170,7 @@ def derive(
                 "Figures that only a release can be asked for stand beside other terms.", "Derive them apart.", _UNDONE
             )
         return _with_ends(release, source, figures, level)
-    question = query(source.domain, text).linear
+    question = as_workload(query(source.domain, text))
     if question is None:
         raise InvalidRequest(
             "Quantiles do not follow from what was released.", "Ask for counts, sums or means.", _UNDONE
@@ -211,7 +212,7 @@ def _with_released_ends(release: Release, source: Source, term: FormTerm, misses
         raise InvalidRequest(
             "The noise was drawn by a walk, of which draws hang together.", "Release it anew.", _UNDONE
         )
-    units = term.question.step_sizes
+    units = term.question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
     size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
     pivots = _pivots(term, noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units, noise)
@@ -219,7 +220,10 @@ def _with_released_ends(release: Release, source: Source, term: FormTerm, misses
     ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
     answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
     middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
-    rounded = [np.floor(low + _ROUNDING) for low in sides[::2]], [np.ceil(high - _ROUNDING) for high in sides[1::2]]
+    rounded = (
+        [np.floor(low + _STEP_TOLERANCE) for low in sides[::2]],
+        [np.ceil(high - _STEP_TOLERANCE) for high in sides[1::2]],
+    )
     columns = [np.rint(middle), *(side for both in zip(*rounded, strict=True) for side in both)]
     return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
 

@@ -57,7 +57,7 @@ class Summed(AdditiveNoise):
         object.__setattr__(self, "form", "independent" if self.inner.form == "independent" else "")
 
     @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
+    def guarantee(self) -> Guarantee:
         """Return the guarantee of the release."""
         return self.inner.guarantee
 

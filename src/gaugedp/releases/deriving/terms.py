@@ -12,7 +12,7 @@ from gaugedp._internal.numbers import readable
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Listed
-from gaugedp.queries.linear import Workload
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.outline import SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.text import query
 from gaugedp.statistics import KINDS
@@ -62,7 +62,7 @@ def form_term(domain: Domain, text: str) -> FormTerm | None:
 
 def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> FormTerm:
     """Read `ratio(mean(C) by A*B)`: the means along A beside the first, or the one before, in each cell of B."""
-    question = query(domain, means).linear
+    question = as_workload(query(domain, means))
     assert question is not None
     piece, column = question.pieces[0], domain.column(str(question.pieces[0].column))
     names, shape = piece.attributes, domain.shape(piece.attributes)
@@ -89,12 +89,12 @@ def _of_cells(domain: Domain, text: str, kind: type[Gini], inside: list[str], by
             f"{text!r} is no term.", f"Write lorenz({name}, 0.5) for what the lowest half has, or gini({name})."
         )
     quotients, groups = kind.quotients(_middles(domain, name), shares), parts(by or "", "*") if by else []
-    question = query(domain, "*".join([*filter(None, groups), inside[0]])).linear
+    question = as_workload(query(domain, "*".join([*filter(None, groups), inside[0]])))
     assert question is not None
     axes = list(_axes(domain, [plain(part) for part in groups]))
     if shares:
         axes.append(Axis("share", Listed([readable(share) for share in shares]), SHARES))
-    places = np.arange(question.n_released).reshape(-1, domain.attribute(name).n_cells)
+    places = np.arange(len(question.steps)).reshape(-1, domain.attribute(name).n_cells)
     outline = Outline(text, kind.kind, name, tuple(axes))
     every = quotients * len(places)
     return FormTerm(kind, question, outline, every, np.repeat(places, len(quotients), axis=0), Fraction(1, _FINE))

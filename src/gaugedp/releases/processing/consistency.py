@@ -10,18 +10,17 @@ from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 
 MOST_CELLS = 10**6  # of the joint table, where the least squares are solved by iteration
-_MOST_STEPS = 5000
 _TOLERANCE = 1e-12  # of the residual, relative to the operator and the answers
 Names = tuple[str, ...]
 
 
 def answerable(query: Query, undone: str) -> None:
     """Refuse a question that cannot be made consistent, before anything is spent."""
-    workload = query.linear
+    workload = as_workload(query)
     if workload is None:
         raise InvalidRequest(
             "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
@@ -56,7 +55,7 @@ def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> n
     columns = query.operator
     if _has_full_rank(columns):
         return values
-    return _nearest(columns, query.step_sizes, values, deviations)
+    return _nearest(columns, query.steps.sizes, values, deviations)
 
 
 def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -69,7 +68,8 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
         rmatvec=lambda y: columns.adjoint(scales * y.ravel()),
         dtype=float,
     )
-    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
+    # 5000: steps at most
+    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=5000)
     return np.asarray(steps * columns.apply(solution[0]))
 
 

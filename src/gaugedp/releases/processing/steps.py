@@ -11,7 +11,7 @@ from gaugedp.domain.nesting import Nesting, Recursion
 from gaugedp.errors import UNTOUCHED, UnknownName
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload
+from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.releases.processing.consistency import above_zero, answerable, consistent
@@ -19,7 +19,6 @@ from gaugedp.releases.processing.consistency import above_zero, answerable, cons
 MOST_CELLS = 10**5  # of the joint table: some tens of seconds
 _FLOORS = (0.3, 0.03, 0.003)  # of deviations, relative to the largest: what is held is held ever more firmly
 _MOST_STEPS = 3000
-_TOLERANCE = 1e-10  # of the sum of squares in one step, relative to itself
 _SWEEPS, _DIGITS = 10, 10  # of polishing; after the point, so that whole numbers look whole
 _NO_MOVE = 1e-3  # of a deviation: answers that would be moved by no more are left as they are
 WORDS = {
@@ -36,7 +35,7 @@ _UNDONE = "Totals and their parts add up before counts are {done}, each alone, a
 
 def solvable(query: Query | None) -> bool:
     """Return whether `without_negatives` is for this question: tables of counts, sums and means, not too large."""
-    workload = None if query is None else query.linear
+    workload = as_workload(query)
     if workload is None or not all(isinstance(piece.cells, Identity) for piece in workload.pieces):
         return False
     return workload.operator.n_generators <= MOST_CELLS
@@ -63,7 +62,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
         held = np.concatenate([np.full(len(part.values), part.level <= level) for part in tables])
         aims = np.where(held, operator.apply(table), aims)
     table = _polished(operator, tables, table)
-    values_of_table = query.step_sizes * query.operator.apply(table)
+    values_of_table = query.steps.sizes * query.operator.apply(table)
     are_counts = np.concatenate([np.full(piece.cells.n_released, piece.counts) for piece in query.pieces])
     is_near = (np.abs(values_of_table - nearest) <= _NO_MOVE * deviations).all()
     return nearest if is_near and (nearest[are_counts] >= 0).all() else np.round(values_of_table, _DIGITS)
@@ -114,7 +113,8 @@ def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
 def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray, start: np.ndarray) -> np.ndarray:
     from scipy.optimize import minimize
 
-    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": _TOLERANCE, "gtol": 0}
+    # 1e-10: of the sum of squares in one step, relative to itself
+    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": 1e-10, "gtol": 0}
     facts, bounds = (operator, weights, aims), [(0, None)] * len(start)
     done = minimize(_half_squares, start, facts, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
     return np.asarray(done.x)
@@ -164,7 +164,7 @@ def how(steps: Sequence[str], query: Query | None) -> dict[str, Any]:
 
 
 def _nesting(query: Query | None) -> Nesting | None:
-    workload = None if query is None else query.linear
+    workload = as_workload(query)
     return None if workload is None else workload.operator.nesting
 
 
@@ -206,7 +206,7 @@ def process(
     Theorem. Every step is a function of the released values and of public facts, so the guarantee stays what it was
     (post-processing). Only "consistent" needs the question, and the deviations of the noise.
     """
-    workload = None if query is None else query.linear
+    workload = as_workload(query)
     if workload is not None and "consistent" in steps:
         if (nesting := workload.operator.nesting) is not None:
             return added_up(nesting, steps, values, above_zero(deviations)) + 0.0

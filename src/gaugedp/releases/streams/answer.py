@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -150,7 +150,7 @@ class StreamAnswer:
         return f"StreamAnswer({about}, {rounded_up(self.guarantee)}, {self.exactness})"
 
 
-def answer_facts(deviations: Mapping[str, np.ndarray], steps: list[Fraction], **facts: Any) -> dict[str, Any]:
+def answer_facts(deviations: Mapping[str, np.ndarray], steps: Iterable[Fraction], **facts: Any) -> dict[str, Any]:
     """Return the public facts of an answer as JSON can hold them."""
     return {
         "format": FORMAT,

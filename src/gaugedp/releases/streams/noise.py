@@ -13,6 +13,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import as_workload
 from gaugedp.releases.streams.time_factor import TimeFactor
 from gaugedp.samplers.continuous import normals, rounded
 from gaugedp.samplers.discrete import check_scale
@@ -39,7 +40,7 @@ class StreamNoise:
     @classmethod
     def calibrate(cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, factor: TimeFactor) -> "StreamNoise":
         """Return the noise for ApproxDP with δ > 0, GaussianDP or ZCDP and a question of counts and sums."""
-        if query.linear is None or not all(estimate.is_plain for estimate in query.estimates):
+        if as_workload(query) is None or not all(estimate.is_plain for estimate in query.estimates):
             raise InvalidRequest(
                 "A stream answers counts and sums alone.",
                 "Ask for sum and count: means and shares are their quotients.",
@@ -49,7 +50,7 @@ class StreamNoise:
         if missing:
             raise InvalidRequest(f"A stream {missing}.", "Give delta beside epsilon, or rho, or mu.")
         mechanism = Matrix.calibrate(body, guarantee, query.errors.weights)
-        if not query.is_answered_by(mechanism):
+        if not query.mechanisms.accept(mechanism):
             raise InvalidRequest("The question's answers are no whole numbers of steps.", "Ask for counts or sums.")
         noise = cls(mechanism, factor)
         check_scale(Fraction(noise.largest_deviation))

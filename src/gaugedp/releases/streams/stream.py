@@ -19,6 +19,7 @@ from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.ledger import Ledger, Reservation, Stored
 from gaugedp.ledger.chain import canonical
 from gaugedp.queries.base import Query
+from gaugedp.queries.rules import query_rules
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.releases.streams.answer import StreamAnswer, answer_facts
 from gaugedp.releases.streams.noise import StreamNoise
@@ -122,7 +123,7 @@ class Stream:
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the deviations of the noise on `values` and on `running`, before rounding, in the answers' units."""
         self._check_period(period)
-        single, running = self._noise.deviations(self._rows(period)) * self._query.step_sizes
+        single, running = self._noise.deviations(self._rows(period)) * self._query.steps.sizes
         return single, running
 
     def next(
@@ -236,7 +237,7 @@ class Stream:
             "query": self._query.text,
             "digest": self._query.digest(),
             "unit": self._unit.to_dict(),
-            "rules": [*self._unit.rules, *self._query.rules],
+            "rules": [*self._unit.rules, *query_rules(self._query)],
             "asked": requested.to_dict(),
             "guarantee": self.guarantee.to_dict(),
             "periods": self.periods,

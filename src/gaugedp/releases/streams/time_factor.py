@@ -5,6 +5,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from gaugedp._internal.rounding import UNIT
 from gaugedp._internal.validate import whole
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
@@ -12,7 +13,6 @@ from gaugedp.mechanisms.factorisation import factorise
 
 MOST_PERIODS = 500  # half a minute of processor time, once
 _WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # of single periods beside running totals
-_UNIT = 2.0**-53
 _UP = 1 + 2.0**-20  # also covers another rounding of the same factor on another machine
 
 
@@ -111,9 +111,9 @@ def _overlaps(matrix: np.ndarray) -> np.ndarray:
     columns = inverse @ prefix
     sizes = np.abs(columns)
     missed = np.abs(prefix - matrix @ columns)
-    missed += (2 * n + 2) * _UNIT * (np.abs(matrix) @ sizes + prefix)
+    missed += (2 * n + 2) * UNIT * (np.abs(matrix) @ sizes + prefix)
     lengths = np.linalg.norm(columns, axis=0)
-    errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * _UNIT * lengths
+    errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * UNIT * lengths
     if not errors.max() <= 1e-3 * lengths.max():
         raise InvalidRequest("The factor is nearly singular.", "Ask for fewer periods.")
     return sizes.T @ sizes + _products(lengths, errors)

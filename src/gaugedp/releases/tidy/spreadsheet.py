@@ -12,7 +12,6 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from gaugedp.errors import InvalidRequest, MissingExtra
 
-_MOST_ROWS = 2**20 - 1  # of a sheet, below its heads
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
 _NOTES = {"query": "Question", "table": "Table", "protects": "Protected", "digest": "Digest of the question"}
 
@@ -23,7 +22,7 @@ def write_sheet(path: str | Path, columns: Mapping[str, Sequence[Any]], facts: M
     import openpyxl
 
     rows = zip(*columns.values(), strict=True)
-    if len(next(iter(columns.values()))) > _MOST_ROWS:
+    if len(next(iter(columns.values()))) > 2**20 - 1:  # rows of a sheet, below its heads
         raise InvalidRequest("A sheet of Excel has too few rows for these answers.", "Write a .parquet file.")
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("answers")

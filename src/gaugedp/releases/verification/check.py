@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
 EXACT, SAMPLED, NONE = "exact", "sampled", "none"
-_MOST_ROWS = 128
 _OF_ROWS, _OF_PAIRS = 2 * 10**5, 10**6  # numbers of all rows, or differences, together: some milliseconds
-_MOST_TOTALS = 1000  # of all rows together, which takes some milliseconds too
 
 
 class Verdict(NamedTuple):
@@ -51,7 +49,7 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
     stated = None if accounting is None else mechanism.guarantee.cost(accounting)
     if law.unknown or stated is None or law.accounting != accounting:
         return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is of another kind than its noise")
-    rows, is_everything = _contributions(query, unit, law.width(query.n_released))
+    rows, is_everything = _contributions(query, unit, law.width(len(query.steps)))
     coordinates = law.coordinates(rows)
     costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     if costs is None:
@@ -87,7 +85,8 @@ def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.nd
     empty = SingleRow(query.domain, unit, None)
     nothing = query.evaluate(empty, b"")
     fitting = math.isqrt(_OF_PAIRS // width) if unit.neighbours == "replace" else _OF_ROWS // width
-    most = max(2, min(_MOST_ROWS, fitting, _MOST_TOTALS // max(1, empty.n_totals)))
+    # 1000: totals of all rows together, which takes some milliseconds too
+    most = max(2, min(128, fitting, 1000 // max(1, empty.n_totals)))  # rows at most
     tried = rows_to_try(query, most, seed, empty.is_curved)
     answers = [query.evaluate(SingleRow(query.domain, unit, row), b"") for row in tried.rows]
     return np.array(answers) - nothing, tried.are_enough

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
 _FEW = 16  # values of a column that are all tried
-_SAMPLE = 32  # rows, where not all are tried: so a check takes some milliseconds
 
 
 class PossibleRow(NamedTuple):
@@ -98,7 +97,8 @@ def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows
     values = {name: _values(domain, name, curved) for name in query.columns}
     sizes = [*domain.shape(names), *map(len, values.values())]
     are_all = math.prod(sizes) <= most
-    places = product(*map(range, sizes)) if are_all else _sample(sizes, min(most, _SAMPLE), seed)
+    # 32: rows, where not all are tried: so a check takes some milliseconds
+    places = product(*map(range, sizes)) if are_all else _sample(sizes, min(most, 32), seed)
     rows = [
         PossibleRow(
             dict(zip(names, place, strict=False)),

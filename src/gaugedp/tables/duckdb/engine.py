@@ -67,7 +67,9 @@ BROKEN_LINES = (
     "Malformed lines are left out of every question: those with fewer fields than the header, with bytes that are not "
     "UTF-8, or of some megabytes. Extra fields are ignored. Quote numbers that contain commas, such as 1,250."
 )
-SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
+SQL_PRODUCTS = (
+    4  # above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
+)
 BATCH, FETCHED = 2**17, 2**14  # rows
 BATCH_NUMBERS = 2**23  # in all columns of a batch
 Attach = Callable[["duckdb.DuckDBPyConnection"], object]

@@ -37,7 +37,9 @@ WORDS = {
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS)
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-SQL_PRODUCTS = 8  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
+SQL_PRODUCTS = (
+    8  # above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
+)
 T = TypeVar("T")
 
 
