@@ -17,7 +17,7 @@ import pages
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms import KNorm
-from gaugedp.samplers.rejection import ByRejection
+from gaugedp.samplers.rejection import RejectionNoise
 
 RANKS, DRAWS = (9, 10, 12, 15, 20), 20
 PROVED_RANKS = (2, 5, 10, 20)
@@ -36,7 +36,7 @@ def row(d: int) -> str:
     walked, pure = KNorm.calibrate(body, ONE), KNorm.calibrate(body, ONE, walk=False)
     other = min(kind.calibrate(body, ONE).error() for kind in (gd.Cube, gd.Laplace, gd.EllipsoidNoise))
     error = pure.error()
-    assert isinstance(pure.noise, ByRejection)
+    assert isinstance(pure.noise, RejectionNoise)
     _ = walked.steps
     by_rejection = seconds(lambda: pure.releasable(DRAWS, research_rng(1))) / DRAWS
     by_walk = seconds(lambda: walked.releasable(1, research_rng(1)))

@@ -26,7 +26,7 @@ import pages
 import gaugedp as gd
 from gaugedp.entropy import system_rng
 from gaugedp.samplers import facet_walk
-from gaugedp.samplers.gauge_noise import ByWalk, gauge_noise
+from gaugedp.samplers.gauge_noise import WalkNoise, gauge_noise
 
 SHAPES = ((20, 200), (40, 200))
 SOURCE_PROPOSALS = {20: 244, 40: 234}  # of 202 accepted moves, with those that it repeats, counted in exact bodies
@@ -71,7 +71,7 @@ def program(generators: np.ndarray) -> Act:
     return act
 
 
-def walk(noise: ByWalk, chains: int, kernel: Callable[..., None]) -> Act:
+def walk(noise: WalkNoise, chains: int, kernel: Callable[..., None]) -> Act:
     """Return STEPS steps of the walk over facets in so many chains, with the random numbers they take."""
     rng = system_rng()
     state = facet_walk.started(noise.columns, chains, rng)
@@ -93,7 +93,7 @@ def timed(acts: dict[str, Act]) -> dict[str, float]:
 def rows(d: int, n: int) -> tuple[list[Row], float]:
     """Return the ways to a sample at one shape, and the autocorrelation time."""
     noise = gauge_noise(gd.bodies.Polytope.symmetric_hull(matrix(d, n)))
-    assert isinstance(noise, ByWalk)
+    assert isinstance(noise, WalkNoise)
     apart = noise.autocorrelation_time
     acts: dict[str, Act] = {"source": program(matrix(d, n))}
     kernels = {"numpy": facet_walk.numpy_steps}

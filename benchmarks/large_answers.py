@@ -43,14 +43,14 @@ def main() -> None:
     pages.put("releases", "large_answers", block(lines))
 
 
-def line(question: str, asked: str) -> str:
+def line(question: str, requested: str) -> str:
     """Return one line of the table, having asked one question for one guarantee in this process."""
     table, query = made(SIZES[question])
     seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        timed(seconds, table, query, asked, Path(folder))
+        timed(seconds, table, query, requested, Path(folder))
     gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    facts = (question, asked, f"{query.n_answers:,}")
+    facts = (question, requested, f"{query.n_answers:,}")
     cells = (*facts, *(f"{seconds[name]:.1f}" for name in STEPS), f"{gigabytes:.2f}")
     return "| " + " | ".join(cells) + " |"
 
@@ -66,7 +66,7 @@ def made(sizes: tuple[int, ...]) -> tuple[gd.Table, Workload]:
     return gd.Table.scan(rows, domain=domain, name="people"), gd.marginals(domain, *combinations(names, 3))
 
 
-def timed(seconds: dict[str, float], table: gd.Table, query: Workload, asked: str, folder: Path) -> gd.Release:
+def timed(seconds: dict[str, float], table: gd.Table, query: Workload, requested: str, folder: Path) -> gd.Release:
     """Return the answer, having noted how long each of STEPS took."""
 
     def time_of(name: str, act: Callable[[], object]) -> object:
@@ -75,8 +75,8 @@ def timed(seconds: dict[str, float], table: gd.Table, query: Workload, asked: st
         seconds[name] = time.perf_counter() - start
         return made_here
 
-    ledger = gd.Ledger.open(folder / "people.ledger", budget=BUDGETS[asked])
-    planned = time_of("plan", lambda: gd.plan(query, table.unit, **ASKED[asked]))
+    ledger = gd.Ledger.open(folder / "people.ledger", budget=BUDGETS[requested])
+    planned = time_of("plan", lambda: gd.plan(query, table.unit, **ASKED[requested]))
     answer = time_of("release", lambda: gd.release(query, table, ledger=ledger, planned=planned))
     time_of("CSV", lambda: answer.save_csv(folder / "answers.csv"))
     time_of("Parquet", lambda: answer.save_parquet(folder / "answers.parquet"))

@@ -39,11 +39,11 @@ def peer_mixture(pld: Any) -> float:
 def peer_steps(count: int) -> Peer:
     """Releases of N(0, ¼) on samples of a fifth, by the peer."""
 
-    def asked(pld: Any) -> float:
+    def requested(pld: Any) -> float:
         made = pld.from_gaussian_mechanism(0.5, sampling_prob=0.2, value_discretization_interval=1e-4)
         return made.self_compose(count).get_delta_for_epsilon(1.0)
 
-    return asked
+    return requested
 
 
 def scales(count: int, least: float, most: float) -> list[float]:
@@ -99,10 +99,10 @@ def main() -> None:
     pages.put("accountant", "random", random_cases(n_cases))
 
 
-def line(words: str, asked: Callable[[], float], peer: Peer | None) -> str:
+def line(words: str, requested: Callable[[], float], peer: Peer | None) -> str:
     """Return one line of the table."""
     start = time.process_time()
-    result = asked()
+    result = requested()
     took = time.process_time() - start
     low = getattr(result, "low", 0.0)
     return f"| {words} | {result:.7g} | {f'{low:.7g}' if low else ''} | {took:.3f} | {_of_peer(peer)} |"

@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
     family: str
     test: str
-    asked: str
+    requested: str
     kind: str
     expected: float
     tolerance: float
@@ -91,10 +91,10 @@ WORDS = {name: getattr(G, name) for name in G.__all__} | {
 
 def judged(case: Case) -> Answer:
     """Ask, and compare."""
-    if not case.asked:
+    if not case.requested:
         return Answer(None, "cannot be expressed")
     try:
-        number = float(eval(case.asked, dict(WORDS)))  # the questions are this repository's own
+        number = float(eval(case.requested, dict(WORDS)))  # the questions are this repository's own
     except gd.InvalidRequest:
         return Answer(None, "cannot be expressed")
     return Answer(number, verdict(case, number))
@@ -132,7 +132,7 @@ def line(reason: str, found: list[tuple[Case, Answer]]) -> str:
     """Return the line of the cases with one reason; it shows the first."""
     case, answer = found[0]
     return (
-        f"| {len(found)} | {case.test} | `{case.asked or '–'}` | {shown(answer.number)} | {case.expected:.9g} "
+        f"| {len(found)} | {case.test} | `{case.requested or '–'}` | {shown(answer.number)} | {case.expected:.9g} "
         f"| {answer.verdict} | {reason} |"
     )
 

@@ -23,7 +23,7 @@ REPEATS = {(10, DELTA): (6, 6, 4), (10, 0.0): (6, 0, 0), (20, DELTA): (4, 4, 3),
 # by d and δ, for each n of COUNTS; none where a fit takes long
 SOLVERS = ("moments", "descent", "frank_wolfe")
 ONE_PASS = ("toeplitz", "oja")  # one repetition, at most 16,000 rows; d = 50: 4,000
-NEAR = 1.1  # of the best solver
+EXACTNESS_PREFERENCE = 1.1  # of the best solver
 MILLION = 1_000_000  # rows of a pass
 SHOWN = (10, 50)  # d in the table
 
@@ -136,7 +136,7 @@ def over_best(found: dict) -> tuple[float, float]:
 
 def beaten_once(found: dict) -> bool:
     """Return whether one pass, which is tried in the first repetition, is below what `auto` has there by a tenth."""
-    return any(found["auto"][0] > NEAR * found[name][0] for name in ONE_PASS if name in found)
+    return any(found["auto"][0] > EXACTNESS_PREFERENCE * found[name][0] for name in ONE_PASS if name in found)
 
 
 def cells_of(d: int, delta: float) -> dict[tuple[str, int], dict]:
@@ -180,7 +180,10 @@ def near_the_best(found: dict[tuple[int, float], dict], is_pure: bool) -> tuple[
         over_best(result) for (_, delta), cells in found.items() if (delta == 0) == is_pure for result in cells.values()
     ]
     ratio, error = max(ratios)
-    return f"{sum(ratio <= NEAR for ratio, _ in ratios)} of {len(ratios)} cells", f"{ratio:.2f} ± {error:.2f} times"
+    return (
+        f"{sum(ratio <= EXACTNESS_PREFERENCE for ratio, _ in ratios)} of {len(ratios)} cells",
+        f"{ratio:.2f} ± {error:.2f} times",
+    )
 
 
 def summary(found: dict[tuple[int, float], dict]) -> list[str]:

@@ -17,7 +17,7 @@ import pandas as pd
 import scipy
 
 import gaugedp as gd
-from gaugedp.mechanisms.unknown_keys import _gaussian, _split
+from gaugedp.mechanisms.partition_selection import _gaussian, _split
 from gaugedp.tables.keys import count_keys
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +58,7 @@ def counts_of(keys: np.ndarray) -> np.ndarray:
 def line(name: str, counts: np.ndarray, epsilon: float, delta: float) -> str:
     """Return one line of the first table."""
     most = float(optimum(counts, epsilon, delta).sum())
-    selection = gd.KeySelection.calibrate(1, gd.ApproxDP(epsilon, delta))
+    selection = gd.PartitionSelection.calibrate(1, gd.ApproxDP(epsilon, delta))
     shown = (selection.draw(counts, TIMES, gd.research_rng(2026)) > 0).sum(axis=1)
     ratio, error = shown.mean() / most, shown.std() / math.sqrt(TIMES) / most
     if abs(ratio - 1) > WITHIN:
@@ -98,13 +98,13 @@ def several(n_changed: int) -> str:
     """Return one line of the second table: the least count with an even chance."""
     requested = gd.ApproxDP(1.0, 1e-6)
     made = {
-        kind: [gd.KeySelection(requested, n_changed, noise) for noise in make(n_changed, requested)]
+        kind: [gd.PartitionSelection(requested, n_changed, noise) for noise in make(n_changed, requested)]
         for kind, make in (("split", _split), ("gaussian", _gaussian))
     }
     evens = [f"{made[kind][0].least_count(0.5):,}" if made[kind] else "–" for kind in ("split", "gaussian")]
     std = 1 / gd.guarantees.gaussian_curve.gaussian_mu(1.0, 5e-7) * math.sqrt(n_changed)
     by_hand = math.ceil(1 - std * scipy.special.ndtri(5e-7 / n_changed))
-    chosen = gd.KeySelection.calibrate(n_changed, requested)
+    chosen = gd.PartitionSelection.calibrate(n_changed, requested)
     cells = (f"{n_changed}", *evens, f"{by_hand:,}", f"{chosen.least_count(0.5):,}")
     print(*cells, flush=True)
     return "| " + " | ".join(cells) + " |"

@@ -161,7 +161,7 @@ REFUSED = [
     (lambda: gd.PrivacyUnit(neighbours="swap"), "Choose one of: 'add_remove', 'replace'."),
     (lambda: gd.PrivacyUnit("pid", max_rows=0), "Give max_rows as an integer of at least 1."),
     (lambda: gd.PrivacyUnit("pid", max_rows=1.5), "Give max_rows as an integer of at least 1."),
-    (lambda: gd.PrivacyUnit(max_rows=2), "Name the column that tells whose a row is."),
+    (lambda: gd.PrivacyUnit(max_rows=2), "Name the column that identifies the unit of a row."),
 ]
 
 
@@ -340,9 +340,9 @@ BROKEN = [
     ("[columns]\nA = {low = 0}", "Give low and high from public knowledge, never from the data."),
     ("[columns]\nA = {low = 0, high = 1, width = 3}", "In column A: there is no key 'width'."),
     ("[columns]\nA = {low = 0, high = 1, missing = true}", "missing"),
-    ("[columns]\nA = {low = 0, high = 1, unknown = 99}", "In column A: unknown is 99. Give a list of the codes"),
-    ("[columns]\nA = {low = 0, high = 1, unknown = ['99']}", "Give a list of the codes"),
-    ("[columns]\nA = {low = 0, high = 1, unknown = [nan]}", "Give a list of the codes"),
+    ("[columns]\nA = {low = 0, high = 1, unknown = 99}", "In column A: unknown is 99. Give a list of codes"),
+    ("[columns]\nA = {low = 0, high = 1, unknown = ['99']}", "Give a list of codes"),
+    ("[columns]\nA = {low = 0, high = 1, unknown = [nan]}", "Give a list of codes"),
     ("[columns]\nA = {low = 0, high = 1, unknwon = [9]}", "Did you mean 'unknown'?"),
 ]
 
@@ -443,7 +443,7 @@ def test_the_table_protects_whom_the_domain_file_names(tmp_path: Path) -> None:
     assert gd.Table.scan(tmp_path / "visits.csv", domain=domain).unit == gd.PrivacyUnit("pid", max_rows=3)
     requested = gd.PrivacyUnit("pid", "replace", 2)
     assert gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=requested).unit == requested
-    with pytest.raises(InvalidRequest, match=r"protects the rows of one pid.*Leave unit= out"):
+    with pytest.raises(InvalidRequest, match=r"protects the rows of one pid.*Omit unit="):
         gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=gd.PrivacyUnit())
 
 
@@ -451,7 +451,7 @@ def test_a_unit_of_many_rows_has_a_rule() -> None:
     assert gd.PrivacyUnit().rules == []
     assert "Only one row of each pid counts" in gd.PrivacyUnit("pid").rules[0]
     assert "At most 3 rows of each pid count," in gd.PrivacyUnit("pid", max_rows=3).rules[0]
-    assert gd.PrivacyUnit("pid").rules[1] == "Rows whose pid is missing are left out of every question."
+    assert gd.PrivacyUnit("pid").rules[1] == "Rows whose pid is missing are left out of every query."
 
 
 @pytest.mark.parametrize("facts", [({"a": ["x"]},), (["a", "b"],), ({}, {"v": (0, 1)}), ({"v": gd.bounded(0, 1)},)])
@@ -469,19 +469,19 @@ def test_categories_that_no_engine_can_hold_are_refused_before_anything_is_paid(
 def test_only_a_person_with_one_row_is_made_one() -> None:
     rows, made = gd.Domain.of(kind=["a", "b"]), {"n": gd.PerPerson.count(gd.integers(0, 3))}
     for unit in (gd.PrivacyUnit(), gd.PrivacyUnit("pid", max_rows=2)):
-        with pytest.raises(InvalidRequest, match="Name the column that says whose a row is"):
+        with pytest.raises(InvalidRequest, match="Name the column that identifies persons"):
             rows.by_person(unit, made)
     people = rows.by_person(gd.PrivacyUnit("pid", "replace"), made)
-    assert str(people.unit) == "the rows of one pid (all made one row), replaced by others"
-    assert people.unit.rules[0] == "All rows of each pid are made one row: each pid counts once."
+    assert str(people.unit) == "the rows of one pid (aggregated into one row), replaced by others"
+    assert people.unit.rules[0] == "All rows of each pid are aggregated into one row: each pid counts once."
     assert gd.PrivacyUnit.of(people.unit.to_dict()) == people.unit
     assert people.protected(gd.PrivacyUnit("pid")).as_one
     assert not rows.protected(people.unit).as_one
-    with pytest.raises(InvalidRequest, match="It is not said what is made"):
+    with pytest.raises(InvalidRequest, match="Specify how a person's rows are aggregated"):
         people.by_person(people.unit, made)
-    with pytest.raises(InvalidRequest, match="It is not said what is made"):
+    with pytest.raises(InvalidRequest, match="Specify how a person's rows are aggregated"):
         rows.by_person(gd.PrivacyUnit("pid"), {})
-    with pytest.raises(UnknownName, match="kind is of rows, and the question is about persons"):
+    with pytest.raises(UnknownName, match="kind describes rows, but this domain aggregates rows by person"):
         people.attribute("kind")
 
 

@@ -46,11 +46,11 @@ def test_areas_of_many_parts_and_ids_are_read(tmp_path: Path) -> None:
 
 WRONG: list[tuple[Any, str]] = [
     ([feature("b", square(0, 0))], r"no area for the cell 'a'\. Give each area its cell as id, or as the property 'W'"),
-    ([{**feature("a"), "geometry": {"type": "Point", "coordinates": [0, 0]}}], "no polygon in degrees"),
-    ([feature("a", square(500_000, 4_000_000))], "no polygon in degrees"),
-    ([feature("a", [["x", 0]])], "no polygon in degrees"),
+    ([{**feature("a"), "geometry": {"type": "Point", "coordinates": [0, 0]}}], "not a polygon in degrees"),
+    ([feature("a", square(500_000, 4_000_000))], "not a polygon in degrees"),
+    ([feature("a", [["x", 0]])], "not a polygon in degrees"),
     ([feature("a", [[i * 0.001, (i % 2) * 0.9] for i in range(60_000)])], "too detailed"),
-    (["a"], "no GeoJSON file of areas"),
+    (["a"], "not a GeoJSON file of areas"),
 ]
 
 

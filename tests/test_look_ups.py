@@ -90,7 +90,7 @@ def test_a_key_that_is_not_listed_is_shown_to_the_custodian() -> None:
         (each.column, each.problem, each.rows)
         for each in check(gd.Table.scan(pa.table(ROWS), domain=priced())).findings
     }
-    assert problems == {("PRICE", "no value", 1), ("PRICE", "fits no cell", 2)}
+    assert problems == {("PRICE", "no value", 1), ("PRICE", "out of domain", 2)}
 
 
 def test_another_price_makes_another_question() -> None:
@@ -111,7 +111,7 @@ def test_the_domain_file_names_the_prices(tmp_path) -> None:
 
 @pytest.mark.parametrize("price", ["dear", "nan", "inf", "1e400"])
 def test_what_is_no_number_is_refused(price: str) -> None:
-    with pytest.raises(InvalidRequest, match="PRICE of the public table"):
+    with pytest.raises(InvalidRequest, match="PRICE of the lookup table"):
         gd.look_up({"PLACE": ["7"], "PRICE": [price]}, on="PLACE", PRICE=gd.bounded(0, 10))
 
 
@@ -128,7 +128,7 @@ def test_rows_without_a_match_are_left_out_of_the_question_and_counted_elsewhere
     assert table.totals([Aggregate(("KIND",))], b"")[0].tolist() == [3, 1]
     assert table.totals([Aggregate(())], b"")[0].tolist() == [7]
     rules = query_rules(gd.query(domain, "KIND*COAST"))
-    assert "Rows whose KIND is missing or outside its cells are left out of the whole question." in rules
+    assert "Rows whose KIND is missing or out of domain are left out of the whole query." in rules
 
 
 def test_persons_have_the_kind_of_their_last_place() -> None:
@@ -169,10 +169,10 @@ def test_the_domain_file_names_the_table(tmp_path) -> None:
     ("table", "words"),
     [
         ({**PLACES, "PLACE": ["7", "7", "8", "9"]}, "appears twice"),
-        ({**PLACES, "KIND": ["town"]}, "unlike lengths"),
+        ({**PLACES, "KIND": ["town"]}, "different lengths"),
         ({**PLACES, "KIND": ["town", "", "town", "town"]}, "empty field"),
-        ({"PLACE": ["7"]}, "Name PLACE and more"),
-        ({"KIND": ["town"], "COAST": ["no"]}, "Name PLACE and more"),
+        ({"PLACE": ["7"]}, "It needs PLACE and others"),
+        ({"KIND": ["town"], "COAST": ["no"]}, "It needs PLACE and others"),
         ("nowhere.csv", "cannot be read"),
         (["7"], "of type list"),
     ],

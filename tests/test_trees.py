@@ -73,7 +73,7 @@ def test_a_file_that_is_no_tree_is_refused(areas, words, tmp_path) -> None:
     ("described", "words"),
     [
         ('{ tree = "none.csv" }', "cannot be read"),
-        ("{ tree = 3 }", "tree is no path"),
+        ("{ tree = 3 }", "tree is not a path"),
         ('{ tree = "areas.csv", values = ["1"] }', "no key 'values'"),
         ('{ tree = "areas.csv", outside = "keep" }', "outside"),
     ],
@@ -87,8 +87,8 @@ def test_a_wrong_description_is_refused(described, words, tmp_path) -> None:
     ("columns", "words"),
     [
         ({"TRACT": ["1"]}, "fewer than two"),
-        ({**COLUMNS, "REGION": ["N"]}, "unlike lengths"),
-        ({**COLUMNS, "REGION": "NNS"}, "REGION is no list"),
+        ({**COLUMNS, "REGION": ["N"]}, "different lengths"),
+        ({**COLUMNS, "REGION": "NNS"}, "REGION is not a list"),
         ({**COLUMNS, "REGION": ["N", "N", 3]}, "not all text"),
     ],
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CHANGELOG = ROOT / "CHANGELOG.md"
 KINDS = (
-    "security", "removed", "queries", "releases", "noise", "accounting", "ledger", "models", "audits", "engines", "interface", "speed"
+    "security", "removed", "queries", "releases", "noise", "accounting",
+    "ledger", "models", "audits", "engines", "interface", "speed",
 )  # fmt: skip
 TITLE = "# Changelog\n"
 

@@ -81,5 +81,5 @@ def _show(text: str) -> None:
 
 
 if __name__ == "__main__":
-    for asked in sys.argv[1:] or ["a*b"]:
-        _show(asked)
+    for requested in sys.argv[1:] or ["a*b"]:
+        _show(requested)

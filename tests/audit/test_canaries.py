@@ -33,7 +33,7 @@ def test_without_noise_every_guess_is_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("requested", "words"),
     [
         ({"n_canaries": 10, "guessed": 3}, "guessed is 3"),
         ({"n_canaries": 10, "guessed": 12}, "guessed is 12"),
@@ -41,9 +41,9 @@ def test_without_noise_every_guess_is_right() -> None:
         ({"n_canaries": 10, "guessed": 4, "confidence": 2.0}, "confidence is 2.0"),
     ],
 )
-def test_bad_requests(asked: dict, words: str) -> None:
+def test_bad_requests(requested: dict, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        _ = gd.audit.audit_canaries(lambda included: included, np.asarray, **asked).epsilon_lower
+        _ = gd.audit.audit_canaries(lambda included: included, np.asarray, **requested).epsilon_lower
 
 
 def test_scores_and_counts_must_fit() -> None:

@@ -19,7 +19,7 @@ def test_an_audit_prints_a_table_and_says_what_it_found(desk: Desk) -> None:
     done = desk.gaugedp(*AUDIT, *SURE)
     assert (done.code, done.err.strip()) == (0, done.err.strip())
     assert done.err.startswith("Auditing ")
-    for word in ("No violation found", "white-box", "black-box", "Question: SEX; AGE", "600 runs"):
+    for word in ("No violation found", "white-box", "black-box", "Query: SEX; AGE", "600 runs"):
         assert word in done.out
     assert desk.files() == before
 

@@ -46,9 +46,9 @@ def check_kept(desk: Desk, *words: str, **chosen: str | None) -> None:
     ("text", "words"),
     [
         (DOMAIN.replace("people", "pupils"), ("for the table 'people'", "'pupils'", "Use the ledger of that table")),
-        (f"{DOMAIN}[unit]\nneighbours = 'replace'\n", ("protects one row", "replaced by others", "own unit")),
-        (f"{DOMAIN}[unit]\ncolumn = 'PID'\n", ("protects one row", "the rows of one PID", "own unit")),
-        (f"{DOMAIN}[unit]\ncolumn = 'PID'\nmax_rows = 3\n", ("the rows of one PID (at most 3)", "own unit")),
+        (f"{DOMAIN}[unit]\nneighbours = 'replace'\n", ("protects one row", "replaced by others", "unit of the ledger")),
+        (f"{DOMAIN}[unit]\ncolumn = 'PID'\n", ("protects one row", "the rows of one PID", "unit of the ledger")),
+        (f"{DOMAIN}[unit]\ncolumn = 'PID'\nmax_rows = 3\n", ("the rows of one PID (at most 3)", "unit of the ledger")),
     ],
     ids=["table", "neighbours", "unit", "max_rows"],
 )
@@ -62,7 +62,7 @@ def test_a_ledger_of_another_table_or_unit(desk: Desk, text: str, words: tuple[s
 @pytest.mark.parametrize("budget", ["3", "2,1e-6", "rho=2", "mu=2"])
 @pytest.mark.usefixtures("unread")
 def test_another_budget(desk: Desk, budget: str) -> None:
-    check_kept(desk, "was opened with a budget of PureDP(2)", "Leave the budget out", budget=budget)
+    check_kept(desk, "was opened with a budget of PureDP(2)", "Omit the budget", budget=budget)
     before = desk.files()
     check_sentence(desk.gaugedp("ledger", "open", "people.ledger", "--budget", budget), 3, "a budget of PureDP(2)")
     assert desk.files() == before
@@ -71,7 +71,7 @@ def test_another_budget(desk: Desk, budget: str) -> None:
 @pytest.mark.parametrize("epsilon", ["1.5000001", "2", "1e6"])
 @pytest.mark.usefixtures("unread")
 def test_a_budget_that_is_exceeded(desk: Desk, epsilon: str) -> None:
-    check_kept(desk, "This release costs", "PureDP(1.5) of PureDP(2) is left", "Ask for less", epsilon=epsilon)
+    check_kept(desk, "This release costs", "PureDP(1.5) of PureDP(2) is left", "Request less", epsilon=epsilon)
 
 
 @pytest.mark.parametrize("chosen", [{"rho": "0.1"}, {"mu": "0.1"}])
@@ -88,7 +88,7 @@ def test_a_guarantee_of_another_kind_costs_what_it_is(desk: Desk) -> None:
 
 @pytest.mark.usefixtures("unread")
 def test_a_key_of_another_request(desk: Desk) -> None:
-    told = ("Use a new key. Or ask for ", " as it was asked, at no cost")
+    told = ("Use a new key. Or repeat the request ", " unchanged, at no cost")
     check_kept(desk, "The key 'first' belongs to another request", *told, key="first")
 
 
@@ -226,7 +226,7 @@ def test_a_read_only_ledger(forks: Nursery, public: Path, file_mode: int, folder
     done = limited(forks, public, user=65534)
     public.chmod(0o777)
     (public / "people.ledger").chmod(0o666)
-    check_sentence(done, 3, words, "Ask for the right")
+    check_sentence(done, 3, words, "Obtain")
     assert contents(public) == before
 
 
@@ -249,7 +249,7 @@ def test_a_read_only_folder_of_the_answers(forks: Nursery, public: Path) -> None
 def test_a_full_disk_holds_no_new_ledger(forks: Nursery, desk: Desk, size: int) -> None:
     before = desk.files()
     done = limited(forks, desk.folder, size=size, ledger="new.ledger", budget="2")
-    check_sentence(done, 3, "'new.ledger' cannot be written", "Make room")
+    check_sentence(done, 3, "'new.ledger' cannot be written", "Free disk space")
     assert desk.files() == before
 
 
@@ -258,7 +258,7 @@ def test_a_full_disk_holds_no_new_ledger(forks: Nursery, desk: Desk, size: int) 
 def test_a_full_disk_takes_no_reservation(forks: Nursery, desk: Desk, size: int, at: str) -> None:
     before, entries = desk.files(), desk.ledger().entries()
     done = limited(forks, desk.folder, size=size, at=at, save="release.json")
-    check_sentence(done, 3, "'people.ledger' cannot be", "Make room")
+    check_sentence(done, 3, "'people.ledger' cannot be", "Free disk space")
     assert desk.ledger().entries() == entries
     assert desk.files() == before
 

@@ -91,7 +91,7 @@ def test_a_decimal_comma_is_told(desk: Desk) -> None:
 @pytest.mark.parametrize("text", ["eps=1", "1;1e-5", "2,", "best=2", "2,5,6", "1_0"])
 def test_the_forms_of_a_budget_are_told(desk: Desk, text: str) -> None:
     done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
-    check_sentence(done, 2, f"The budget is {text!r}.", "EPSILON,DELTA", "2,1e-6", "best=2,1e-6", "rho=0.5", "mu=1")
+    check_sentence(done, 2, f"{text!r} is not a budget.", "EPSILON,DELTA", "2,1e-6", "best=2,1e-6", "rho=0.5", "mu=1")
 
 
 @pytest.mark.parametrize("text", ["2,0", "2,00", "2, 0.0", "2"])
@@ -148,7 +148,7 @@ def test_a_missing_domain(desk: Desk) -> None:
 @pytest.mark.parametrize("name", ["out", "save", "report"])
 @pytest.mark.parametrize("path", ["absent/answers.csv", "", "."])
 def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> None:
-    check_refused(desk, "cannot be written", "Give a file in a folder", **{name: path})
+    check_refused(desk, "cannot be written", "Give a file in an existing folder", **{name: path})
 
 
 @pytest.mark.parametrize("name", ["out", "report", "save"])
@@ -276,17 +276,17 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
     ("text", "words"),
     [
         ("SECS", "There is no attribute 'SECS'"),
-        ("SEX=3", "'SEX=3' is no term: nothing is filtered here."),
+        ("SEX=3", "'SEX=3' is not a term: queries do not filter rows."),
         ("SEX*NOPE", "There is no attribute 'NOPE'"),
         ("prefix(NOPE)", "There is no attribute 'NOPE'"),
         ("sum(NOPE)", "There is no bounded column 'NOPE'"),
         ("mean(PAY) by NOPE", "There is no attribute 'NOPE'"),
         ("sum(SEX)", "There is no bounded column 'SEX'"),
-        ("mode(PAY)", "There is no question 'mode'"),
+        ("mode(PAY)", "There is no query 'mode'"),
         ("NOTE", "There is no attribute 'NOTE'"),
-        ("", "The question is empty."),
-        (" ; ", "The question is empty."),
-        ("SEX; SEX", "asked twice"),
+        ("", "The query is empty."),
+        (" ; ", "The query is empty."),
+        ("SEX; SEX", "is repeated"),
         ("SEX*SEX", "names an attribute twice"),
         ("prefix(SEX) by NOPE", "There is no attribute 'NOPE'"),
     ],
@@ -300,7 +300,7 @@ def test_a_million_million_cells(desk: Desk, text: str) -> None:
     lines = [f"A{i} = {{ from = 0, to = 9 }}" for i in range(12)]
     large = "\n".join(["[attributes]", *lines, f"B = {{ from = 1, to = {10**12} }}", DOMAIN.partition("[columns]")[2]])
     domain = _domain(desk, large.replace("PAY =", "[columns]\nPAY ="))
-    check_refused(desk, "1,000,000,000,000 cells", "Ask for at most", domain=domain, query=text)
+    check_refused(desk, "1,000,000,000,000 cells", "Request at most", domain=domain, query=text)
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_a_command_that_stands_elsewhere(desk: Desk, words: list[str], hint: str
 @pytest.mark.parametrize("word", ["people.csv", "by"])
 def test_a_plan_reads_no_table(desk: Desk, word: str) -> None:
     done = desk.gaugedp("plan", word, "--domain", "domain.toml", "--query", "SEX", "--epsilon", "1")
-    check_sentence(done, 2, "plan reads no table", repr(word), "Leave it out", "in quotes")
+    check_sentence(done, 2, "plan reads no table", repr(word), "Omit it", "in quotes")
 
 
 # -- a file in two roles ---------------------------------------------------------------------------
@@ -426,7 +426,7 @@ def test_a_table_with_semicolons(desk: Desk) -> None:
 
 
 def test_an_average_is_a_mean(desk: Desk) -> None:
-    check_refused(desk, "There is no question 'average'. Write mean.", query="average(PAY) by SEX")
+    check_refused(desk, "There is no query 'average'. Write mean.", query="average(PAY) by SEX")
 
 
 def test_a_missing_ledger_names_the_option(desk: Desk) -> None:
@@ -459,5 +459,5 @@ def test_the_tests_would_see_a_release(desk: Desk) -> None:
 @pytest.mark.parametrize("word", ["per", "for", "grouped by"])
 def test_by_is_offered_in_place_of_other_words(desk: Desk, word: str) -> None:
     check_refused(
-        desk, f"'mean(PAY) {word} SEX' is no term", "Write by: mean(PAY) by SEX.", query=f"mean(PAY) {word} SEX"
+        desk, f"'mean(PAY) {word} SEX' is not a term", "Write by: mean(PAY) by SEX.", query=f"mean(PAY) {word} SEX"
     )

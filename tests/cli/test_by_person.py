@@ -43,7 +43,7 @@ def test_a_release_is_about_persons_and_says_so(desk: Desk) -> None:
     assert "visits is the number of a PID's rows." in facts["rules"]
     assert facts["captions"]["columns"]["visits"]["labels"] == {"0": "none"}
     told = desk.release("people.csv", **new, query="pay_in_bins*ever_old")
-    assert "Protected: the rows of one PID (all made one row), added or removed." in told.out
+    assert "Protected: the rows of one PID (aggregated into one row), added or removed." in told.out
     assert "each PID counts once" in told.out
     assert desk.ledger("persons.ledger").unit == gd.PrivacyUnit("PID")
 
@@ -70,16 +70,16 @@ def test_rows_and_persons_share_a_ledger(desk: Desk) -> None:
         ("[person]", "[person]"),
         ("[person]\nx = 3", "{ count = true, from = 0, to = 50 }"),
         ("[person]\nx = { count = true }", "gd.integers(0, 50)"),
-        ("[person]\nx = { count = true, max = 'PAY' }", "Say one of count, sum"),
+        ("[person]\nx = { count = true, max = 'PAY' }", "Use one of count, sum"),
         ("[person]\nx = { count = 3, from = 0, to = 1 }", "as text"),
         ("[person]\nx = { sum = 'SEX', low = 0, high = 3 }", "SEX has no bounds"),
         ("[person]\nx = { sum = 'PAI', low = 0, high = 3 }", "Did you mean 'PAY'?"),
         ("[person]\nx = { any = 'SEX' }", 'is = "yes"'),
         ("[person]\nx = { any = 'SEX', is = '3' }", "no cell of SEX '3'"),
-        ("[person]\nx = { any = 'PAY', is = '3' }", "is no attribute"),
+        ("[person]\nx = { any = 'PAY', is = '3' }", "is not an attribute"),
         ("[person]\nx = { last = 'SEX' }", 'order = "DATE"'),
         ("[person]\nx = { max = 'SEX', order = 'AGE' }", 'order = "DATE"'),
-        ("[person]\nx = { max = 'SEX', from = 0, to = 1 }", "Leave the values out"),
+        ("[person]\nx = { max = 'SEX', from = 0, to = 1 }", "Omit them here"),
         ("[person]\nx = { sum = 'PAY', values = ['1', '2'] }", "gd.integers, gd.bins or gd.bounded"),
         ("[person]\nx = { sum = 'PAY', low = 0 }", "no bounds"),
     ],
@@ -91,20 +91,20 @@ def test_what_does_not_fit_is_refused_in_words(desk: Desk, people: str, words: s
 
 def test_a_question_about_rows_is_told_from_one_about_persons(desk: Desk) -> None:
     put(desk)
-    check_sentence(desk.release("people.csv", query="SEX"), 2, "SEX is of rows", "visits")
-    check_sentence(desk.release("people.csv", query="mean(PAY)"), 2, "PAY is of rows", "paid")
+    check_sentence(desk.release("people.csv", query="SEX"), 2, "SEX describes rows", "visits")
+    check_sentence(desk.release("people.csv", query="mean(PAY)"), 2, "PAY describes rows", "paid")
     put(desk, people=PEOPLE, more="max_rows = 2")
-    check_sentence(desk.release("people.csv", query="visits"), 2, "leave max_rows out")
+    check_sentence(desk.release("people.csv", query="visits"), 2, "omit max_rows")
 
 
 def test_other_commands_are_about_persons_too(desk: Desk) -> None:
     put(desk)
     plan = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "visits", "--epsilon", "1")
     assert plan.code == 0, plan.err
-    assert "all made one row" in plan.out
+    assert "aggregated into one row" in plan.out
     checked = desk.gaugedp("check", "people.csv", "--domain", "domain.toml")
     assert checked.code == 0, checked.err
-    assert "every value has a cell" in checked.out
+    assert "every value is in the domain" in checked.out
     words = (
         "--model",
         "linear",
@@ -119,7 +119,7 @@ def test_other_commands_are_about_persons_too(desk: Desk) -> None:
     )
     fitted = desk.gaugedp("fit", "people.csv", "--domain", "domain.toml", *words, "--budget", "1", "--details")
     assert fitted.code == 0, fitted.err
-    assert "All rows of each PID are made one row" in fitted.out
+    assert "All rows of each PID are aggregated into one row" in fitted.out
 
 
 def test_one_row_is_said_in_the_singular(desk: Desk) -> None:

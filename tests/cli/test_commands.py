@@ -47,7 +47,7 @@ def test_plan_prints_the_plan(desk: Desk, guarantee: dict[str, float]) -> None:
     assert (table.code, table.err) == (0, "")
     assert f"Chosen: {made.mechanism.name}, {made.reason}" in table.out
     assert all(row["mechanism"] in table.out for row in made.table())
-    assert f"Guarantee: {made.asked!r}" in table.out
+    assert f"Guarantee: {made.requested!r}" in table.out
     assert desk.files() == before
 
 
@@ -120,7 +120,7 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
     assert lines[-1].startswith(
-        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 paid, and a later entry stores it. "
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 records the charge, and a later entry the result. "
         "Tip after entry 5: "
     )
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
@@ -175,14 +175,14 @@ def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
-AGAIN = "It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
+AGAIN = "It is unprocessed: to process it at no cost, add --consistent, --non-negative or --round again."
 
 
 def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> None:
     first = desk.release(key="my-key", epsilon="0.25")
     assert desk.release(epsilon="1").code == 0
     again = desk.release(key="my-key", epsilon="0.25")
-    said = "This is the stored answer of entry 5, paid for before; nothing was read and nothing was spent now."
+    said = "This is the stored answer of entry 5, charged earlier; nothing was read and nothing was spent now."
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
     assert answers == first.out.splitlines()[:-2]
@@ -205,7 +205,7 @@ def test_of_two_colleagues_the_second_is_told_to_wait(desk: Desk, monkeypatch: p
     monkeypatch.setattr(gd.Table, "totals", slow)
     assert desk.release(key="my-key").code == 0
     assert said[0].code == 3
-    assert "wait and ask again under the same key: it will be free" in said[0].err
+    assert "wait and repeat the request with the same key: it will be free" in said[0].err
     assert "nothing was spent now" in desk.release(key="my-key").out
 
 
@@ -216,7 +216,7 @@ def test_the_guarantee_of_quantiles_begins_with_the_one_that_was_asked_for(desk:
 def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
     (desk.folder / "persons.toml").write_text(f"{DOMAIN}[unit]\ncolumn = 'PID'\n")
     done = desk.release(domain="persons.toml", ledger="new.ledger", budget="1")
-    assert "Only one row of each PID counts, drawn at random; answers and intervals are about the rows" in done.out
+    assert "Only one row of each PID counts, drawn at random; answers and intervals describe the rows" in done.out
     assert "counts, drawn at random" not in desk.release().out
 
 
@@ -249,7 +249,7 @@ def test_a_reader_who_leaves_early_gets_no_false_advice(command: str, desk: Desk
     done = forks.run(program, desk.folder, words=words)
     assert done.code == 1
     assert "--key 'my key' shows it again, at no cost" in done.err
-    assert "Make room" not in done.err
+    assert "Free disk space" not in done.err
     check_silence(done)
 
 
@@ -265,7 +265,7 @@ def test_a_budget_that_protects_hardly_anybody_is_remarked_on(desk: Desk, text: 
 
 
 def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
-    why = "with that chance the guarantee need not hold for a person; choose it below 1 over the number of people."
+    why = "with that probability the guarantee may fail for a person; choose it below 1 / (number of people)."
     said = f"Remark: delta is 0.01: {why}"
     assert desk.gaugedp("ledger", "open", "new.ledger", "--budget", "1,0.01").err == f"{said}\n"
     assert desk.gaugedp("ledger", "open", "best.ledger", "--budget", "best=1,0.01").err == f"{said}\n"
@@ -336,8 +336,8 @@ def test_the_report_is_one_page(desk: Desk) -> None:
 def test_a_file_that_is_written_over_is_named(desk: Desk) -> None:
     (desk.folder / "answers.csv").unlink()
     first, second = desk.release(out="answers.csv"), desk.release(out="answers.csv")
-    assert "written over" not in first.err
-    assert "answers.csv was there before, and was written over.\n" in second.err
+    assert "overwritten" not in first.err
+    assert "answers.csv existed already and was overwritten.\n" in second.err
 
 
 def test_open_show_verify(desk: Desk) -> None:
@@ -352,17 +352,17 @@ def test_open_show_verify(desk: Desk) -> None:
         assert word in shown.out
     verified = desk.gaugedp("ledger", "verify", "new.ledger")
     tip = desk.ledger("new.ledger").tip
-    assert (verified.code, verified.out) == (0, f"4 entries, all in order. Tip: {tip}\n")
+    assert (verified.code, verified.out) == (0, f"4 entries, all valid. Tip: {tip}\n")
     assert shown.out.endswith(f"Tip after entry 4: {tip}\n")
     paid = desk.ledger("new.ledger").entries()[2].tip
     verified = desk.gaugedp("ledger", "verify", "new.ledger", "--tip", paid)
-    assert verified.out == f"4 entries, all in order. Your tip is entry 3 of 4. Tip: {tip}\n"
+    assert verified.out == f"4 entries, all valid. Your tip is entry 3 of 4. Tip: {tip}\n"
     assert "the total is" not in shown.out, "one release: nothing is tighter"
     for _ in range(3):
         assert desk.release(ledger="new.ledger").code == 0
     shown = desk.gaugedp("ledger", "show", "new.ledger", "--delta", "1e-6")
-    assert "If all guarantees were fixed in advance, the total is: epsilon" in shown.out
-    assert "The budget is charged the other number: what was spent." in shown.out
+    assert "If all guarantees were fixed in advance, the total is epsilon" in shown.out
+    assert "The budget is charged what was spent, as shown above." in shown.out
 
 
 def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -> None:
@@ -380,16 +380,16 @@ def done_words(text: str) -> list[str]:
 
 def test_a_plan_begins_with_what_the_answers_are_worth_and_says_in_what_unit_errors_are(desk: Desk) -> None:
     for text, unit, mixed in (
-        ("mean(PAY); SEX", "in rows: a sum's error is divided by the most", True),
+        ("mean(PAY); SEX", "in rows: the error of a sum is divided by the largest", True),
         ("SEX", "of all answers, in rows\n", False),
         ("sum(PAY)", "in the unit of the sums\n", False),
-        ("median(PAY)", "in rows, by which ranks are off\n", False),
+        ("median(PAY)", "in rows (distance in ranks)\n", False),
     ):
         shown = desk.gaugedp("plan", *done_words(text)).out
         assert shown.index("Answers") < shown.index("Mechanisms by expected error") < shown.index("Chosen:")
         assert unit in shown
         assert ("interval_95" in shown) != mixed
-        assert ("Left out: rows whose SEX is missing or outside its cells" in shown) == ("SEX" in text)
+        assert ("Left out: rows whose SEX is missing or out of domain" in shown) == ("SEX" in text)
         assert "Not applicable" not in shown
 
 
@@ -404,7 +404,9 @@ def test_a_narrow_screen_breaks_names_and_no_numbers(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     name = "mean(INCOME) by REGION*OCCUPATION*EDUCATION_OF_THE_PERSON_AND_OF_THE_PARENTS"
-    show_table([{"query": name, "answers": 1000, "95 % single": "±1,234,567", "95 % simultaneous": "±2,345,678"}], "T")
+    show_table(
+        [{"query": name, "answers": 1000, "95 % individual": "±1,234,567", "95 % simultaneous": "±2,345,678"}], "T"
+    )
     shown = capsys.readouterr().out
     assert "±1,234,567" in shown
     assert "±2,345,678" in shown
@@ -422,7 +424,7 @@ def test_nothing_of_a_table_is_cut_at_any_width(width: int | None, monkeypatch: 
     rows = [
         {
             "column": "day_of_the_visit",
-            "problem": "fits no cell",
+            "problem": "out of domain",
             "rows": "12,345",
             "share": "100 %",
             "examples": dates,
@@ -447,19 +449,19 @@ def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> N
             ledger.settle(place, b"{}")
     shown = desk.gaugedp("ledger", "show", "fits.ledger")
     lines = [line for line in shown.out.splitlines() if 'fit logistic of SEX by AGE, "Pay, EUR"' in line]
-    assert [("paid, never answered" in line, " answered " in line) for line in lines] == [
+    assert [("charged, never answered" in line, " answered " in line) for line in lines] == [
         (False, True),
         (True, True),
         (False, True),
     ]
-    assert "Never answered: the run was killed, or is still going. What it cost stays spent." in shown.out
+    assert "Never answered: the run was killed or is still running. Its cost stays spent." in shown.out
     assert "the total is" not in shown.out
     requested = desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "3e-6")
-    assert "the total is: epsilon 3 at delta 3e-06." in requested.out
+    assert "the total is epsilon 3 at delta 3e-06." in requested.out
     assert "epsilon inf at delta 1e-06" in desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "1e-6").out
     facts = json.loads(desk.gaugedp("ledger", "show", "fits.ledger", "--json").out)
     states = [line["state"] for line in facts["entries"] if line["kind"] == "reserve"]
-    assert states == ["answered", "paid, never answered", "answered"]
+    assert states == ["answered", "charged, never answered", "answered"]
     assert "Never answered" not in desk.gaugedp("ledger", "show", "people.ledger").out
 
 
@@ -534,7 +536,7 @@ def test_options_are_those_of_the_readme(desk: Desk) -> None:
 def test_the_help_shows_how_means_and_medians_are_asked_for(desk: Desk, command: str) -> None:
     shown = " ".join(desk.gaugedp(command, "--help").out.split())
     assert '"sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX"' in shown
-    assert command == "plan" or '"3,1e-5" is epsilon, delta' in shown
+    assert command == "plan" or '"3,1e-5" (epsilon, delta)' in shown
 
 
 @pytest.mark.slow

@@ -21,9 +21,9 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
 def test_a_healthy_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, actual = lines(capsys, str(tmp_path))
     assert code == 0
-    assert {actual[part]["state"] for part in ("Python", "numpy", "engine DuckDB", "entropy")} == {"well"}
+    assert {actual[part]["state"] for part in ("Python", "numpy", "engine DuckDB", "entropy")} == {"ok"}
     assert "ms" in actual[f"ledger in {tmp_path}"]["words"]
-    assert {line["state"] for line in actual.values()} <= {"well", "absent", "trials"}
+    assert {line["state"] for line in actual.values()} <= {"ok", "absent", "trials"}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -66,7 +66,7 @@ def test_a_folder_in_memory_is_for_trials(
     monkeypatch.setattr(file_checks, "_MOUNTS", tmp_path / "mounts")
     code, actual = lines(capsys, str(tmp_path))
     line = actual[f"ledger in {tmp_path}"]
-    assert (code, line["state"]) == (0, "well" if kind == "ext4" else "trials")
+    assert (code, line["state"]) == (0, "ok" if kind == "ext4" else "trials")
     assert ("is in memory and is lost at a restart" in line["words"]) == (kind != "ext4")
 
 

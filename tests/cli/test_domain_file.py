@@ -47,7 +47,7 @@ def test_names_that_a_question_holds_in_quotes_are_told(tmp_path: Path, capsys: 
     (tmp_path / "people.csv").write_text(f"Income (EUR),Sex*Age,Net income\n{SECRET},1,2\n")
     assert run(["domain", str(tmp_path / "people.csv")]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith('# "')]
-    told = [line.endswith("  # in a question, this name stands in double quotes") for line in lines]
+    told = [line.endswith("  # in a query, put this name in double quotes") for line in lines]
     assert told == [True, True, False] * 2
 
 
@@ -80,7 +80,7 @@ def test_what_was_filled_in_is_not_written_over(people: Path, capsys: pytest.Cap
     assert run(said.splitlines()[-1].split()[1:]) == 0, "as it is, before anything is filled in"
     made.write_text("# mine\n")
     assert run(["domain", str(people), "--out", str(made)]) == 2
-    assert "There is a file" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert made.read_text() == "# mine\n"
 
 
@@ -97,7 +97,7 @@ def test_a_file_that_nobody_filled_in_says_where(people: Path, capsys: pytest.Ca
     assert run(["domain", str(people), "--out", str(made)]) == 0
     for query, section in (("sex", "attributes"), ("mean(age)", "columns")):
         assert run(["plan", "--domain", str(made), "--query", query, "--epsilon", "1"]) == 2
-        assert f"fill in a line of [{section}] and take the # away" in capsys.readouterr().err
+        assert f"fill in a line of [{section}] and remove its #" in capsys.readouterr().err
 
 
 def test_areas_of_all_levels_are_planned_and_released(tmp_path: Path, monkeypatch, capsys) -> None:

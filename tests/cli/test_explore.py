@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gaugedp as gd
-from gaugedp.releases.planning import half_widths
+from gaugedp.releases.plan_widths import half_widths
 from gaugedp.report.figures import short
 from tests.cli.kit import CENTS, NOTE, Desk, check_sentence, check_silence
 from tests.forking import Done
@@ -23,8 +23,8 @@ def test_a_page_and_progress(desk: Desk) -> None:
     done = explored(desk, text="SEX; mean(PAY) by SEX")
     assert done.code == 0
     assert done.out.startswith("1 point is in page.html.")
-    assert done.err.startswith("Computing the initial epsilon alone ...\nComputing the curves: 1%\n")
-    assert "The time was up. 1 of 41 values of epsilon were computed. A larger --seconds" in done.err
+    assert done.err.startswith("Computing the initial epsilon only ...\nComputing the curves: 1%\n")
+    assert "Time limit reached. 1 of 41 values of epsilon were computed. A larger --seconds" in done.err
     after = desk.files()
     page = after.pop("page.html").decode()
     assert after == before
@@ -42,8 +42,8 @@ def test_what_there_was_no_time_for_is_said(desk: Desk, monkeypatch: pytest.Monk
     assert done.out.startswith("9 points are in page.html.")
     assert done.err.startswith("Computing the curves takes about 9 seconds at most; --seconds 2 makes a draft.\n")
     assert done.err.splitlines()[-1] == (
-        "The time was up. 7 of 41 values of epsilon were computed at δ = 1e-06. With another δ: 1 at δ = 1e-08, 1 at "
-        "δ = 0.0001. A larger --seconds gives finer curves."
+        "Time limit reached. 7 of 41 values of epsilon were computed at δ = 1e-06. With another δ: 1 at δ = 1e-08, 1 "
+        "at δ = 0.0001. A larger --seconds gives finer curves."
     )
     page = (desk.folder / "page.html").read_text("utf-8")
     assert '"start":{"epsilon":1.0,"delta":1e-06}' in page
@@ -115,5 +115,5 @@ def test_the_report_of_a_saved_release(desk: Desk) -> None:
 
 def test_a_release_of_another_question_is_refused(desk: Desk) -> None:
     assert desk.release("people.csv", "--save", "saved.json").code == 0
-    check_sentence(explored(desk, "--release", "saved.json", text="AGE"), 2, "another question")
+    check_sentence(explored(desk, "--release", "saved.json", text="AGE"), 2, "another query")
     assert not Path("page.html").exists()

@@ -137,25 +137,27 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert done.code == 0
     check_silence(done)
     lines = done.out.splitlines()
-    assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), exact)"
+    assert lines[0] == "linear model of PAY, a numeric target (PureDP(0.5), exact)"
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
-    assert lines[-1].startswith("No score was requested: ")
+    assert lines[-1].startswith("No score was requested, ")
     rules = json.loads((desk.folder / "model.json").read_text("utf-8"))["facts"]["rules"]
     assert lines[-4 - len(rules)].startswith("To predict for a row, add the intercept, the coefficients of its cells")
     assert lines[-3 - len(rules) : -3] == rules
     assert re.fullmatch(r"To get this answer again at no cost, add --key [0-9a-f]{32}\.", lines[-3])
     assert lines[-2].startswith(
-        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 paid, and a later entry stores it. "
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 records the charge, and a later entry the result. "
         "Tip after entry 5: "
     )
 
 
 def test_how_rows_are_read_is_told_where_details_are_asked_for_alone(desk: Desk) -> None:
     lines = fit(desk).out.splitlines()
-    assert not any(line.startswith(("To predict for a row", "Malformed lines", "Intervals hold")) for line in lines)
-    assert lines[-1].startswith("No score was requested: ")
-    assert fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("Held-out mean absolute error: ")
+    assert not any(line.startswith(("To predict for a row", "Malformed lines", "Intervals cover")) for line in lines)
+    assert lines[-1].startswith("No score was requested, ")
+    assert (
+        fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("ExactAnswers-out mean absolute error: ")
+    )
 
 
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
@@ -184,7 +186,7 @@ def test_a_score_costs_what_it_has_above_the_fit(desk: Desk, score: str, cost: f
     assert len(desk.ledger().verify().unsettled) == 0
     said = fit(desk, score="0.1", epsilon="0.1").out
     assert re.search(
-        r"Held-out mean absolute error: \S+ with noise; the exact value on these rows is between \S+ and", said
+        r"ExactAnswers-out mean absolute error: \S+ with noise; the exact value on these rows is between \S+ and", said
     )
 
 
@@ -196,7 +198,7 @@ def test_a_key_brings_the_stored_model_back(desk: Desk) -> None:
     fitted(desk, key="another")
     said = fit(desk, key="my-key").out.splitlines()
     assert (
-        said[-3] == "This is the stored model of entry 5, paid for before; nothing was read and nothing was spent now."
+        said[-3] == "This is the stored model of entry 5, charged earlier; nothing was read and nothing was spent now."
     )
     assert said[-2].startswith("Spent PureDP(1.5) of PureDP(2); PureDP(0.5) is left. Tip after entry 8: "), "as of now"
     for other in ({"features": "SEX"}, {"features": "AGE, SEX"}, {"score": "0.5"}, {"epsilon": "0.4"}, {"radius": "2"}):
@@ -286,7 +288,7 @@ def test_a_budget_without_a_cost_is_refused_before_a_ledger_is_made(desk: Desk) 
         (("score is 'much'",), {"score": "much"}),
         (("score is 0",), {"score": "0"}),
         (("score is inf",), {"score": "inf"}),
-        (("budget is",), {"budget": "much"}),
+        (("not a budget",), {"budget": "much"}),
         (("The key is not",), {"key": ""}),
         (("no domain file",), {"domain": "absent.toml"}),
         (("cannot be written",), {"out": "absent/model.json"}),
@@ -425,7 +427,7 @@ def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> N
         assert high["4"] > low["4"] + 0.5
         assert len(told()) == 2
     (desk.folder / "own.csv").write_text("who,what,stars\n7,1,4", "utf-8")
-    assert "for this user's eyes only" in desk.gaugedp(*command).out
+    assert "for this user only" in desk.gaugedp(*command).out
     for rows, words in (("7,1,4\n8,1,4", "of several users"), ("7,1,4\n,2,4", "no user"), (",1,4\n ,2,4", "no user")):
         (desk.folder / "own.csv").write_text(f"who,what,stars\n{rows}", "utf-8")
         refused = desk.gaugedp(*command)

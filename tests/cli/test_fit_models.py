@@ -47,7 +47,7 @@ def test_there_and_back(table: Desk, model: str) -> None:
     assert done.code == 0, done.err
     actual = json.loads((table.folder / "model.json").read_text("utf-8"))
     assert done.out.startswith(f"{model} model of {actual['target']}, ")
-    assert ("as the logarithm of a number" in done.out) == (model == "poisson")
+    assert ("on the log scale" in done.out) == (model == "poisson")
     assert ("The exponential of the sum is predicted." in done.out) == (model == "poisson")
     assert from_dict(actual["guarantee"]) == ApproxDP(1, 1e-6) == table.ledger("new.ledger").spent
     score = actual["score"]

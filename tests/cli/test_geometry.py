@@ -49,7 +49,7 @@ def test_a_plane_of_answers(desk: Desk) -> None:
     [
         (("--epsilon", "two"), "epsilon is 'two'."),
         (("--epsilon", "0"), "epsilon"),
-        (("--axes", "0,1"), "no picture was asked for."),
+        (("--axes", "0,1"), "no drawing was requested."),
         (("--svg", "body.svg", "--axes", "first"), "axes are 'first'."),
         (("--svg", "body.svg", "--axes", "0,9"), "axes are (0, 9)."),
         (("--svg", "body.csv"), ".svg"),
@@ -64,4 +64,4 @@ def test_refusals(desk: Desk, more: tuple[str, ...], sentence: str) -> None:
 
 
 def test_quantiles_have_no_body(desk: Desk) -> None:
-    check_sentence(shown(desk, text="median(PAY)"), 2, "quantiles have no noise")
+    check_sentence(shown(desk, text="median(PAY)"), 2, "no sensitivity body")

@@ -30,8 +30,8 @@ def test_a_table_and_a_picture_of_a_stored_guarantee(desk: Desk) -> None:
     [
         ((), "No guarantee is given."),
         (("--epsilon", "1", "--prior", "1"), "prior"),
-        (("--epsilon", "1", "--times", "1.5"), "whole number"),
-        (("--epsilon", "1", "--file", "kept.json"), "beside --file"),
+        (("--epsilon", "1", "--times", "1.5"), "an integer"),
+        (("--epsilon", "1", "--file", "kept.json"), "in addition to --file"),
         (("--file", "none.json"), "cannot be read."),
         (("--epsilon", "1", "--svg", "kept.csv"), ".svg"),
     ],

@@ -122,7 +122,7 @@ def test_with_a_folder_the_same_request_goes_on(forks: Nursery, desk: Desk, at: 
     (desk.folder / "sums").mkdir()
     words = ["release", "people.csv", *options(key="my key"), "--folder", "sums"]
     done = interrupted(forks, desk, at, *words)
-    cost = "and it is not paid twice" if at == "pay" else "at no cost"
+    cost = "and it is not charged twice" if at == "pay" else "at no cost"
     assert f"run this again with --key 'my key' and the same --folder, {cost}." in done.last
     assert desk.gaugedp(*words).code == 0
     check_ledger(desk, 1, 0)

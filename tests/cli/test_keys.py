@@ -28,7 +28,10 @@ def test_keys_are_shown_and_the_domain_file_is_asked(desk: Desk) -> None:
     done = keys(desk, *BUDGET, "--out", "with-keys.toml", "--key", "cities", "--report", "keys.html")
     assert done.code == 0, done.err
     assert "2 keys of CITY (ApproxDP(1, 1e-06), exact)" in done.out
-    assert "The chance that a key is shown grows with how many people have it: 1 % for 10, 50 % for 14" in done.err
+    assert (
+        "The probability that a key is shown grows with the number of people who have it: 1 % for 10, 50 % for 14"
+        in done.err
+    )
     assert NEW_LEDGER in done.err
     assert "2 keys are shown" in (desk.folder / "keys.html").read_text("utf-8")
     assert RARE not in done.out + done.err + (desk.folder / "keys.html").read_text("utf-8")

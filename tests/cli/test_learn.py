@@ -90,7 +90,7 @@ def test_a_column_without_numbers_has_the_widest_bounds(people: Path, capsys: py
     assert run(["domain", str(people), "--learn", "sex", "--epsilon", "1", "--ledger", ledger, "--budget", "2"]) == 0
     shown = capsys.readouterr()
     assert tomllib.loads(shown.out)["columns"]["sex"]["high"] == MAX_STEPS
-    assert "An end is the widest there is" in shown.err
+    assert "One bound is the widest possible" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_column_without_numbers_has_the_widest_bounds(people: Path, capsys: py
         (["--out", "people.csv"], "--out"),
         (["--domain", "nothing.toml"], "no domain file"),
         (["--domain", "given.toml"], "describes the column yearly age already"),
-        (["--domain", "inline.toml"], "no place for bounds"),
+        (["--domain", "inline.toml"], "no section for bounds"),
     ],
 )
 def test_refusals_cost_nothing(more: list[str], words: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,18 +116,18 @@ def test_refusals_cost_nothing(more: list[str], words: str, people: Path, capsys
 
 def test_what_is_for_learning_is_refused_without_it(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["domain", str(people), "--epsilon", "1"]) == 2
-    assert "Only the names of columns are read without --learn" in capsys.readouterr().err
+    assert "Without --learn, only column names are read" in capsys.readouterr().err
     assert run(["domain", str(people), "--learn", "share"]) == 2
-    assert "--learn looks at the rows, which costs" in capsys.readouterr().err
+    assert "--learn reads the rows, which spends budget" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("asked", [PureDP(1.0), ApproxDP(1.0, 1e-6)], ids=repr)
+@pytest.mark.parametrize("requested", [PureDP(1.0), ApproxDP(1.0, 1e-6)], ids=repr)
 @pytest.mark.parametrize(("neighbours", "rows", "steps"), [("add_remove", 3, 3), ("replace", 1, 2)])
-def test_a_unit_with_several_rows_pays_for_each(asked, neighbours: str, rows: int, steps: int) -> None:
+def test_a_unit_with_several_rows_pays_for_each(requested, neighbours: str, rows: int, steps: int) -> None:
     """The search is calibrated for one row, and k rows keep what was asked."""
     unit = gd.PrivacyUnit(column="pid", neighbours=neighbours, max_rows=rows)
-    planned, alone = TableBounds("x", 1.0, unit, asked), BoundSearch.calibrate(1, asked)
-    delta = 0.0 if isinstance(asked, PureDP) else 1e-6
+    planned, alone = TableBounds("x", 1.0, unit, requested), BoundSearch.calibrate(1, requested)
+    delta = 0.0 if isinstance(requested, PureDP) else 1e-6
     assert 0.8 < planned.guarantee_of_parts.epsilon(delta, method="basic" if delta == 0 else "tight") <= 1.0
     ratio = planned._search.noise.variances.max() / alone.noise.variances.max()
     assert ratio >= steps**2 * 0.999

@@ -186,9 +186,7 @@ def test_a_line_that_is_not_well_formed_is_refused(table: Desk, line: bytes) -> 
         file.write(line + b"2,a,1,1,1,kept\n")
     done = predict(table, "lines.csv", "--out", "out.csv")
     assert (done.code, done.out) == (2, "")
-    assert done.err.splitlines()[-1].startswith(
-        "Not every line of the file can be read, and none may be left out here. "
-    )
+    assert done.err.splitlines()[-1].startswith("Some lines of the file cannot be read, and none may be left out. ")
     assert not (table.folder / "out.csv").exists()
 
 
@@ -224,7 +222,7 @@ def test_features_of_one_name_are_refused() -> None:
 def test_what_is_missing_is_told(table: Desk) -> None:
     model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
     assert predict(table).err.splitlines()[1:] == [
-        "1 of 5 lines have no prediction: outside the cells of KIND.",
+        "1 of 5 lines have no prediction: out of domain in KIND.",
         "WORTH: 1 of 5 lines have no number and count as 4.",
     ]
     model(table, "svc", "SEX", "PAY")
@@ -310,9 +308,7 @@ def test_an_engine_that_fails_says_nothing_of_the_rows(table: Desk) -> None:
     (table.folder / "cut.csv.gz").write_bytes(packed[: len(packed) - 6000])
     done = predict(table, "cut.csv.gz", "--out", "out.csv")
     assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(
-        "Not every line of the file can be read, and none may be left out here. "
-    )
+    assert done.err.splitlines()[-1].startswith("Some lines of the file cannot be read, and none may be left out. ")
     assert UNTOUCHED not in done.err
     assert not (table.folder / "out.csv").exists()
 

@@ -75,7 +75,7 @@ def test_a_budget_by_the_best_order_prints_one_sum(desk: Desk) -> None:
     assert "total" not in shown
     assert "room" not in done.out + shown
     requested = desk.gaugedp("ledger", "show", "best.ledger", "--delta", "1e-6").out
-    assert "If all guarantees were fixed in advance, the total is: epsilon 0.5 at delta 1e-06." in requested
+    assert "If all guarantees were fixed in advance, the total is epsilon 0.5 at delta 1e-06." in requested
     refused = desk.release(ledger="best.ledger", epsilon="5")
     assert f"; epsilon {left} of RenyiBudget(4, 1e-06) is left in 'best.ledger'." in refused.err
 

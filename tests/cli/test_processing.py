@@ -58,5 +58,5 @@ def test_a_question_that_is_too_large_costs_nothing(desk: Desk) -> None:
     before = desk.files()
     question = "; ".join([*(f"X{i}" for i in range(12)), "prefix(AGE)"])
     done = desk.release("people.csv", "--consistent", query=question)
-    check_sentence(done, 2, "joint table", "marginals alone")
+    check_sentence(done, 2, "joint table", "only marginals")
     assert desk.files() == before

@@ -44,7 +44,7 @@ def test_a_stream_from_opening_to_end(folder: Path, capsys: pytest.CaptureFixtur
     assert head == HEAD
     assert [row[:3] for row in rows] == [["3", "SEX", "SEX=1"], ["3", "SEX", "SEX=2"]]
     assert run(["stream", "next", "a.stream", "month.csv"]) == 2
-    assert "a second horizon is a second price" in capsys.readouterr().err
+    assert "a second horizon is charged again" in capsys.readouterr().err
     assert gd.Ledger.open("a.ledger").spent == gd.ApproxDP(1, 1e-6)
 
 
@@ -64,8 +64,8 @@ def test_a_period_again(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "sentence"),
     [
         (without("--delta", "--budget"), "A stream needs a δ, ρ or μ."),
-        ([*without("--query"), "--query", "mean(PAY)"], "A stream answers counts and sums alone."),
-        ([*without("--periods"), "--periods", "2.5"], "Give periods as a whole number."),
+        ([*without("--query"), "--query", "mean(PAY)"], "A stream answers only counts and sums."),
+        ([*without("--periods"), "--periods", "2.5"], "Give periods as an integer."),
         ([*OPEN, "--periods-per-person", "4"], "A person is in 4 of 3 periods."),
         (["stream", "next", "none.stream", "month.csv"], "There is no stream"),
     ],

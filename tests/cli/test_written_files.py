@@ -14,7 +14,7 @@ import pytest
 from gaugedp.cli.commands import COMMANDS, Commands
 from tests.cli.kit import Desk
 
-WRITES = re.compile(r"Write|Where to (write|draw)|The folder to write")
+WRITES = re.compile(r"Write|Where to (write|draw)|Folder to write")
 QUERY = ["--query", "SEX", "--epsilon", "0.5"]
 PAID = ["--domain", "domain.toml", "--ledger", "people.ledger"]
 FIT = ["--model", "logistic", "--target", "SEX", "--features", "AGE", "--epsilon", "0.5"]

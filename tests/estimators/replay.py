@@ -156,7 +156,7 @@ def _rows_apart(one: np.ndarray, other: np.ndarray) -> float:
 def together(entries: list[Entry]) -> Guarantee:
     """Return the guarantee of all releases together.
 
-    Gaussian releases beside a mechanism whose guarantee holds them already (`mu_side`) must fit in that.
+    Gaussian releases beside a mechanism whose guarantee holds them already (`auxiliary_mu`) must fit in that.
     """
     parts = [entry.mechanism.guarantee for entry in entries]
     side = max((_mu_side(entry.mechanism) for entry in entries), default=0.0)
@@ -168,7 +168,7 @@ def together(entries: list[Entry]) -> Guarantee:
 
 
 def _mu_side(mechanism: Any) -> float:
-    return float(mechanism.problem.mu_side) if isinstance(mechanism, ObjectivePerturbation) else 0.0
+    return float(mechanism.problem.auxiliary_mu) if isinstance(mechanism, ObjectivePerturbation) else 0.0
 
 
 def leaves(value: Any, path: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:

@@ -23,22 +23,22 @@ ASKED = [{"epsilon": 1.0, "delta": 1e-6}, {"epsilon": 2.0, "delta": 0.0}]
 KINDS = pytest.mark.parametrize("kind", [StandardScaler, SimpleImputer, GaussianNB])
 
 
-def made(kind, *asked: float, **given):
-    return kind(*asked, **({"classes": [0, 1]} if kind is GaussianNB else {}), **given)
+def made(kind, *requested: float, **given):
+    return kind(*requested, **({"classes": [0, 1]} if kind is GaussianNB else {}), **given)
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-@pytest.mark.parametrize("asked", ASKED)
-def test_a_scaler_finds_means_and_deviations(asked: dict, neighbours: str) -> None:
-    scaler = StandardScaler(**asked, bounds=BOUNDS, neighbours=neighbours).fit(ROWS)
+@pytest.mark.parametrize("requested", ASKED)
+def test_a_scaler_finds_means_and_deviations(requested: dict, neighbours: str) -> None:
+    scaler = StandardScaler(**requested, bounds=BOUNDS, neighbours=neighbours).fit(ROWS)
     assert (np.abs(scaler.mean_ - [1, 20, 300]) / HALF).max() < 0.03
     assert scaler.scale_ == pytest.approx([1, 5, 40], rel=0.2)
     scaled = scaler.transform(ROWS)
     assert np.abs(scaled.mean(axis=0)).max() < 0.15
     assert scaled.std(axis=0) == pytest.approx(np.ones(3), rel=0.2)
-    assert scaler.guarantee_.epsilon(asked["delta"]) <= asked["epsilon"] * (1 + 1e-9)
+    assert scaler.guarantee_.epsilon(requested["delta"]) <= requested["epsilon"] * (1 + 1e-9)
     assert scaler.release_.exactness == "exact"
-    bare = StandardScaler(**asked, bounds=BOUNDS, with_mean=False, with_std=False).fit(ROWS)
+    bare = StandardScaler(**requested, bounds=BOUNDS, with_mean=False, with_std=False).fit(ROWS)
     assert bare.transform(ROWS[:5]) == pytest.approx(np.clip(ROWS[:5], *BOUNDS))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.estimators.contrasts import Contrasts
+from gaugedp.estimators.reference_levels import Contrasts
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 

@@ -91,8 +91,8 @@ def fitted(case: str, neighbours: str, is_pure: bool) -> Callable[[Any], tuple[A
 
     def run(table: Any) -> tuple[Any, gd.Ledger]:
         ledger = gd.Ledger.in_memory(gd.ApproxDP(100.0, 0.5))
-        asked = {"epsilon": epsilon, "delta": 0.0 if is_pure else DELTA, "neighbours": neighbours}
-        model = getattr(estimators, name)(random_state=1, ledger=ledger, **asked, **given)
+        requested = {"epsilon": epsilon, "delta": 0.0 if is_pure else DELTA, "neighbours": neighbours}
+        model = getattr(estimators, name)(random_state=1, ledger=ledger, **requested, **given)
         return model.fit(*table), ledger
 
     return run

@@ -155,17 +155,17 @@ def test_before_a_fit_it_is_not_fitted(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_release_says_what_was_asked(name: str, neighbours: str) -> None:
     release = made(name, neighbours=neighbours).fit(np.zeros((20, 2)), np.zeros(20)).release_
-    assert release.asked == ApproxDP(1, 1e-6)
+    assert release.requested == ApproxDP(1, 1e-6)
     assert f"FitRelease({name}, asked=ApproxDP(1, 1e-06), guarantee=" in repr(release)
-    assert FitRelease.from_json(release.to_json()).asked == release.asked
+    assert FitRelease.from_json(release.to_json()).requested == release.requested
     assert release.guarantee.epsilon(1e-6) <= 1 + 1e-9
 
 
 def test_a_release_of_an_older_text_says_nothing_of_it() -> None:
     release = made("Mean").fit(ROWS).release_
     old = FitRelease(release.estimator, release.values, release.guarantee, release.exactness, {})
-    assert old.asked is None
-    assert FitRelease.from_json(old.to_json()).asked is None
+    assert old.requested is None
+    assert FitRelease.from_json(old.to_json()).requested is None
     with pytest.raises(InvalidRequest, match="not the release of a fit"):
         FitRelease.from_json(release.to_json().replace('"asked": {', '"asked": 5, "was": {'))
 

@@ -38,7 +38,7 @@ def test_all_releases_together_keep_the_guarantee(
     taken, calibrate = [], linear_model.Gibbs.calibrate
 
     def note(*parts, **given):
-        taken.append((calibrate(*parts, **given), given["mu_side"]))
+        taken.append((calibrate(*parts, **given), given["auxiliary_mu"]))
         return taken[-1][0]
 
     monkeypatch.setattr(linear_model.Gibbs, "calibrate", note)
@@ -46,12 +46,12 @@ def test_all_releases_together_keep_the_guarantee(
     assert fitted.guarantee_ == fitted.release_.guarantee == gd.ApproxDP(1.0, 1e-6)
     assert (fitted.solver_, fitted.release_.exactness) == ("gibbs", "mixing")
     assert fitted.coef_.shape == (1, 2)
-    ((mechanism, mu_side),) = taken
+    ((mechanism, auxiliary_mu),) = taken
     assert mechanism.neighbours == neighbours
-    assert (mu_side > 0) == (fit_intercept or neighbours == "add_remove")
+    assert (auxiliary_mu > 0) == (fit_intercept or neighbours == "add_remove")
     factor = 2 if neighbours == "replace" else 1
     sample = factor * mechanism.rate / math.sqrt(mechanism.strength) + 4 * mechanism.total_variation
-    mu = math.hypot(mu_side, sample)
+    mu = math.hypot(auxiliary_mu, sample)
     assert 0.99 * gaussian_mu(1.0, 1e-6) < mu < gaussian_mu(1.0, 1e-6)
     spent = float(gd.GaussianDP(mu).delta(1.0)) + (1 + math.e) * mechanism.stop
     assert 0.98e-6 < spent <= 1e-6
@@ -78,8 +78,8 @@ def test_what_it_is_not_for_is_refused_and_costs_nothing(kind, given) -> None:
 def test_a_side_that_leaves_nothing_is_refused() -> None:
     geometry, requested = gd.optimization.Geometry((2,), 2), gd.ApproxDP(1.0, 1e-6)
     for side in (-0.1, gaussian_mu(1.0, 1e-6), math.nan):
-        with pytest.raises(InvalidRequest, match="mu_side"):
-            gd.optimization.Gibbs.calibrate(geometry, gd.optimization.Logistic(), 9, requested, mu_side=side)
+        with pytest.raises(InvalidRequest, match="auxiliary_mu"):
+            gd.optimization.Gibbs.calibrate(geometry, gd.optimization.Logistic(), 9, requested, auxiliary_mu=side)
 
 
 TARGET = ROWS[:, 0] / 4 - ROWS[:, 1] / 8
@@ -99,7 +99,7 @@ def test_a_regression_and_its_row_count_keep_the_guarantee(
     taken, calibrate = [], gibbs_fit.Gibbs.calibrate
 
     def note(*parts, **given):
-        taken.append((calibrate(*parts, **given), given["mu_side"]))
+        taken.append((calibrate(*parts, **given), given["auxiliary_mu"]))
         return taken[-1][0]
 
     monkeypatch.setattr(gibbs_fit.Gibbs, "calibrate", note)
@@ -108,10 +108,10 @@ def test_a_regression_and_its_row_count_keep_the_guarantee(
     ).fit(ROWS, TARGET)
     assert fitted.guarantee_ == fitted.release_.guarantee == gd.ApproxDP(1.0, 1e-6)
     assert (fitted.solver_, fitted.release_.exactness) == ("gibbs", "mixing")
-    mechanism, mu_side = taken[-1]
-    assert (mechanism.neighbours, mu_side > 0) == (neighbours, neighbours == "add_remove")
+    mechanism, auxiliary_mu = taken[-1]
+    assert (mechanism.neighbours, auxiliary_mu > 0) == (neighbours, neighbours == "add_remove")
     factor = 2 if neighbours == "replace" else 1
-    mu = math.hypot(mu_side, factor * mechanism.rate / math.sqrt(mechanism.strength))
+    mu = math.hypot(auxiliary_mu, factor * mechanism.rate / math.sqrt(mechanism.strength))
     assert 0.99 * gaussian_mu(1.0, 1e-6) < mu < gaussian_mu(1.0, 1e-6)
 
 

@@ -53,25 +53,25 @@ def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
         first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights, *more) for i in (0, 1))
         moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
         mus.append(moved / math.sqrt(noise.variances[0]))
-    assert 0.999 * level.mu_side < math.hypot(*mus) <= level.mu_side
+    assert 0.999 * level.auxiliary_mu < math.hypot(*mus) <= level.auxiliary_mu
     pure = InterceptNoise.plan(GUARANTEES[1], replaced)
     spent = sum(each.epsilon_value for each in (pure.coarse.guarantee, pure.noise.guarantee, pure.remaining))
     assert spent == pytest.approx(0.5, rel=1e-12)
     assert spent <= 0.5
 
 
-@pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
-def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
+@pytest.mark.parametrize("requested", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
+def test_the_middle_is_found_and_the_commoner_class_is_favoured(requested) -> None:
     rng = np.random.default_rng(1)
     labels = np.where(rng.random(4000) < 0.8, 1.0, -1.0)
     rows = np.column_stack([0.5 + 0.05 * rng.standard_normal(4000), np.full(4000, 0.7)])
     weights = np.array([2.0, 1.0])
     spread, mean = math.sqrt(5 / 2), float((rows @ weights).mean())
-    actual = InterceptNoise.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
+    actual = InterceptNoise.plan(requested, True).intercept(rows, labels, weights, 4000, research_rng(2))
     assert actual == pytest.approx(spread / 2 * math.log(0.8 / 0.2) - mean, abs=0.1)
-    even = InterceptNoise.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
+    even = InterceptNoise.plan(requested, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
     assert even == pytest.approx(-mean, abs=0.1)
-    assert InterceptNoise.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
+    assert InterceptNoise.plan(requested, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
 
 
 def test_both_releases_of_the_level_are_noisy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,14 +128,14 @@ def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(linear_model, "LinearProblem", lambda *given: seen.append(task(*given)) or seen[-1])
     rows, labels = far_off(40)  # too few for a centre
     model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
-    mu_side = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), True).mu_side
-    assert [each.mu_side for each in seen] == [mu_side]
-    assert mu_side > 0
+    auxiliary_mu = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), True).auxiliary_mu
+    assert [each.auxiliary_mu for each in seen] == [auxiliary_mu]
+    assert auxiliary_mu > 0
     assert model.guarantee_.epsilon(1e-5) <= 0.5 * (1 + 1e-9)
     plain = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver, fit_intercept=False)
     plain.fit(rows, labels)
     pure = LogisticRegression(0.5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
-    assert [each.mu_side for each in seen[1:]] == [0, 0]
+    assert [each.auxiliary_mu for each in seen[1:]] == [0, 0]
     assert seen[2].guarantee == InterceptNoise.plan(gd.PureDP(0.5), True).remaining
     assert pure.guarantee_ == gd.PureDP(0.5)
 
@@ -172,9 +172,9 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
     centre = [1, 1, 2] if n_classes == 2 else [1, 30]  # one group's mean, then the level by two releases, or the mean
     assert [one.body.ambient_dim for one in made][: len(counts) + len(centre)] == [*counts, *centre]
     assert len(beside) == len(counts) + len(centre)
-    assert seen[0].mu_side == pytest.approx(math.hypot(*beside))
+    assert seen[0].auxiliary_mu == pytest.approx(math.hypot(*beside))
     assert seen[0].guarantee.epsilon_value == (0.1 if counts else 0.09)
-    assert seen[0].mu_side < 0.6 * gaussian_mu(0.1, 1e-5)
+    assert seen[0].auxiliary_mu < 0.6 * gaussian_mu(0.1, 1e-5)
     assert model.guarantee_.epsilon(1e-5) <= 0.1 * (1 + 1e-9)
 
 
@@ -186,6 +186,6 @@ def test_nothing_beside_the_objective_takes_much_of_delta(epsilon: float, delta:
             model = LogisticRegression(epsilon, delta, neighbours=neighbours)
             remaining = model._count(gd.ApproxDP(epsilon, delta), "objective").remaining
             centre = model._centre(remaining, (n_classes, np.arange(20)), 2000, "objective")
-            mu_side = math.hypot(centre.mu_side, model._intercept_noise(centre, n_classes).mu_side)
-            assert corners * gaussian_delta(mu_side, remaining.epsilon_value) <= delta / 50
-            assert spares_delta(mu_side, remaining, n_classes)
+            auxiliary_mu = math.hypot(centre.auxiliary_mu, model._intercept_noise(centre, n_classes).auxiliary_mu)
+            assert corners * gaussian_delta(auxiliary_mu, remaining.epsilon_value) <= delta / 50
+            assert spares_delta(auxiliary_mu, remaining, n_classes)

@@ -81,7 +81,7 @@ def test_where_no_moments_are_released_it_says_so() -> None:
 def test_the_law_is_that_of_simulated_releases(deviation: float, least: float) -> None:
     """400 draws of moments and of eight steps by them; the deviations to 11 %, three standard errors.
 
-    Held back, the least curvature is a sixth of what it is raised to, and half of the way from 0 is left.
+    ExactAnswers back, the least curvature is a sixth of what it is raised to, and half of the way from 0 is left.
     """
     rng, d, n = np.random.default_rng(5), 3, 400
     root = np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 4.0]])

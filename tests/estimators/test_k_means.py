@@ -23,13 +23,13 @@ BOUNDS = ([0, 0], [100, 1])
 
 
 @BOTH
-@pytest.mark.parametrize("asked", [{"epsilon": 2.0, "delta": 1e-6}, {"epsilon": 4.0, "delta": 0.0}])
-def test_clusters_are_found(asked: dict, neighbours: str) -> None:
+@pytest.mark.parametrize("requested", [{"epsilon": 2.0, "delta": 1e-6}, {"epsilon": 4.0, "delta": 0.0}])
+def test_clusters_are_found(requested: dict, neighbours: str) -> None:
     """More centres than clusters, so that none stays without one: each true centre has one close by."""
-    model = KMeans(6, **asked, bounds=BOUNDS, neighbours=neighbours, random_state=2).fit(ROWS)
+    model = KMeans(6, **requested, bounds=BOUNDS, neighbours=neighbours, random_state=2).fit(ROWS)
     gaps = np.linalg.norm((CENTRES[:, None] - model.cluster_centers_) / [50, 0.5], axis=2)
     assert gaps.min(axis=1).max() < 0.15
-    assert model.guarantee_.epsilon(asked["delta"]) <= asked["epsilon"] * (1 + 1e-9)
+    assert model.guarantee_.epsilon(requested["delta"]) <= requested["epsilon"] * (1 + 1e-9)
     assert model.release_.exactness == "exact"
     assert not {"labels_", "inertia_"} & set(vars(model))
 

@@ -74,10 +74,10 @@ def test_ends_that_meet_are_apart() -> None:
     assert (low[(ones > 0) & (others > 0)] >= 0).all()
 
 
-@pytest.mark.parametrize("asked", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
-def test_the_rounds_spend_what_is_asked(asked) -> None:
-    search = BoundSearch.calibrate(3, asked)
-    spent = search.guarantee.epsilon(0, "basic") if isinstance(asked, gd.PureDP) else search.guarantee.epsilon(1e-6)
+@pytest.mark.parametrize("requested", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
+def test_the_rounds_spend_what_is_asked(requested) -> None:
+    search = BoundSearch.calibrate(3, requested)
+    spent = search.guarantee.epsilon(0, "basic") if isinstance(requested, gd.PureDP) else search.guarantee.epsilon(1e-6)
     assert 0.999 < float(spent) <= 1
 
 

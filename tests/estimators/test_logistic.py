@@ -22,7 +22,7 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.labels import codes_of, read_classes, read_labels
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_scaling import Centre, RoughCentre, ScaledRows, column_groups, read_scaling, sums_of
+from gaugedp.estimators.row_scaling import Centre, ScaledRows, TwoStageMean, column_groups, read_scaling, sums_of
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian
@@ -157,10 +157,10 @@ def test_gradient_steps_and_centre_share_mu(monkeypatch: pytest.MonkeyPatch) -> 
         linear_model.NoisyDescent, "calibrate", lambda *given: seen.append(given[0]) or calibrate(*given)
     )
     model = clone(MODEL).set_params(solver="gradient").fit(ROWS, LABELS)
-    mu_side = Centre.plan(gd.ApproxDP(1.0, 1e-6), 4, 3000, True).mu_side
-    assert 0 < mu_side < model.guarantee_.mu
-    assert math.hypot(seen[0].mu, mu_side) == pytest.approx(model.guarantee_.mu, rel=1e-9)
-    assert math.hypot(seen[0].mu, mu_side) <= model.guarantee_.mu
+    auxiliary_mu = Centre.plan(gd.ApproxDP(1.0, 1e-6), 4, 3000, True).auxiliary_mu
+    assert 0 < auxiliary_mu < model.guarantee_.mu
+    assert math.hypot(seen[0].mu, auxiliary_mu) == pytest.approx(model.guarantee_.mu, rel=1e-9)
+    assert math.hypot(seen[0].mu, auxiliary_mu) <= model.guarantee_.mu
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -199,7 +199,7 @@ def test_the_mean_alone_moves_within_its_ball(replaced: bool) -> None:
     assert centre.groups is not None
     assert centre.noise.body.radius(2) == pytest.approx(2 if replaced else 1, rel=1e-5)
     assert centre.noise.body.radius(2) >= (2 if replaced else 1)
-    assert centre.mu_side == pytest.approx(math.sqrt(0.1) * gaussian_mu(0.1, 1e-5))
+    assert centre.auxiliary_mu == pytest.approx(math.sqrt(0.1) * gaussian_mu(0.1, 1e-5))
     assert Centre.of_groups(gd.PureDP(1.0), np.arange(10), 2000, replaced).noise is None
     hidden = Centre.of_groups(gd.ApproxDP(0.1, 1e-5), np.arange(10), 100, replaced)
     assert hidden.noise is None, "noise would hide the ball"
@@ -260,7 +260,7 @@ def test_a_row_moves_both_means_of_a_rough_centre_within_their_ball(
 ) -> None:
     """Tables of one row each, random and at corners: any two are apart by the charge at most, and some attain it."""
     n_rows, sums, scaling = n_rows if replaced else n_rows // 2, {}, read_scaling(BOX, None)
-    centre = RoughCentre.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, replaced)
+    centre = TwoStageMean.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, replaced)
     noises = [centre.noise] if centre.near is None else [centre.noise, centre.near]
     assert [noise.body.ambient_dim for noise in noises] == sizes
 
@@ -284,10 +284,10 @@ def test_a_row_moves_both_means_of_a_rough_centre_within_their_ball(
 def test_a_rough_centre_takes_a_tenth_of_what_squares_add_up_to() -> None:
     mu = gaussian_mu(0.5, 1e-6)
     for n_rows, share in ((100, 0.05), (190, 0.1), (2000, 0.1)):
-        centre = RoughCentre.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, True)
+        centre = TwoStageMean.plan(gd.ApproxDP(0.5, 1e-6), column_groups(BOX), n_rows, True)
         mus = [noise.guarantee.mu for noise in (centre.noise, centre.near) if noise is not None]
-        assert math.hypot(*mus) == pytest.approx(centre.mu_side, rel=1e-12)
-        assert centre.mu_side == pytest.approx(math.sqrt(share) * mu, rel=1e-12)
+        assert math.hypot(*mus) == pytest.approx(centre.auxiliary_mu, rel=1e-12)
+        assert centre.auxiliary_mu == pytest.approx(math.sqrt(share) * mu, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "size"), [(0.6, 1), (8.0, 60)])
@@ -295,7 +295,7 @@ def test_a_rough_centre_is_found_and_rows_count_by_their_direction(epsilon: floa
     n, middle = 600, np.where(np.arange(60) < 40, 0.3, 0.4)
     rows = middle + 0.1 * np.random.default_rng(2).standard_normal((n, 60))
     scaling = read_scaling(Reading.of((0.0, 1.0), None, 60, False), None)
-    centre = RoughCentre.plan(gd.ApproxDP(epsilon, 1e-6), np.zeros(60, int), n, True)
+    centre = TwoStageMean.plan(gd.ApproxDP(epsilon, 1e-6), np.zeros(60, int), n, True)
     assert centre.noise.body.ambient_dim == size
     fits = [centre.scaled(scaling, rows, n, 1.0, 0.2, research_rng(key)) for key in range(20)]
     assert np.mean([fit.shift.sum() / 60**0.5 for fit in fits]) == pytest.approx(middle.mean(), abs=0.03)

@@ -62,10 +62,10 @@ def test_no_row_moves_a_sum_further_than_its_body(neighbours: str) -> None:
         assert 0.99 * noise.body.radius(2) < furthest <= noise.body.radius(2)
 
 
-@pytest.mark.parametrize("asked", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
-def test_the_parts_spend_what_is_asked(asked) -> None:
-    method = NoisyNewton.calibrate(4, asked, None, "replace")
-    if isinstance(asked, gd.PureDP):
+@pytest.mark.parametrize("requested", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
+def test_the_parts_spend_what_is_asked(requested) -> None:
+    method = NoisyNewton.calibrate(4, requested, None, "replace")
+    if isinstance(requested, gd.PureDP):
         assert 0.999 < float(method.guarantee.epsilon(0, "basic")) <= 1
     else:
         assert 0.999 < method.guarantee.epsilon(1e-6) <= 1

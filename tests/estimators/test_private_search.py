@@ -42,7 +42,7 @@ REGRESSOR = Ridge(bounds=(-1, 1), target_bounds=(-1, 1))
 SEARCHED = sorted({"ElasticNet", "GaussianNB", "HuberRegressor", "LinearRegression", "LinearSVC", "LogisticRegression",
                    "PoissonRegressor", "Ridge"})  # fmt: skip
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-ASKED = pytest.mark.parametrize("asked", [gd.PureDP(2.0), gd.ApproxDP(2.0, 1e-6)], ids=repr)
+ASKED = pytest.mark.parametrize("requested", [gd.PureDP(2.0), gd.ApproxDP(2.0, 1e-6)], ids=repr)
 
 
 @dataclass(eq=False, repr=False)
@@ -83,22 +83,22 @@ def rows_have_a_nine(X: Any) -> bool:
 
 @BOTH
 @ASKED
-def test_the_better_candidate_is_found_and_paid_for_once(asked: gd.PureDP | gd.ApproxDP, neighbours: str) -> None:
-    delta = getattr(asked, "delta_value", 0.0)
+def test_the_better_candidate_is_found_and_paid_for_once(requested: gd.PureDP | gd.ApproxDP, neighbours: str) -> None:
+    delta = getattr(requested, "delta_value", 0.0)
     for model, grid, target, expected in (
         (CLASSIFIER, {"fit_intercept": [False, True]}, SHIFTED, {"fit_intercept": True}),
         (REGRESSOR, {"alpha": [1.0, 1e6]}, TARGET, {"alpha": 1.0}),
     ):
         ledger = gd.Ledger.in_memory(gd.ApproxDP(5, 1e-4), unit=gd.PrivacyUnit(neighbours=neighbours))
         search = PrivateSearchCV(
-            model, grid, asked.epsilon_value, delta, draws=12, neighbours=neighbours, random_state=1, ledger=ledger
+            model, grid, requested.epsilon_value, delta, draws=12, neighbours=neighbours, random_state=1, ledger=ledger
         ).fit(ROWS, target)
         assert search.best_params_ == expected
         assert search.score(ROWS, target) > 0.7
         assert (search.predict(ROWS) == search.best_estimator_.predict(ROWS)).all()
         assert ledger.spent.epsilon(delta) == pytest.approx(2.0)
         for actual in (search, search.best_estimator_):
-            assert actual.guarantee_ == actual.release_.guarantee == actual.release_.asked == asked
+            assert actual.guarantee_ == actual.release_.guarantee == actual.release_.requested == requested
         assert search.best_score_ == pytest.approx(0.9, abs=0.1)
 
 

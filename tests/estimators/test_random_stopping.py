@@ -80,12 +80,12 @@ def test_three_epsilon_is_needed_for_many_draws_and_twice_c_for_few() -> None:
 def test_what_runs_are_asked_for_adds_up(draws: int, total: Guarantee) -> None:
     """For the randomized response that dominates all that was asked, and for Gaussian noise: by the theorem's terms."""
     stopping, delta = RandomStopping(draws), getattr(total, "delta_value", 0.0)
-    for keeps in (lambda asked: asked, for_gaussian_releases):
-        asked = stopping.largest(total, keeps)
-        c = (total.epsilon_value - asked.epsilon_value) / 2
-        assert c == 0 if draws == 1 else keeps(asked).delta(c) <= math.expm1(c) / (draws - 1)
-        assert draws * keeps(asked).delta(asked.epsilon_value) <= delta * (1 + 1e-9)
-        more = stopping.part(total, asked.epsilon_value / total.epsilon_value * 1.001)
+    for keeps in (lambda requested: requested, for_gaussian_releases):
+        requested = stopping.largest(total, keeps)
+        c = (total.epsilon_value - requested.epsilon_value) / 2
+        assert c == 0 if draws == 1 else keeps(requested).delta(c) <= math.expm1(c) / (draws - 1)
+        assert draws * keeps(requested).delta(requested.epsilon_value) <= delta * (1 + 1e-9)
+        more = stopping.part(total, requested.epsilon_value / total.epsilon_value * 1.001)
         assert draws == 1 or not stopping.allows(keeps(more), more, total), "no more is allowed"
     plain, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
     assert gaussian.epsilon_value >= plain.epsilon_value >= total.epsilon_value / 3.0001

@@ -31,21 +31,23 @@ def frame(n_rows: int = 3000) -> pd.DataFrame:
     )
 
 
-def planned(unit: gd.PrivacyUnit, asked: gd.guarantees.Guarantee = ASKED) -> RatingsFit:
-    return RatingsFit.plan(RatingsDesign.of(DOMAIN, ["who", "what"], "stars"), unit, asked)
+def planned(unit: gd.PrivacyUnit, requested: gd.guarantees.Guarantee = ASKED) -> RatingsFit:
+    return RatingsFit.plan(RatingsDesign.of(DOMAIN, ["who", "what"], "stars"), unit, requested)
 
 
-def model_of(unit: gd.PrivacyUnit, asked: gd.guarantees.Guarantee = ASKED) -> dict:
+def model_of(unit: gd.PrivacyUnit, requested: gd.guarantees.Guarantee = ASKED) -> dict:
     table = gd.Table.scan(frame(), domain=DOMAIN, unit=unit)
-    return execute(planned(unit, asked), None, table, rng=research_rng(3))
+    return execute(planned(unit, requested), None, table, rng=research_rng(3))
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize(("column", "max_rows"), [(None, 1), ("who", 1), ("who", 7)])
-@pytest.mark.parametrize("asked", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
-def test_what_a_unit_can_change_keeps_what_was_asked(neighbours: str, column: str | None, max_rows: int, asked) -> None:
-    fit = planned(gd.PrivacyUnit(column, max_rows=max_rows, neighbours=neighbours), asked)
-    delta = asked.to_dict().get("delta", 0.0)
+@pytest.mark.parametrize("requested", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
+def test_what_a_unit_can_change_keeps_what_was_asked(
+    neighbours: str, column: str | None, max_rows: int, requested
+) -> None:
+    fit = planned(gd.PrivacyUnit(column, max_rows=max_rows, neighbours=neighbours), requested)
+    delta = requested.to_dict().get("delta", 0.0)
     assert fit.guarantee_of_parts.epsilon(delta) <= 1.0 + 1e-12
     steps = 2 if neighbours == "replace" or column else 1
     one = fit._estimator().fit(np.empty((0, 2)), np.empty(0)).guarantee_

@@ -84,10 +84,10 @@ def test_rows_are_in_the_unit_ball() -> None:
 
 
 @pytest.mark.parametrize("solver", ["preconditioned", "gradient"])
-@pytest.mark.parametrize("asked", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
-def test_the_parts_spend_what_is_asked(solver: str, asked) -> None:
-    method = LeastSquares.calibrate((1000, 5), asked, 2.0, "replace", solver)
-    if isinstance(asked, gd.PureDP):
+@pytest.mark.parametrize("requested", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
+def test_the_parts_spend_what_is_asked(solver: str, requested) -> None:
+    method = LeastSquares.calibrate((1000, 5), requested, 2.0, "replace", solver)
+    if isinstance(requested, gd.PureDP):
         assert 0.999 < float(method.guarantee.epsilon(0, "basic")) <= 1
         assert method.exactness == "exact"
     else:

@@ -127,7 +127,7 @@ def test_noise_that_is_shorter_by_a_pure_guarantee_is_added_once(d: int, solver:
 def test_the_shorter_of_two_noises_is_added(kind, neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """√d is below ε/μ, some 4.2, for d = 3 and above for d = 40; with an intercept others share ε."""
     taken, calibrate = [], linear_model.ObjectivePerturbation.calibrate
-    note = lambda problem, asked, n: taken.append(asked) or calibrate(problem, asked, n)  # noqa: E731
+    note = lambda problem, requested, n: taken.append(requested) or calibrate(problem, requested, n)  # noqa: E731
     monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", note)
     ledger = gd.Ledger.in_memory(gd.ApproxDP(1.0, 1e-6))
     given = {"row_norm": 1.0, "classes": [-1, 1], "neighbours": neighbours, "random_state": 1}

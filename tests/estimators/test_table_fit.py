@@ -225,7 +225,7 @@ def test_a_unit_is_a_group_of_rows(unit, size):
 
 
 @pytest.mark.parametrize(
-    ("asked", "score", "guarantee"),
+    ("requested", "score", "guarantee"),
     [
         (gd.PureDP(1), None, gd.PureDP(1)),
         (gd.PureDP(1), 0.5, gd.PureDP(1)),
@@ -234,10 +234,10 @@ def test_a_unit_is_a_group_of_rows(unit, size):
         (gd.ApproxDP(1, 1e-6), 3.0, gd.ApproxDP(3, 1e-6)),
     ],
 )
-def test_fit_and_score_cost_the_larger_of_the_two(asked, score, guarantee):
-    planned = TableFit.plan(design("sex", "pay", False), "linear", ROW, asked, score)
+def test_fit_and_score_cost_the_larger_of_the_two(requested, score, guarantee):
+    planned = TableFit.plan(design("sex", "pay", False), "linear", ROW, requested, score)
     assert planned.guarantee == guarantee
-    assert planned.guarantee_of_parts.epsilon(1e-6) <= (asked.epsilon(1e-6) + (score or 0)) * (1 + 1e-9)
+    assert planned.guarantee_of_parts.epsilon(1e-6) <= (requested.epsilon(1e-6) + (score or 0)) * (1 + 1e-9)
 
 
 # -- the split and the score -----------------------------------------------------------------------

@@ -30,16 +30,18 @@ def of(model: str, features: str = "sex debt") -> TableDesign:
 
 
 @pytest.mark.parametrize("score", [None, 0.5, 3.0])
-@pytest.mark.parametrize("asked", [FINE, gd.PureDP(1.0)], ids=str)
+@pytest.mark.parametrize("requested", [FINE, gd.PureDP(1.0)], ids=str)
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
-def test_the_parts_keep_what_was_asked(model: str, unit: PrivacyUnit, asked: Guarantee, score: float | None) -> None:
+def test_the_parts_keep_what_was_asked(
+    model: str, unit: PrivacyUnit, requested: Guarantee, score: float | None
+) -> None:
     """For a unit; each row is added or removed, and the fit of a row has its share alone."""
-    planned = TableFit.plan(of(model), model, unit, asked, score)
+    planned = TableFit.plan(of(model), model, unit, requested, score)
     estimator = planned._estimator()
     assert estimator.neighbours == "add_remove"
     assert estimator.epsilon == pytest.approx(1 / unit.most_changes)
-    delta = asked.to_dict().get("delta", 0.0)
+    delta = requested.to_dict().get("delta", 0.0)
     assert estimator.delta <= float(delta) / unit.most_changes
     parts = planned.guarantee_of_parts
     assert parts.epsilon(float(delta)) <= (1 + (score or 0.0)) * (1 + 1e-9)

@@ -30,7 +30,7 @@ CHARGE, UNIT, DOMAIN = gd.PureDP(0.001), gd.PrivacyUnit(), gd.Domain.of(sex=["1"
 PER_LEDGER = 40  # faults, then a new ledger is opened
 KINDS = {"file": ("kill", "interrupt", "no memory", "engine"), "server": ("kill", "interrupt", "no memory", "backend")}
 ACTS = ("reserve", "settle", "look", "release")
-ENDINGS = (UNTOUCHED, STAYS_SPENT, "may be spent.")
+ENDINGS = (UNTOUCHED, STAYS_SPENT, "may have been charged.")
 
 STATEMENTS = ("BEGIN", "SELECT", "INSERT", "UPDATE", "COMMIT", "PRAGMA")
 

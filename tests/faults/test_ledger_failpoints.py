@@ -73,8 +73,8 @@ def test_a_commit_that_is_forgotten_is_found(tmp_path: Path, monkeypatch: pytest
 def test_a_charge_that_is_denied_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reserve = LedgerTransaction.reserve
 
-    def denied(self: LedgerTransaction, *asked: Any) -> Any:
-        reserve(self, *asked)
+    def denied(self: LedgerTransaction, *requested: Any) -> Any:
+        reserve(self, *requested)
         self.transaction._connection.execute("COMMIT")  # type: ignore[attr-defined]
         raise LedgerRefused("This was refused.", "Ask for less.")
 
@@ -84,7 +84,7 @@ def test_a_charge_that_is_denied_is_found(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_charge_that_is_given_back_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reserve = LedgerTransaction.reserve
 
-    def generous(self: LedgerTransaction, *asked: Any) -> Any:
+    def generous(self: LedgerTransaction, *requested: Any) -> Any:
         ask = self.transaction._ask  # type: ignore[attr-defined]
         if self.transaction.head().entries > 4:
             ask("DROP TRIGGER entry_kept")
@@ -92,8 +92,11 @@ def test_a_charge_that_is_given_back_is_found(tmp_path: Path, monkeypatch: pytes
             row = self.transaction.row(2)
             ask("UPDATE head SET entries = 2, spent = ?, tip = ?", row.spent, row.tip)  # type: ignore[union-attr]
             ask("CREATE TRIGGER entry_kept BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries stay'); END")
-        return reserve(self, *asked)
+        return reserve(self, *requested)
 
     _planted(
-        monkeypatch, tmp_path, (LedgerTransaction, "reserve", generous), "given back|was lost|altered by other hands"
+        monkeypatch,
+        tmp_path,
+        (LedgerTransaction, "reserve", generous),
+        "given back|was lost|altered by another program",
     )

@@ -139,7 +139,7 @@ def test_a_missing_table_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DROP TABLE head")
     for look in (Ledger.verify, lambda one: ask(one, 0.1), lambda one: one.spent):
-        with refused("altered by other hands", path=path):
+        with refused("altered by another program", path=path):
             look(ledger)
 
 
@@ -147,9 +147,9 @@ def test_a_file_that_went_away_is_not_made_anew(path: Path) -> None:
     ledger = filled(path)
     reservation = paid(ledger)
     path.unlink()
-    with refused("is not there any more", path=path):
+    with refused("no longer exists", path=path):
         ask(ledger, 0.1)
-    with refused("is not there any more", "stays spent", path=path):
+    with refused("no longer exists", "stays spent", path=path):
         ledger.settle(reservation, SECRET)
     assert not path.exists()
 
@@ -199,7 +199,7 @@ def test_a_file_without_write_ahead_log_is_switched_back(path: Path) -> None:
 def test_a_place_without_write_ahead_log_is_refused() -> None:
     with (
         closing(sqlite3.connect(":memory:")) as connection,
-        refused("cannot keep a write-ahead log", "local disk"),
+        refused("cannot have a write-ahead log", "local disk"),
     ):
         schema.make_durable(connection, "'people.ledger'")
 
@@ -356,7 +356,7 @@ def test_a_read_only_folder_holds_no_new_ledger(public: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 100, 5000, 20000, 30000])
 def test_a_full_disk_holds_no_new_ledger(path: Path, size: int) -> None:
-    words = ("cannot be written", "Make room")
+    words = ("cannot be written", "Free disk space")
     _run(path, f"limit({size})\nwith refused(*{words}, path=path):\n    Ledger.open(path, PureDP(2))\n")
     assert os.listdir(path.parent) == []
 

@@ -110,7 +110,7 @@ def _a_mounted_file_is_refused(workers: list[Worker], path: Path, other: Path) -
     granted = _race(workers, path, other)
     assert sum(count for count, _ in granted[:2]) == FITS
     assert [count for count, _ in granted[2:]] == [0, 0]
-    assert all(f"'{other}' is a mount by itself" in said for _, said in granted[2:])
+    assert all(f"'{other}' is a mount point" in said for _, said in granted[2:])
     _check_account(path, FITS)
 
 
@@ -125,9 +125,9 @@ def _a_mount_of_later_is_refused(_: list[Worker], path: Path, other: Path) -> No
     other.symlink_to(path)
     ledger = Ledger.open(other)
     _bind(path, path)
-    with refused("is a mount by itself", "Mount its folder"):
+    with refused("is a mount point", "Mount its folder"):
         ask(ledger, 0.001)
-    with refused("is a mount by itself"):
+    with refused("is a mount point"):
         Ledger.open(other)
 
 

@@ -53,7 +53,7 @@ def by_another_process(path: Path, act: str) -> None:
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        ("removed", "is not there any more"),
+        ("removed", "no longer exists"),
         ("removed and made again", "was replaced after it was opened"),
         ("renamed over", "was replaced after it was opened"),
     ],
@@ -82,12 +82,12 @@ def test_an_older_copy_is_refused_by_who_paid_since(tmp_path: Path) -> None:
     by_another_process(path, "an older copy")
     before = folder_bytes(path)
     for ask_it in (ask, Ledger.entries, lambda one: one.spent, lambda one: ask(one.signed(by="me"))):
-        with pytest.raises(LedgerRefused, match="altered by other hands"):
+        with pytest.raises(LedgerRefused, match="altered by another program"):
             ask_it(ledger)
     assert not ledger.verify().ok
     assert folder_bytes(path) == before
     paid(Ledger.open(path), 0.5, "on the older copy")  # its entry has the number of the one that is lost
-    with pytest.raises(LedgerRefused, match="altered by other hands"):
+    with pytest.raises(LedgerRefused, match="altered by another program"):
         ask(ledger)
 
 
@@ -104,7 +104,7 @@ def test_an_older_copy_is_refused_by_all_that_one_opening_made(tmp_path: Path, h
         assert ledger.spent
     by_another_process(path, "an older copy")
     for ask_it in (ask, lambda one: ask(one.signed(by="ann")), lambda one: ask(one.signed(by="bob"))):
-        with pytest.raises(LedgerRefused, match="altered by other hands"):
+        with pytest.raises(LedgerRefused, match="altered by another program"):
             ask_it(ledger)
 
 

@@ -74,11 +74,11 @@ _MODELS: dict[str, tuple[str, Facts]] = {  # fitted to 200 rows, and what each i
 
 def cases() -> Iterator[tuple[str, Release]]:
     """Yield the name of each case, and what makes its release."""
-    for text, asked in QUESTIONS:
-        yield f"{text} at {_spelt(asked)}", partial(query_release, text, asked, DOMAIN)
-    for text, asked, domain, unit in _OTHERS:
+    for text, requested in QUESTIONS:
+        yield f"{text} at {_spelt(requested)}", partial(query_release, text, requested, DOMAIN)
+    for text, requested, domain, unit in _OTHERS:
         whose = {REPLACED: ", rows replaced", PERSON: ", three rows a person"}.get(unit, "")
-        yield f"{text} at {_spelt(asked)}{whose}", partial(query_release, text, asked, domain, unit)
+        yield f"{text} at {_spelt(requested)}{whose}", partial(query_release, text, requested, domain, unit)
     for name, (kind, parameters) in _MODELS.items():
         yield name, partial(model_release, name, {"epsilon": 5.0, **parameters}, *_rows(kind))
     search = {"param_grid": {"radius": [1.0, 10.0]}, "draws": 2, "epsilon": 5.0, "delta": 1e-6}
@@ -86,8 +86,8 @@ def cases() -> Iterator[tuple[str, Release]]:
     yield from {"a stream": _stream, "keys": _keys, "a publication": _publication, "rows": _adaptive_rows}.items()
 
 
-def _spelt(asked: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in asked.items())
+def _spelt(requested: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in requested.items())
 
 
 def _rows(kind: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -140,12 +140,12 @@ def of_release(answer: gd.Release, account: gd.Ledger, **more: Any) -> Facts:
 
 
 def query_release(
-    text: str, asked: dict[str, float], domain: gd.Domain, unit: gd.PrivacyUnit | None = None, seed: int = SEED
+    text: str, requested: dict[str, float], domain: gd.Domain, unit: gd.PrivacyUnit | None = None, seed: int = SEED
 ) -> Facts:
     """Return what is pinned of the answer to a question, and of its processed values."""
-    account, rows = ledger(asked), table(domain, unit)
+    account, rows = ledger(requested), table(domain, unit)
     query = gd.query(domain, text)
-    answer = gd.release(query, rows, ledger=account, rng=gd.research_rng(seed), key="golden", **asked)
+    answer = gd.release(query, rows, ledger=account, rng=gd.research_rng(seed), key="golden", **requested)
     processed = answer.processed(*_PROCESSED[text], query=query).values if text in _PROCESSED else []
     return of_release(answer, account, processed=processed)
 
@@ -184,9 +184,9 @@ def _stream() -> Facts:
 
 def _keys() -> Facts:
     account = ledger(APPROX)
-    asked = gd.ApproxDP(0.5, 1e-6)
+    requested = gd.ApproxDP(0.5, 1e-6)
     rows = table(KEYS, PERSON)
-    shown = gd.release_keys(rows, "CITY", asked, ledger=account, key="golden", rng=gd.research_rng(SEED))
+    shown = gd.release_keys(rows, "CITY", requested, ledger=account, key="golden", rng=gd.research_rng(SEED))
     public = {"mechanism": shown.facts["mechanism"]["name"], "noise": shown.facts["mechanism"]["noise"]}
     return _facts({"numbers": shown.counts}, account, **public, guarantee=repr(shown.guarantee), keys=list(shown.keys))
 

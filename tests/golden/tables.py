@@ -94,13 +94,13 @@ def table(domain: gd.Domain = DOMAIN, unit: gd.PrivacyUnit | None = None) -> gd.
     return gd.Table.scan(rows, domain=domain, unit=unit, name="golden")
 
 
-def ledger(asked: dict[str, float]) -> gd.Ledger:
+def ledger(requested: dict[str, float]) -> gd.Ledger:
     """Return a ledger whose budget is of the kind that is asked for."""
-    return gd.Ledger.in_memory(next(budget for kind, budget in _BUDGETS.items() if kind in asked))
+    return gd.Ledger.in_memory(next(budget for kind, budget in _BUDGETS.items() if kind in requested))
 
 
-def released(text: str, asked: dict[str, float], account: gd.Ledger, source: gd.Table | None = None) -> gd.Release:
+def released(text: str, requested: dict[str, float], account: gd.Ledger, source: gd.Table | None = None) -> gd.Release:
     """Return the release of a table, by default of DOMAIN, under the golden seed."""
     rows = table() if source is None else source
     query = gd.query(rows.domain, text)
-    return gd.release(query, rows, ledger=account, rng=gd.research_rng(SEED), key="golden", **asked)
+    return gd.release(query, rows, ledger=account, rng=gd.research_rng(SEED), key="golden", **requested)

@@ -9,7 +9,7 @@ from mpmath import mpf
 
 from gaugedp import guarantees as g
 from gaugedp.accountant.atoms import repeated
-from gaugedp.accountant.few import few_losses
+from gaugedp.accountant.small_compositions import few_losses
 from gaugedp.accountant.tight import saddle
 from gaugedp.accountant.total import Total, directions
 from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss

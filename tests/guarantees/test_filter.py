@@ -61,7 +61,7 @@ def capacity(budget: Guarantee) -> tuple[Fraction, ...]:
     return shown(budget, budget)
 
 
-def asked(budget: Guarantee, guarantees: list[Guarantee]) -> tuple[Filter, list[Guarantee]]:
+def requested(budget: Guarantee, guarantees: list[Guarantee]) -> tuple[Filter, list[Guarantee]]:
     """Ask for one guarantee after the other; return the filter and what it admitted."""
     spending, admitted = Filter(budget), []
     for guarantee in guarantees:
@@ -80,7 +80,7 @@ def asked(budget: Guarantee, guarantees: list[Guarantee]) -> tuple[Filter, list[
 def test_random_sequences_never_overdraw(budget: Guarantee) -> None:
     @given(st.lists(SMALL, min_size=1, max_size=14), examples=40)
     def check(guarantees: list[Guarantee]) -> None:
-        spending, admitted = asked(budget, guarantees)
+        spending, admitted = requested(budget, guarantees)
         assert spending.total == compose((guarantee, 1) for guarantee in admitted)
         columns = [shown_of(guarantee, budget) for guarantee in admitted]
         sums = [sum(column, Fraction(0)) for column in zip(*columns, strict=True)]

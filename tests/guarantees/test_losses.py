@@ -12,13 +12,13 @@ from mpmath import mpf
 
 from gaugedp.accountant.loss import PrivacyLoss
 from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
-from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
 from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianPrivacyLoss
 from gaugedp.guarantees.losses.mixed import MixedPrivacyLoss
 from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
+from gaugedp.guarantees.losses.small_noise import FaintPrivacyLoss
 from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss, _turn
 
 ORDERS = (0.05, 0.9, 7.3, 60.0)

@@ -24,7 +24,7 @@ from tests.guarantees.examples import ORDINARY
 
 
 @pytest.mark.parametrize(
-    ("asked", "guarantee"),
+    ("requested", "guarantee"),
     [
         ({"epsilon": 0.5}, PureDP(0.5)),
         ({"epsilon": 1, "delta": 1e-6}, ApproxDP(1, 1e-6)),
@@ -32,12 +32,12 @@ from tests.guarantees.examples import ORDINARY
         ({"mu": 2}, GaussianDP(2)),
     ],
 )
-def test_each_way_of_asking(asked: dict[str, float], guarantee: Guarantee) -> None:
-    assert guarantee_asked(**asked) == guarantee
+def test_each_way_of_asking(requested: dict[str, float], guarantee: Guarantee) -> None:
+    assert guarantee_asked(**requested) == guarantee
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         {},
         {"delta": 1e-6},
@@ -49,9 +49,9 @@ def test_each_way_of_asking(asked: dict[str, float], guarantee: Guarantee) -> No
         {"epsilon": 1, "delta": 1e-6, "rho": 1, "mu": 1},
     ],
 )
-def test_none_or_two_guarantees_at_once_are_refused(asked: dict[str, float]) -> None:
+def test_none_or_two_guarantees_at_once_are_refused(requested: dict[str, float]) -> None:
     with pytest.raises(InvalidRequest, match=r"guarantee|delta needs epsilon|delta is given together with"):
-        guarantee_asked(**asked)
+        guarantee_asked(**requested)
 
 
 @pytest.mark.parametrize("name", ["epsilon", "rho", "mu"])
@@ -83,25 +83,27 @@ ASKED = [
 POINTS = [0.0, 0.1, 0.5, 1.0, 2.0, 4.0]
 
 
-def _keeps(own: Guarantee, asked: Guarantee) -> bool:
+def _keeps(own: Guarantee, requested: Guarantee) -> bool:
     """Whether the curves of `own` are not above those that define what was asked for, at some points."""
-    match asked:
+    match requested:
         case RenyiDP():
-            return all(own.renyi(order) <= value for order, value in zip(asked.orders, asked.values, strict=True))
+            return all(
+                own.renyi(order) <= value for order, value in zip(requested.orders, requested.values, strict=True)
+            )
         case ZCDP():
-            return all(own.renyi(order) <= asked.renyi(order) * (1 + 1e-9) for order in (1.01, 2.0, 8.0, 64.0))
+            return all(own.renyi(order) <= requested.renyi(order) * (1 + 1e-9) for order in (1.01, 2.0, 8.0, 64.0))
         case ApproxDP() | RenyiBudget():
-            return own.delta(asked.epsilon_value) <= asked.delta_value * (1 + 1e-9)
-    return all(own.delta(point) <= asked.delta(point) * (1 + 1e-9) + 1e-15 for point in POINTS)
+            return own.delta(requested.epsilon_value) <= requested.delta_value * (1 + 1e-9)
+    return all(own.delta(point) <= requested.delta(point) * (1 + 1e-9) + 1e-15 for point in POINTS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", one_in(2, ASKED), ids=str)
-def test_what_follows_is_kept_by_the_curves_too(asked: Guarantee) -> None:
+@pytest.mark.parametrize("requested", one_in(2, ASKED), ids=str)
+def test_what_follows_is_kept_by_the_curves_too(requested: Guarantee) -> None:
     """The rules may miss what follows; they never let anything pass that does not."""
-    following = [own for own in OWN if asked.follows_from(own)]
-    assert asked in following
-    assert all(_keeps(own, asked) for own in following)
+    following = [own for own in OWN if requested.follows_from(own)]
+    assert requested in following
+    assert all(_keeps(own, requested) for own in following)
 
 
 FOLLOWS = [
@@ -143,15 +145,15 @@ NOT = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "own"), FOLLOWS, ids=str)
-def test_what_follows_may_be_charged(asked: Guarantee, own: Guarantee) -> None:
-    assert set(chargeable(own, asked)) == {own, asked}
+@pytest.mark.parametrize(("requested", "own"), FOLLOWS, ids=str)
+def test_what_follows_may_be_charged(requested: Guarantee, own: Guarantee) -> None:
+    assert set(chargeable(own, requested)) == {own, requested}
 
 
-@pytest.mark.parametrize(("asked", "own"), NOT, ids=str)
-def test_what_does_not_follow_is_refused(asked: Guarantee, own: Guarantee) -> None:
+@pytest.mark.parametrize(("requested", "own"), NOT, ids=str)
+def test_what_does_not_follow_is_refused(requested: Guarantee, own: Guarantee) -> None:
     with pytest.raises(InvalidRequest, match="does not imply"):
-        chargeable(own, asked)
+        chargeable(own, requested)
 
 
 def test_a_guarantee_follows_from_itself() -> None:

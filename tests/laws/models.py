@@ -40,9 +40,11 @@ class Model:
     def __str__(self) -> str:
         return f"{self.name} {self.label}".strip()
 
-    def fitted(self, data: Data, **asked: Any) -> Any:
+    def fitted(self, data: Data, **requested: Any) -> Any:
         """Return the estimator, fitted to the data with the guarantee that is asked for."""
-        return getattr(estimators, self.name)(**{**data.facts, **self.parameters, **asked}).fit(data.rows, data.target)
+        return getattr(estimators, self.name)(**{**data.facts, **self.parameters, **requested}).fit(
+            data.rows, data.target
+        )
 
 
 # -- what is compared ------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ simultaneous (for quantiles in rows). Exceptions, each with its reason:
 - Noise is rounded to the lattice of the answers, which coarser steps make coarser: that moves a number by up to half a
   step. So errors may rise by the norm of half the new steps, in the unit of the error, and widths by half a step, and
   by another one as they are rounded up.
-- An exact mechanism is taken up to `NEAR` times the least error. So the error of a plan may rise by that factor where
-  the exact one becomes near; the least error of all candidates may not.
+- An exact mechanism is taken up to `EXACTNESS_PREFERENCE` times the least error. So the error of a plan may rise by
+  that factor where the exact one becomes near; the least error of all candidates may not.
 - Of two mechanisms for quantiles, the one with the shorter intervals is taken. Where another one is, errors of ranks
   are those of another law and are not compared.
 - Noise is shaped to the whole query. Without a term, or with other steps, it is shaped again: the total error falls,
@@ -33,7 +33,7 @@ import pytest
 import gaugedp as gd
 from gaugedp._internal.names import written
 from gaugedp.domain.attributes import BoundedColumn
-from gaugedp.mechanisms.choose import NEAR
+from gaugedp.mechanisms.choose import EXACTNESS_PREFERENCE
 from tests.laws.kit import batches, generator
 from tests.laws.worlds import WORDS, World, world
 
@@ -81,7 +81,7 @@ class Stated:
     def of(cls, query: Any, unit: gd.PrivacyUnit, budget: dict[str, float]) -> "Stated":
         plan = gd.plan(query, unit, **budget)
         both = np.stack([plan._widths(plan.mechanism, simultaneous=at_once) for at_once in (False, True)])
-        least = min(candidate.error for candidate in plan.candidates if candidate not in plan.beaten)
+        least = min(candidate.error for candidate in plan.candidates if candidate not in plan.dominated)
         widths, steps, place, released = {}, {}, 0, 0
         for (text, _), estimate in zip(query.labels.terms, query.estimates, strict=True):
             widths[text] = both[:, place : place + estimate.n_widths]
@@ -119,7 +119,7 @@ def faults(before: Stated, after: Stated, reshaped: bool) -> Iterator[str]:
         room, even = rounded(before, after) + TINY, known(before, after)
         if after.least > even * before.least + room:
             yield f"least error {before.least:.6g} -> {after.least:.6g}"
-        if after.error > NEAR * even * before.error + room:
+        if after.error > EXACTNESS_PREFERENCE * even * before.error + room:
             yield f"error {before.error:.6g} -> {after.error:.6g}"
     is_other = reshaped or before.noise != after.noise
     for text in after.widths.keys() & before.widths.keys():

@@ -20,10 +20,10 @@ LAW = "no_noise"
 COVERS = {"terms": set(WORDS), "estimators": {model.name for model in MODELS}}
 
 
-def gap(model: Model, kind: str, rng: np.random.Generator, **asked: object) -> float:
+def gap(model: Model, kind: str, rng: np.random.Generator, **requested: object) -> float:
     """Return how far a fit is from its counterpart, over a thousandth of the spread and a step of rounded rows."""
     data = DATA[kind](rng)
-    shown, wanted = model.shown(model.fitted(data, **asked), data), model.counterpart(data)
+    shown, wanted = model.shown(model.fitted(data, **requested), data), model.counterpart(data)
     assert shown.shape == wanted.shape
     return float(np.abs(shown - wanted).max() / (1e-3 * data.spread + data.step))
 
@@ -35,13 +35,15 @@ def test_estimators_without_noise_are_those_of_scikit_learn(cases: range) -> Non
         for place in (2 * case, 2 * case + 1):
             model, kind = HOLDS[place % len(HOLDS)]
             rng = generator(LAW, place)
-            asked = {
+            requested = {
                 "epsilon": 10 ** rng.uniform(6, 8),
                 "delta": float(rng.choice([0.0, 1e-6])),
                 "neighbours": str(rng.choice(["replace", "add_remove"])),
                 "random_state": place,
             }
-            assert gap(model, kind, rng, **asked) <= model.slack, f"case {case}: {model} on {kind} rows, {asked}"
+            assert gap(model, kind, rng, **requested) <= model.slack, (
+                f"case {case}: {model} on {kind} rows, {requested}"
+            )
 
 
 @pytest.mark.many

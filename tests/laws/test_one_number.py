@@ -27,7 +27,7 @@ from gaugedp._internal.runs import unfold
 from gaugedp.cli.main import run
 from gaugedp.cli.release import show
 from gaugedp.errors import GaugedpError, InvalidRequest
-from gaugedp.releases.planning import worth
+from gaugedp.releases.plan_widths import worth
 from gaugedp.report import explorer_page, figures
 from gaugedp.report.explorer import explore
 from gaugedp.report.html import render

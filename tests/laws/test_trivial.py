@@ -62,23 +62,23 @@ def score(data: Data, predicted: np.ndarray) -> float:
     return float(1 - np.mean((predicted - data.target) ** 2) / np.var(data.target))
 
 
-def trivial(data: Data, seed: int, **asked: float) -> float:
+def trivial(data: Data, seed: int, **requested: float) -> float:
     """Return the score of the majority class by noisy counts, or of the private mean, at the same guarantee."""
     y = np.asarray(data.target)
     if "classes" in data.facts:
         counts = np.bincount(y, minlength=len(data.facts["classes"]))
-        noise = np.random.default_rng([seed, 1]).laplace(0, 2 / asked["epsilon"], len(counts))
+        noise = np.random.default_rng([seed, 1]).laplace(0, 2 / requested["epsilon"], len(counts))
         return score(data, np.full(len(y), np.argmax(counts + noise)))
     bounds = data.facts.get("target_bounds") or data.facts["rating_bounds"]
-    mean = estimators.Mean(bounds=bounds, random_state=seed, **asked).fit(y[:, None]).mean_[0]
+    mean = estimators.Mean(bounds=bounds, random_state=seed, **requested).fit(y[:, None]).mean_[0]
     return score(data, np.full(len(y), mean))
 
 
-def lead(name: str, parameters: dict, data: Data, seeds: range, **asked: float) -> float:
+def lead(name: str, parameters: dict, data: Data, seeds: range, **requested: float) -> float:
     """Return by how many standard errors an estimator is better than the trivial one, over fits with these seeds."""
-    build = functools.partial(getattr(estimators, name), **data.facts, **parameters, **asked)
+    build = functools.partial(getattr(estimators, name), **data.facts, **parameters, **requested)
     models = ((seed, build(random_state=seed).fit(data.rows, data.target)) for seed in seeds)
-    gains = [score(data, model.predict(data.rows)) - trivial(data, seed, **asked) for seed, model in models]
+    gains = [score(data, model.predict(data.rows)) - trivial(data, seed, **requested) for seed, model in models]
     return float(np.mean(gains) / max(np.std(gains, ddof=1) / np.sqrt(len(gains)), 1e-12))
 
 

@@ -30,19 +30,19 @@ Generator = np.random.Generator
 Errors = tuple[np.ndarray, np.ndarray]  # absolute errors of both ways, a draw each
 
 
-def answers(text: str, rows: gd.Table, draws: int = DRAWS, **asked: float) -> np.ndarray:
+def answers(text: str, rows: gd.Table, draws: int = DRAWS, **requested: float) -> np.ndarray:
     """Return the answers of several releases, shape (draws, n): of one, and of the same numbers with other noise."""
     query, ledger = gd.query(rows.domain, text), gd.Ledger.in_memory(gd.ApproxDP(10, 0.1), unit=rows.unit)
-    plan = gd.plan(query, rows.unit, **asked)
+    plan = gd.plan(query, rows.unit, **requested)
     release = gd.release(query, rows, ledger=ledger, planned=plan)
     exact = np.concatenate([part.evaluate(rows, b"0" * 16) for part in query.parts])
     noisy = (plan.mechanism.prepare(research_rng(key))(exact) for key in range(draws))
     return np.array([replace(release, numbers=numbers).raw for numbers in noisy])
 
 
-def of_query(text: str, rows: gd.Table, truth: float, draws: int = DRAWS, **asked: float) -> np.ndarray:
+def of_query(text: str, rows: gd.Table, truth: float, draws: int = DRAWS, **requested: float) -> np.ndarray:
     """Return absolute errors of the one answer."""
-    return np.abs(answers(text, rows, draws, **asked)[:, 0] - truth)
+    return np.abs(answers(text, rows, draws, **requested)[:, 0] - truth)
 
 
 def of_model(build: Callable[[int], Any], truth: Any, draws: int = DRAWS) -> np.ndarray:
@@ -102,11 +102,11 @@ def cells(rng: Generator) -> Errors:
 
 def boxes(rng: Generator) -> Errors:
     """`Mean` of rows in a box, and in a ball of the norm whose ball that box is."""
-    rows, asked = columns(rng).rows[:200], {"epsilon": 1.0, "delta": float(rng.choice([0.0, 1e-6]))}
+    rows, requested = columns(rng).rows[:200], {"epsilon": 1.0, "delta": float(rng.choice([0.0, 1e-6]))}
     ways = ({"bounds": (-1, 1)}, {"row_norm": 1.0, "norm": np.inf})
     truths = (np.clip(rows, -1, 1), rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1))
     return tuple(  # type: ignore[return-value]
-        of_model(lambda seed, way=way: estimators.Mean(**asked, **way, random_state=seed).fit(rows).mean_,
+        of_model(lambda seed, way=way: estimators.Mean(**requested, **way, random_state=seed).fit(rows).mean_,
                  truth.mean(axis=0), DRAWS // 2)
         for way, truth in zip(ways, truths, strict=True)
     )  # fmt: skip
@@ -115,13 +115,13 @@ def boxes(rng: Generator) -> Errors:
 def penalties(rng: Generator) -> Errors:
     """`Ridge` and `ElasticNet` with the squared penalty alone."""
     rows = rng.uniform(-1, 1, (400, 2))
-    y, asked = rows[:, 0] / 2, {"delta": 1e-6, "bounds": (-1, 1), "target_bounds": (-1, 1)}
-    truth = float(estimators.Ridge(1e6, random_state=0, **asked).fit(rows, y).coef_[0])
+    y, requested = rows[:, 0] / 2, {"delta": 1e-6, "bounds": (-1, 1), "target_bounds": (-1, 1)}
+    truth = float(estimators.Ridge(1e6, random_state=0, **requested).fit(rows, y).coef_[0])
     return (
-        of_model(lambda seed: estimators.Ridge(2.0, random_state=seed, **asked).fit(rows, y).coef_[0], truth),
+        of_model(lambda seed: estimators.Ridge(2.0, random_state=seed, **requested).fit(rows, y).coef_[0], truth),
         of_model(
             lambda seed: estimators.ElasticNet(
-                2.0, alpha=1 / 400, l1_ratio=0.0, random_state=1000 + seed, **asked
+                2.0, alpha=1 / 400, l1_ratio=0.0, random_state=1000 + seed, **requested
             ).fit(rows, y).coef_[0],
             truth,
         ),
@@ -132,7 +132,7 @@ def directions(rng: Generator, other: str = "PCA") -> Errors:
     """The first component by `TopEigenvector` and by `PCA` around the middle of the bounds."""
     rows = rng.normal(0, 0.3, (300, 3)) * [1.5, 0.7, 0.3]
     top = np.linalg.eigh(np.clip(rows, -1, 1).T @ np.clip(rows, -1, 1))[1][:, -1]
-    asked = {"epsilon": 1.0, "delta": 1e-6, "bounds": (-1, 1)}
+    requested = {"epsilon": 1.0, "delta": 1e-6, "bounds": (-1, 1)}
 
     def off(vector: np.ndarray) -> float:
         return float(np.sqrt(max(0.0, 1 - (vector @ top) ** 2)))
@@ -140,10 +140,10 @@ def directions(rng: Generator, other: str = "PCA") -> Errors:
     more = {"n_components": 1} if other == "PCA" else {"rank": 1}
     build = getattr(estimators, other)
     return (
-        of_model(lambda seed: off(estimators.TopEigenvector(random_state=seed, **asked).fit(rows).component_), 0.0),
+        of_model(lambda seed: off(estimators.TopEigenvector(random_state=seed, **requested).fit(rows).component_), 0.0),
         of_model(
             lambda seed: off(
-                build(random_state=1000 + seed, centre="public", **more, **asked).fit(rows).components_[0]
+                build(random_state=1000 + seed, centre="public", **more, **requested).fit(rows).components_[0]
             ),
             0.0,
         ),

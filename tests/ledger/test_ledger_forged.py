@@ -43,7 +43,7 @@ def test_a_last_sum_that_does_not_add_up_is_found(path: Path, spent: str) -> Non
 def test_nothing_is_spent_on_a_sum_below_0(path: Path) -> None:
     filled(path)
     forge(path, 8, spent="-1")
-    with refused("altered by other hands", path=path):
+    with refused("altered by another program", path=path):
         ask(Ledger.open(path), 0.1)
 
 
@@ -51,7 +51,7 @@ def test_another_release_of_the_same_length_is_found(path: Path) -> None:
     ledger = filled(path)
     change(path, f"UPDATE entry SET released = x'{bytes(reversed(SECRET)).hex()}' WHERE number = 6")
     assert not ledger.verify().ok
-    with refused("altered by other hands", path=path):
+    with refused("altered by another program", path=path):
         ask(ledger, 0.1, "key-1")
-    with refused("altered by other hands", path=path):
+    with refused("altered by another program", path=path):
         ledger.stored("key-1")

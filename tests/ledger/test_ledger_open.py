@@ -54,7 +54,7 @@ def test_every_kind_of_budget_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_absent_ledger_needs_a_budget(path: Path) -> None:
-    with refused("There is no ledger", "people.ledger", "Give the budget", path=path, kind=InvalidRequest):
+    with refused("There is no ledger", "people.ledger", "give a budget", path=path, kind=InvalidRequest):
         Ledger.open(path)
     with refused("There is no ledger", kind=InvalidRequest):
         Ledger.open(":memory:")
@@ -188,7 +188,7 @@ def test_a_request_for_another_unit_is_told_how_the_domain_file_says_the_ledgers
     ledger = Ledger.open(place, PureDP(1), table="people", unit=own)
     with pytest.raises(LedgerRefused) as caught:
         ask(ledger, unit=other)
-    assert f"Ask with the ledger's own unit: under [unit] in the domain file write {lines}. " in str(caught.value)
+    assert f"Use the unit of the ledger: under [unit] in the domain file write {lines}. " in str(caught.value)
 
 
 def test_a_unit_is_a_unit(ledger: Ledger) -> None:

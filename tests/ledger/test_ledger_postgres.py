@@ -107,7 +107,7 @@ def test_the_schema_has_a_name_of_its_own_where_none_is_given(postgres: Server) 
 
 def test_an_absent_ledger_needs_a_budget(postgres: Server) -> None:
     place = postgres.new_ledger()
-    with refused("There is no ledger", "Give the budget", path=place, kind=InvalidRequest):
+    with refused("There is no ledger", "give a budget", path=place, kind=InvalidRequest):
         Ledger.open(place)
     with refused("cannot be reached"):
         Ledger.open(postgres.url("absent"), PureDP(1))
@@ -116,7 +116,7 @@ def test_an_absent_ledger_needs_a_budget(postgres: Server) -> None:
 def test_other_tables_are_left_alone(postgres: Server) -> None:
     for number, table in enumerate(("head (x int)", "entry (x int)")):
         postgres.execute(f"CREATE SCHEMA taken{number}", f"CREATE TABLE taken{number}.{table}")
-        with refused("Name another schema"):
+        with refused("Use another schema"):
             Ledger.open(postgres.url(ledger=f"taken{number}"), PureDP(1))
         assert len(postgres.execute(f"SELECT 1 FROM pg_tables WHERE schemaname = 'taken{number}'")) == 1
 
@@ -134,9 +134,9 @@ def test_a_ledger_that_went_away_is_not_made_anew(postgres: Server) -> None:
     ledger = filled(place)
     reservation = paid(ledger)
     postgres.execute(f"DROP SCHEMA {name_of(place)} CASCADE")
-    with refused("is not there any more", path=place):
+    with refused("no longer exists", path=place):
         ask(ledger, 0.1)
-    with refused("is not there any more", "stays spent", path=place):
+    with refused("no longer exists", "stays spent", path=place):
         ledger.settle(reservation, SECRET)
     with refused("There is no ledger", kind=InvalidRequest):
         pickle.loads(pickle.dumps(ledger))
@@ -281,7 +281,7 @@ def test_a_connection_that_breaks_at_the_commit_leaves_no_doubt_unsaid(
             ask(ledger, 0.5, "torn")
         with pytest.raises(LedgerRefused) as late:
             ledger.settle(reservation, SECRET)
-    assert str(caught.value).endswith("Nothing was read; what was asked for may be spent.")
+    assert str(caught.value).endswith("Nothing was read; the request may have been charged.")
     assert str(late.value).endswith("stays spent; no answer was shown.")
     assert PASSWORD not in f"{caught.value}{late.value}"
     assert caught.value.__context__ is None
@@ -306,7 +306,7 @@ def test_a_commit_that_rolls_back_is_no_commit(postgres: Server, monkeypatch: py
         return act(quiet if write else inner, write=write)
 
     monkeypatch.setattr(ledger._store, "run", failing)
-    with pytest.raises(LedgerRefused, match="may be spent"):
+    with pytest.raises(LedgerRefused, match="may have been charged"):
         ask(ledger, 0.5)
     assert ledger.spent == PureDP(0.3)
 
@@ -363,9 +363,9 @@ def test_nothing_is_spent_on_an_altered_head(postgres: Server, name: str) -> Non
     open_end = paid(ledger)
     ledger.settle(open_end, SECRET)
     change(postgres, place, CHANGES[name].replace("= 8", "= 10"))
-    with refused("altered by other hands", path=place):
+    with refused("altered by another program", path=place):
         ask(ledger, 0.1)
-    with refused("altered by other hands", "stays spent", path=place):
+    with refused("altered by another program", "stays spent", path=place):
         ledger.settle(open_end, b"x")
 
 
@@ -406,7 +406,7 @@ def test_a_lost_index_is_found(postgres: Server) -> None:
     place = postgres.new_ledger()
     ledger = filled(place)
     change(postgres, place, "DROP INDEX entry_once", guarded=True)
-    assert ledger.verify().problems == ("An index that keeps entries apart is gone.",)
+    assert ledger.verify().problems == ("A unique index of the entries is missing.",)
 
 
 def test_an_older_copy_is_found_by_an_exported_tip(postgres: Server) -> None:

@@ -37,12 +37,12 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
     ledger = Ledger.open(place, PureDP(2))
     paid(ledger, 1.8)
     sentence = f"This release costs PureDP(0.5); PureDP(0.2) of PureDP(2) is left in {shown(place)!r}."
-    with refused(sentence, "Ask for less, or", path=place):
+    with refused(sentence, "Request less, or", path=place):
         ask(ledger, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("budget", "asked", "words"),
+    ("budget", "requested", "words"),
     [
         (ApproxDP(1, 1e-6), PureDP(1.5), "costs ApproxDP(1.5, 0); ApproxDP(1, 1e-06) of"),
         (ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-5), "costs ApproxDP(0.5, 1e-05)"),
@@ -53,11 +53,11 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
         (PureDP(1), ZCDP(0.1), "cannot be charged for ZCDP(0.1)"),
     ],
 )
-def test_every_currency_refuses_in_its_own_words(budget: Guarantee, asked: Guarantee, words: str) -> None:
+def test_every_currency_refuses_in_its_own_words(budget: Guarantee, requested: Guarantee, words: str) -> None:
     ledger = Ledger.in_memory(budget)
-    assert not ledger.affords(asked)
+    assert not ledger.affords(requested)
     with refused(words):
-        ask(ledger, asked)
+        ask(ledger, requested)
     assert [entry.kind for entry in ledger.entries()] == ["open"]
 
 
@@ -191,7 +191,7 @@ def test_settling_twice_is_refused(place: Place) -> None:
     reservation = paid(ledger, 0.5, "a")
     ledger.settle(reservation, SECRET)
     for released in (SECRET, b"other"):
-        with refused("'a'", "settled before", path=place):
+        with refused("'a'", "already settled", path=place):
             ledger.settle(reservation, released)
     assert ask(ledger, 0.5, "a") == Stored("a", SECRET)
 
@@ -257,8 +257,8 @@ def test_a_delta_that_does_not_fit_is_named() -> None:
     ledger = Ledger.in_memory(ApproxDP(3, 1e-5))
     given = {"table": "people", "unit": UNIT, "request": {"query": "SEX"}}
     ledger.reserve([ApproxDP(1, 1e-5)], **given)
-    with pytest.raises(LedgerRefused, match="Ask for a smaller delta, or for none: the epsilon would fit"):
+    with pytest.raises(LedgerRefused, match="Use a smaller delta, or none: the epsilon would fit"):
         ledger.reserve([ApproxDP(1, 1e-6)], **given)
-    with pytest.raises(LedgerRefused, match="Ask for less, or use the answers"):
+    with pytest.raises(LedgerRefused, match="Request less, or use the answers"):
         ledger.reserve([ApproxDP(2.5, 0)], **given)
     ledger.reserve([PureDP(1)], **given)

@@ -28,7 +28,7 @@ def test_it_is_settled_once(ledger: Ledger) -> None:
     first, second = paid(ledger, 0.5, "a"), resumed(ledger)
     assert isinstance(second, Reservation)
     ledger.settle(second, SECRET)
-    with refused("settled before", "stays spent"):
+    with refused("already settled", "stays spent"):
         ledger.settle(first, b"another answer")
     assert resumed(ledger) == Stored("a", SECRET)
 

@@ -78,7 +78,7 @@ def test_a_resumed_payment_keeps_its_signature(ledger: Ledger) -> None:
 def test_a_request_may_not_sign_by_itself(place: Place) -> None:
     ledger = filled(place)
     for forged in ({"by": "Bo", "purpose": None}, "Bo"):
-        with refused("A part of the request is named 'signed'", "another name", path=place, kind=InvalidRequest):
+        with refused("has the reserved name 'signed'", "another name", path=place, kind=InvalidRequest):
             ask(ledger, request={"query": "SEX", "signed": forged})
 
 
@@ -89,7 +89,7 @@ def test_a_request_may_not_sign_by_itself(place: Place) -> None:
 @pytest.mark.parametrize("name", ["by", "purpose"])
 def test_what_is_not_a_short_line_is_refused(place: Place, name: str, text: object) -> None:
     ledger = filled(place)
-    with refused(f"{name} is not one line of 1 to 200 letters", path=place, kind=InvalidRequest) as caught:
+    with refused(f"{name} is not one line of 1 to 200 printable characters", path=place, kind=InvalidRequest) as caught:
         ledger.signed(**{name: text})
     assert "right to left" not in str(caught.value)
 
@@ -118,7 +118,7 @@ def test_another_hand_cannot_sign(path: Path) -> None:
         connection.commit()
     assert ledger.entries()[2].purpose == "Daybook 2026: pay by region"
     assert "Entry 3 was altered, or does not follow the entry before it." in ledger.verify().problems
-    with refused("altered by other hands"):
+    with refused("altered by another program"):
         ask(ledger, 0.5, "a")
 
 

@@ -142,19 +142,19 @@ def test_nothing_is_spent_on_an_altered_head(path: Path, name: str) -> None:
     open_end = paid(ledger)
     ledger.settle(open_end, SECRET)
     change(path, CHANGES[name].replace("= 8", "= 10"))
-    with refused("altered by other hands", "verify()", path=path):
+    with refused("altered by another program", "verify()", path=path):
         ask(ledger, 0.1)
-    with refused("altered by other hands", "stays spent", path=path):
+    with refused("altered by another program", "stays spent", path=path):
         ledger.settle(open_end, b"x")
 
 
 @pytest.mark.parametrize("request_text", ["not JSON", '["SEX"]', '{"query":"AGE"}'])
 def test_an_altered_request_is_not_told_of(path: Path, request_text: str) -> None:
     ledger = filled(path)
-    with refused("belongs to another request", "Or ask for 'SEX' as it was asked", path=path):
+    with refused("belongs to another request", "Or repeat the request 'SEX' unchanged", path=path):
         ask(ledger, 0.1, "key-1", request={"query": "JOB"})
     change(path, f"UPDATE entry SET request = '{request_text}' WHERE number = 5")
-    with refused("altered by other hands", path=path):
+    with refused("altered by another program", path=path):
         ask(ledger, 0.1, "key-1", request={"query": "JOB"})
 
 
@@ -164,10 +164,10 @@ def test_an_altered_opening_is_refused(path: Path) -> None:
     assert not ledger.verify().ok
     assert not Ledger.open(path).verify().ok
     for one in (ledger, Ledger.open(path)):
-        with refused("altered by other hands", path=path):
+        with refused("altered by another program", path=path):
             ask(one, 3)
     change(path, "UPDATE entry SET request = 'x' WHERE number = 1")
-    with refused("altered by other hands", path=path):
+    with refused("altered by another program", path=path):
         Ledger.open(path)
 
 
@@ -189,7 +189,7 @@ def test_another_ledger_in_its_place_is_refused(path: Path) -> None:
 def test_an_altered_release_is_not_replayed(path: Path) -> None:
     ledger = filled(path)
     change(path, CHANGES["release"])
-    with refused("altered by other hands", path=path):
+    with refused("altered by another program", path=path):
         ask(ledger, 0.1, "key-1")
 
 
@@ -243,7 +243,7 @@ def test_an_older_copy_is_found_by_an_exported_tip(path: Path) -> None:
     assert not Ledger.open(path).verify(exported).ok
     assert not ledger.verify().ok, "it knows the tip of its own last entry"
     for act in (lambda: ask(ledger, 0.1), ledger.entries, lambda: ledger.spent):
-        with refused("altered by other hands", path=path):
+        with refused("altered by another program", path=path):
             act()
 
 
@@ -268,7 +268,7 @@ def test_a_sum_beyond_the_budget_is_found(place: Place, monkeypatch: pytest.Monk
         patch.setattr(Budget, "admits", lambda *_: True)
         paid(ledger, ApproxDP(1, 2e-6))
         assert ledger.verify().ok
-    assert ledger.verify().problems == ("Entry 3 goes beyond the budget.",)
+    assert ledger.verify().problems == ("Entry 3 exceeds the budget.",)
 
 
 @pytest.mark.parametrize(

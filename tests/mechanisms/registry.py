@@ -343,8 +343,8 @@ RECIPES = [
     Recipe("RankExponential, two", _on(gd.RankExponential, VALUES, QUARTILES), PURE, "exact", "", **RANKS),
     Recipe("RankTree", _on(gd.RankTree, VALUES, QUARTILES), (*PURE, gd.ZCDP(0.3), *APPROX), "exact", "", **RANKS),
     Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice", **RESPONSE),
-    Recipe("KeySelection", _on(gd.KeySelection, 1), APPROX, "exact", "", **RESPONSE),
-    Recipe("KeySelection, three keys", _on(gd.KeySelection, 3), APPROX, "exact", "", **RESPONSE),
+    Recipe("PartitionSelection", _on(gd.PartitionSelection, 1), APPROX, "exact", "", **RESPONSE),
+    Recipe("PartitionSelection, three keys", _on(gd.PartitionSelection, 3), APPROX, "exact", "", **RESPONSE),
     Recipe("ExponentialDensity", _density(False), (*RANGES, *APPROX), "idealized", "point", **POINT),
     Recipe("ExponentialDensity, walk", _density(True), (*APPROX, *PURE), "mixing", "point", **POINT),
 ]

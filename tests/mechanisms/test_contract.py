@@ -197,7 +197,7 @@ def test_draws_of_another_shape_or_type_are_refused_before_anything_is_paid(wron
     ("facts", "words"),
     [
         ({"exactness": "perfect"}, "exactness is 'perfect'"),
-        ({"guarantee": "epsilon 1"}, "guarantee is none"),
+        ({"guarantee": "epsilon 1"}, "guarantee is not a Guarantee"),
         ({"half_widths": lambda _self, _level, _all=False: np.array([np.nan, 1.0])}, "half_widths are not 2 finite"),
         ({"half_widths": lambda _self, _level, _all=False: np.array([-1.0, 1.0])}, "half_widths are not 2 finite"),
         ({"half_widths": lambda _self, _level, _all=False: 3.0}, "half_widths are not 2 finite"),

@@ -60,9 +60,9 @@ def test_for_one_histogram_no_strategy_errs_less_than_laplace_noise_on_each_coun
     assert list(Matrix.candidates(gd.prefix_sums(line(size), "x").sensitivity(ROW), PURE))
 
 
-@pytest.mark.parametrize("asked", [{"rho": 0.1}, {"mu": 1.0}, {"epsilon": 0.1, "delta": 1e-2}], ids=str)
-def test_a_plan_of_one_histogram_states_the_bound_of_normal_noise(asked: dict[str, float]) -> None:
-    plan = gd.plan(gd.marginals(line(3), ["x"]), ROW, **asked)
+@pytest.mark.parametrize("requested", [{"rho": 0.1}, {"mu": 1.0}, {"epsilon": 0.1, "delta": 1e-2}], ids=str)
+def test_a_plan_of_one_histogram_states_the_bound_of_normal_noise(requested: dict[str, float]) -> None:
+    plan = gd.plan(gd.marginals(line(3), ["x"]), ROW, **requested)
     assert plan.mechanism.name == "Gaussian"
     bound = plan.bound_facts()
     assert bound is not None

@@ -9,7 +9,7 @@ from gaugedp.bounds import lower_bound
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.nim import NIM, NestedNoise
 from gaugedp.samplers import moments
-from gaugedp.samplers.gauge_noise import ByRadius
+from gaugedp.samplers.gauge_noise import RadialNoise
 from tests.samplers.test_facet_walk import signs_matrix
 
 pytestmark = pytest.mark.statistical
@@ -117,7 +117,7 @@ def test_every_level_has_the_shadow_of_the_body(name: str) -> None:
         assert np.abs(level.basis.T @ level.basis - np.eye(level.basis.shape[1])).max() < 1e-14
         directions = np.random.default_rng(2).normal(size=(200, level.basis.shape[1]))
         farthest = body.argmax(directions @ level.basis.T) @ level.basis
-        assert isinstance(level.noise, ByRadius)
+        assert isinstance(level.noise, RadialNoise)
         assert level.noise.body.gauge(farthest) == pytest.approx(np.ones(200), rel=1e-6)
 
 

@@ -235,7 +235,7 @@ def test_noise_on_another_lattice_is_never_added_to_counts() -> None:
 
     table = gd.Table.scan(pd.DataFrame({"a": [1, 2]}), domain=domain, unit=unit, name="t")
     ledger = gd.Ledger.in_memory(gd.PureDP(2.0))
-    with pytest.raises(InvalidRequest, match=r"lattice step is .*, and a release has 1"):
+    with pytest.raises(InvalidRequest, match=r"lattice step is .*, but a release needs 1"):
         gd.release(query, table, ledger=ledger, mechanism=mechanism)
     assert ledger.spent.epsilon(0) == 0
 

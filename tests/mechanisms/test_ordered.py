@@ -8,10 +8,10 @@ import pytest
 import gaugedp as gd
 from gaugedp.mechanisms.factorisation import GAP
 from gaugedp.mechanisms.strategies import best_strategy
-from gaugedp.mechanisms.strategies.chains import Chain, Poles, arriving, negative_power
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.ordered import WeightedPrefixes, best_ordered
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
+from gaugedp.mechanisms.strategies.tridiagonal import Chain, Poles, arriving, negative_power
 from tests.cases import one_in
 from tests.mechanisms.matrix_zoo import ROW, least_norm, length, line, matrix_of
 

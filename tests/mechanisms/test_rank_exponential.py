@@ -353,11 +353,11 @@ def test_what_is_asked_is_kept_and_nearly_used(guarantee, count) -> None:
     speed = 2 if count == 1 else 4
     assert mechanism.guarantee == ExponentialLoss(speed * epsilon) + 2 * ExponentialLoss(epsilon)
     match guarantee:
-        case gd.PureDP(epsilon_value=asked):
-            spent, most = float(mechanism.guarantee.epsilon(0.0)), asked
-        case gd.ApproxDP(epsilon_value=asked, delta_value=delta):
-            spent, most = float(mechanism.guarantee.epsilon(delta)), asked
-            assert epsilon >= asked / (speed + 2) * (1 - 1e-9)
+        case gd.PureDP(epsilon_value=requested):
+            spent, most = float(mechanism.guarantee.epsilon(0.0)), requested
+        case gd.ApproxDP(epsilon_value=requested, delta_value=delta):
+            spent, most = float(mechanism.guarantee.epsilon(delta)), requested
+            assert epsilon >= requested / (speed + 2) * (1 - 1e-9)
         case gd.ZCDP(rho=rho):
             spent, most = float(mechanism.guarantee.cost("zcdp")[0]), rho
     assert most * (1 - 2e-4) < spent <= most

@@ -26,11 +26,11 @@ def recipe(request: pytest.FixtureRequest) -> Recipe:
     return request.param
 
 
-def implies(kept: Guarantee, asked: Guarantee, walks: bool) -> bool:
+def implies(kept: Guarantee, requested: Guarantee, walks: bool) -> bool:
     """Whether every ε that is asked for is kept; by a walk, at a δ that is its allowance larger."""
     more = ALLOWANCE if walks else 0.0
-    deltas = [asked.delta_value] if isinstance(asked, gd.ApproxDP) else [0.0, 1e-6]
-    return all(kept.epsilon(delta + more) <= asked.epsilon(delta) * (1 + 1e-9) for delta in deltas)
+    deltas = [requested.delta_value] if isinstance(requested, gd.ApproxDP) else [0.0, 1e-6]
+    return all(kept.epsilon(delta + more) <= requested.epsilon(delta) * (1 + 1e-9) for delta in deltas)
 
 
 def test_every_mechanism_has_a_recipe() -> None:

@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms.factorisation import factorise
 from gaugedp.mechanisms.strategies.segment import segment_and_box
-from gaugedp.samplers.gauge_noise import BySweeps
+from gaugedp.samplers.gauge_noise import BoxHullNoise
 from gaugedp.samplers.variables import Normal
 from tests.bodies.test_box_hull import KINDS, hulls
 from tests.mechanisms.test_exact_strategies import rational, solved
@@ -152,7 +152,7 @@ def test_several_sums_err_less_than_by_other_noise(count: int) -> None:
         assert "The best Gaussian noise" in plan.bound_in_words()
 
 
-class Less(BySweeps):
+class Less(BoxHullNoise):
     """Noise that is 10 % too small, drawn in floats."""
 
     def __init__(self, body: BoxHull) -> None:

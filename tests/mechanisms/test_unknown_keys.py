@@ -11,8 +11,8 @@ import scipy
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms import KeySelection
-from gaugedp.mechanisms.unknown_keys import _gaussian, _split
+from gaugedp.mechanisms import PartitionSelection
+from gaugedp.mechanisms.partition_selection import _gaussian, _split
 from gaugedp.samplers.key_noise import GaussianNoise, OptimalNoise
 
 KEYS = "abc"
@@ -20,7 +20,7 @@ ASKED = gd.ApproxDP(1.0, 0.05)
 Law = dict[int, float]
 
 
-def law_of(selection: KeySelection, count: int) -> Law:
+def law_of(selection: PartitionSelection, count: int) -> Law:
     """What is shown of a key: its noisy count with its chance, 0 where it is hidden."""
     if count == 0:
         return {0: 1.0}
@@ -73,7 +73,7 @@ def delta_between(laws: dict[int, Law], pair: tuple[tuple[int, ...], tuple[int, 
     return float(np.maximum(0.0, chances[:, 0] - math.exp(epsilon) * chances[:, 1]).sum())
 
 
-def worst(selection: KeySelection, n_people: int, n_keys: int, replaced: bool) -> float:
+def worst(selection: PartitionSelection, n_people: int, n_keys: int, replaced: bool) -> float:
     laws = {count: law_of(selection, count) for count in range(n_people + 2)}
     pairs = neighbours(n_people, n_keys, replaced)
     return max(delta_between(laws, pair, selection.guarantee.epsilon_value) for pair in pairs)
@@ -86,20 +86,20 @@ def test_all_small_tables_keep_the_guarantee(n_keys: int, replaced: bool) -> Non
     options = [*_split(n_changed, ASKED), *_gaussian(n_changed, ASKED)]
     for noise in options:
         if n_changed <= 3 or isinstance(noise, OptimalNoise):  # the product of four Gaussian laws is large
-            assert worst(KeySelection(ASKED, n_changed, noise), 3, n_keys, replaced) <= 0.05 * (1 + 1e-9)
+            assert worst(PartitionSelection(ASKED, n_changed, noise), 3, n_keys, replaced) <= 0.05 * (1 + 1e-9)
     if n_changed > 1:
-        assert worst(KeySelection(ASKED, 1, *_split(1, ASKED)), 3, n_keys, replaced) > 0.05
+        assert worst(PartitionSelection(ASKED, 1, *_split(1, ASKED)), 3, n_keys, replaced) > 0.05
 
 
 def test_one_person_of_one_key_leaves_nothing_of_delta_unused() -> None:
     """The largest δ over all small tables is the one asked for, to its rounding."""
-    selection = KeySelection.calibrate(1, ASKED)
+    selection = PartitionSelection.calibrate(1, ASKED)
     assert worst(selection, 4, 1, False) == pytest.approx(0.05, rel=1e-12)
 
 
 def test_gaussian_noise_holds_for_every_number_of_new_keys() -> None:
     """Two changed keys, of which none to both are new, in every pair of directions."""
-    selection = KeySelection(ASKED, 2, *_gaussian(2, ASKED))
+    selection = PartitionSelection(ASKED, 2, *_gaussian(2, ASKED))
     laws = {count: law_of(selection, count) for count in (0, 1, 5, 6)}
     deltas = [
         delta_between(laws, pair, 1.0)
@@ -107,7 +107,7 @@ def test_gaussian_noise_holds_for_every_number_of_new_keys() -> None:
         for pair in [((old[0], new[0]), (old[1], new[1]))]
     ]
     assert 0.04 < max(deltas) <= 0.05
-    lower = KeySelection(ASKED, 2, GaussianNoise(selection.noise.std, selection.noise.cut - 1))
+    lower = PartitionSelection(ASKED, 2, GaussianNoise(selection.noise.std, selection.noise.cut - 1))
     laws = {count: law_of(lower, count) for count in (0, 1)}
     assert delta_between(laws, ((1, 1), (0, 0)), 1.0) > 0.05
 
@@ -116,16 +116,16 @@ def test_gaussian_noise_holds_for_every_number_of_new_keys() -> None:
 def test_the_noise_with_the_smaller_even_count_is_chosen(n_changed: int) -> None:
     requested = gd.ApproxDP(1.0, 1e-6)
     options = [
-        KeySelection(requested, n_changed, noise)
+        PartitionSelection(requested, n_changed, noise)
         for noise in [*_split(n_changed, requested), *_gaussian(n_changed, requested)]
     ]
-    chosen = KeySelection.calibrate(n_changed, requested)
+    chosen = PartitionSelection.calibrate(n_changed, requested)
     assert chosen.least_count(0.5) == min(option.least_count(0.5) for option in options)
     assert isinstance(chosen.noise, OptimalNoise) == (n_changed <= 2)
 
 
 def test_least_counts_are_the_first_with_that_chance() -> None:
-    selection = KeySelection.calibrate(1, gd.ApproxDP(1.0, 1e-6))
+    selection = PartitionSelection.calibrate(1, gd.ApproxDP(1.0, 1e-6))
     for chance in (1e-7, 0.01, 0.5, 0.99):
         least = selection.least_count(chance)
         below, at = selection.chances(np.array([least - 1, least]))
@@ -135,7 +135,7 @@ def test_least_counts_are_the_first_with_that_chance() -> None:
 @pytest.mark.parametrize("n_changed", [1, 3])
 def test_hidden_keys_are_zero_and_shown_ones_are_not(n_changed: int) -> None:
     """Shares within 5 deviations; a cut that is one lower is 15 off."""
-    selection = KeySelection.calibrate(n_changed, gd.ApproxDP(1.0, 1e-6))
+    selection = PartitionSelection.calibrate(n_changed, gd.ApproxDP(1.0, 1e-6))
     counts = np.array([0, 1, 5, selection.least_count(0.5), 1000])
     actual = selection.draw(counts, 20_000, gd.research_rng(3))
     assert not actual[:, 0].any()
@@ -147,7 +147,7 @@ def test_hidden_keys_are_zero_and_shown_ones_are_not(n_changed: int) -> None:
 
 def test_a_key_that_nobody_has_is_hidden_whatever_its_noise() -> None:
     """Gaussian noise alone passes the cut in one draw of twenty."""
-    selection = KeySelection(gd.ApproxDP(1.0, 0.3), 2, *_gaussian(2, gd.ApproxDP(1.0, 0.3)))
+    selection = PartitionSelection(gd.ApproxDP(1.0, 0.3), 2, *_gaussian(2, gd.ApproxDP(1.0, 0.3)))
     actual = selection.draw(np.array([0, 1]), 2000, gd.research_rng(5))
     assert not actual[:, 0].any()
     assert actual[:, 1].any()
@@ -155,11 +155,11 @@ def test_a_key_that_nobody_has_is_hidden_whatever_its_noise() -> None:
 
 def test_long_tables_give_way_to_gaussian_noise() -> None:
     """At ε = 1e-4 over 20 keys a table would have 8 million chances."""
-    assert isinstance(KeySelection.calibrate(20, gd.ApproxDP(1e-4, 1e-9)).noise, GaussianNoise)
+    assert isinstance(PartitionSelection.calibrate(20, gd.ApproxDP(1e-4, 1e-9)).noise, GaussianNoise)
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("requested", "words"),
     [
         (gd.PureDP(1.0), "no key may be shown, because a key that only one person has would reveal"),
         (gd.ApproxDP(1.0, 0.0), "no key may be shown"),
@@ -169,9 +169,9 @@ def test_long_tables_give_way_to_gaussian_noise() -> None:
     ],
     ids=str,
 )
-def test_what_shows_no_key_is_refused(asked: gd.guarantees.Guarantee, words: str) -> None:
+def test_what_shows_no_key_is_refused(requested: gd.guarantees.Guarantee, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        KeySelection.calibrate(1, asked)
+        PartitionSelection.calibrate(1, requested)
 
 
 @pytest.mark.parametrize("n_changed", [2, 3, 5, 20, 300])

@@ -79,11 +79,11 @@ def descent(made: NoisyDescent) -> Told:
     return ratio(lambda table, rng: made.solve(table, hinge, 1, rng), tables)
 
 
-@pytest.mark.parametrize("asked", [gd.PureDP(16.0), gd.GaussianDP(1.0)], ids=repr)
-def test_noisy_descent(asked: Guarantee) -> None:
+@pytest.mark.parametrize("requested", [gd.PureDP(16.0), gd.GaussianDP(1.0)], ids=repr)
+def test_noisy_descent(requested: Guarantee) -> None:
     """All eight steps for μ; one step for ε, for the worst of eight together is too rare to be met."""
-    made, claim = NoisyDescent.calibrate(asked, (1, 1), 1.0, Scale(0.9, 1)), asked
-    if isinstance(asked, gd.PureDP):
+    made, claim = NoisyDescent.calibrate(requested, (1, 1), 1.0, Scale(0.9, 1)), requested
+    if isinstance(requested, gd.PureDP):
         made, claim = replace(made, path=replace(made.path, n_steps=1)), made.noise.guarantee
     assert not violated(descent(made), claim, 700)
     assert violated(descent(halved(made, "noise")), claim, 700)
@@ -99,22 +99,22 @@ ASKED = {"gradient": [gd.PureDP(2.0), gd.ApproxDP(1.0, 0.1)], "preconditioned": 
 
 
 @pytest.mark.parametrize(
-    ("solver", "asked"), [(solver, asked) for solver in ASKED for asked in ASKED[solver]], ids=repr
+    ("solver", "requested"), [(solver, requested) for solver in ASKED for requested in ASKED[solver]], ids=repr
 )
-def test_least_squares(solver: str, asked: Guarantee) -> None:
+def test_least_squares(solver: str, requested: Guarantee) -> None:
     """Of preconditioned steps with a pure guarantee, the first three."""
-    made, claim = LeastSquares.calibrate((4, 1), asked, 0.05, "replace", solver), asked
-    if made.moments is not None and isinstance(asked, gd.PureDP):
+    made, claim = LeastSquares.calibrate((4, 1), requested, 0.05, "replace", solver), requested
+    if made.moments is not None and isinstance(requested, gd.PureDP):
         made, claim = replace(made, steps=3), gd.PureDP(3 * made.gradient.guarantee.epsilon_value)
-    runs = 1800 if made.moments is not None and isinstance(asked, gd.PureDP) else 800
+    runs = 1800 if made.moments is not None and isinstance(requested, gd.PureDP) else 800
     assert not violated(squares(made), claim, runs)
     assert violated(squares(halved(made, "gradient")), claim, runs)
 
 
-@pytest.mark.parametrize(("asked", "runs"), [(gd.PureDP(20.0), 1000), (gd.ApproxDP(1.0, 0.1), 2000)], ids=repr)
-def test_second_moments(asked: Guarantee, runs: int) -> None:
+@pytest.mark.parametrize(("requested", "runs"), [(gd.PureDP(20.0), 1000), (gd.ApproxDP(1.0, 0.1), 2000)], ids=repr)
+def test_second_moments(requested: Guarantee, runs: int) -> None:
     """A row along one axis and one along the other, targets 0: second moments move by √2, gradients do not move."""
-    made = replace(LeastSquares.calibrate((4, 2), asked, 0.05, "replace", "preconditioned"), steps=3)
+    made = replace(LeastSquares.calibrate((4, 2), requested, 0.05, "replace", "preconditioned"), steps=3)
     assert made.moments is not None
     tables = tuple((row[None] * 2.0**BITS, np.zeros(1)) for row in np.eye(2))
     for method, is_loud in ((made, False), (halved(made, "moments"), True)):
@@ -216,12 +216,12 @@ def strengthened(made: ObjectivePerturbation, times: int) -> tuple[ObjectivePert
     if isinstance(made.guarantee, gd.PureDP):
         spent = pure_epsilon(made.problem, strength, made.noise) + made.output.guarantee.epsilon_value
         return replace(made, strength=strength), gd.PureDP(spent)
-    beside = replace(made.problem, mu_side=made.output.guarantee.mu)
+    beside = replace(made.problem, auxiliary_mu=made.output.guarantee.mu)
     return replace(made, strength=strength), gd.ApproxDP(1.0, profile(beside, strength, made.noise, 1.0))
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "requested"),
     [
         ("logistic, added", gd.PureDP(2.0)),
         ("rounded hinge, replaced", gd.PureDP(2.0)),
@@ -231,20 +231,20 @@ def strengthened(made: ObjectivePerturbation, times: int) -> tuple[ObjectivePert
     ],
     ids=repr,
 )
-def test_objective_perturbation(name: str, asked: Guarantee) -> None:
+def test_objective_perturbation(name: str, requested: Guarantee) -> None:
     pull = PULLS[name]
     size = len(pull.one) * (2 if isinstance(pull.loss, Softmax) else 1)
     problem = Problem(pull.loss, size, 5.0, pull.other is not None)
-    made, claim = strengthened(ObjectivePerturbation.calibrate(problem, asked, 1000), pull.stronger)
+    made, claim = strengthened(ObjectivePerturbation.calibrate(problem, requested, 1000), pull.stronger)
     assert not violated(pull.told(made), claim, 1500)
     assert violated(pull.told(replace(made, noise=made.noise / 2)), claim, 1500)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
-@pytest.mark.parametrize("asked", [gd.PureDP(2.0), gd.ApproxDP(1.0, 0.1)], ids=repr)
-def test_the_softmax_has_at_least_twice_the_noise_where_rows_are_replaced(n_classes: int, asked: Guarantee) -> None:
+@pytest.mark.parametrize("requested", [gd.PureDP(2.0), gd.ApproxDP(1.0, 0.1)], ids=repr)
+def test_the_softmax_has_at_least_twice_the_noise_where_rows_are_replaced(n_classes: int, requested: Guarantee) -> None:
     added, replaced = (
-        ObjectivePerturbation.calibrate(Problem(Softmax(n_classes), 10, 5.0, either), asked, 1000).noise
+        ObjectivePerturbation.calibrate(Problem(Softmax(n_classes), 10, 5.0, either), requested, 1000).noise
         for either in (False, True)
     )
     assert replaced >= 2 * (1 - 1e-5) * added

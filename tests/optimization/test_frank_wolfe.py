@@ -31,11 +31,11 @@ def table(n: int, d: int, key: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 @pytest.mark.parametrize("steps", [1, 7, 60])
-@pytest.mark.parametrize("asked", [ASKED, gd.ApproxDP(0.2, 1e-9), gd.PureDP(1.0)])
-def test_all_choices_together_keep_what_is_asked_and_use_it(steps: int, asked) -> None:
-    actual = FrankWolfe.calibrate(100, 5, Logistic(), 2.0, asked, steps=steps)
-    delta = getattr(asked, "delta_value", 0.0)
-    epsilon = asked.epsilon(delta)
+@pytest.mark.parametrize("requested", [ASKED, gd.ApproxDP(0.2, 1e-9), gd.PureDP(1.0)])
+def test_all_choices_together_keep_what_is_asked_and_use_it(steps: int, requested) -> None:
+    actual = FrankWolfe.calibrate(100, 5, Logistic(), 2.0, requested, steps=steps)
+    delta = getattr(requested, "delta_value", 0.0)
+    epsilon = requested.epsilon(delta)
     assert 0.999 * epsilon < actual.guarantee.epsilon(delta) <= epsilon
     assert actual.guarantee.epsilon(delta) == (steps * actual.selection.guarantee).epsilon(delta)
     assert isinstance(actual.selection.guarantee, ExponentialLoss)

@@ -76,10 +76,10 @@ def test_the_gaussian_parameter_is_all_that_the_guarantee_allows(purpose: str, n
         assert mechanism.strength == pytest.approx(mechanism.rate * 400 * 0.3)
 
 
-@pytest.mark.parametrize(("asked", "true"), [(0.1, 0.145), (0.5, 0.81), (1.0, 1.72), (2.0, 3.70), (4.0, 8.19)])
-def test_the_printed_parameters_keep_another_guarantee(asked: float, true: float) -> None:
+@pytest.mark.parametrize(("requested", "true"), [(0.1, 0.145), (0.5, 0.81), (1.0, 1.72), (2.0, 3.70), (4.0, 8.19)])
+def test_the_printed_parameters_keep_another_guarantee(requested: float, true: float) -> None:
     """With G/n where 2G/n is true: at δ = 1e-6, what is asked for, and the ε that losses ±Gx reach."""
-    printed = 2 * asked / math.sqrt(2 * math.log(1 / 2e-6))
+    printed = 2 * requested / math.sqrt(2 * math.log(1 / 2e-6))
     assert gaussian_epsilon(printed, 1e-6) == pytest.approx(true, rel=0.01)
 
 

@@ -110,11 +110,11 @@ def test_more_ridge_never_costs_privacy(loss, replaced: bool) -> None:
     assert (np.diff(pure) <= 1e-12).all()
 
 
-@pytest.mark.parametrize("asked", [gd.ApproxDP(1e8, 1e-6), gd.ApproxDP(1e300, 1e-6), gd.PureDP(1e12)], ids=repr)
+@pytest.mark.parametrize("requested", [gd.ApproxDP(1e8, 1e-6), gd.ApproxDP(1e300, 1e-6), gd.PureDP(1e12)], ids=repr)
 @pytest.mark.parametrize("radius", [1e-3, 10.0, 1e3])
-def test_however_large_epsilon_is_minima_are_found_finely(asked, radius: float) -> None:
+def test_however_large_epsilon_is_minima_are_found_finely(requested, radius: float) -> None:
     for n_rows in (1, 10**4, 10**7):
-        made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 20, radius), asked, n_rows)
+        made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 20, radius), requested, n_rows)
         assert made.distance <= 1e-3 * radius
         assert float(made.output.lattice_step) <= 1e-2 * radius
 
@@ -149,40 +149,42 @@ def test_gaussian_releases_beside_cost_noise() -> None:
     requested = gd.ApproxDP(1.0, 1e-6)
     mu = gaussian_mu(1.0, 1e-6)
     alone = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0), requested, 8).noise
-    beside = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=mu / 2), requested, 8).noise
+    beside = ObjectivePerturbation.calibrate(
+        Problem(CappedLogistic(1.0), 5, 5.0, auxiliary_mu=mu / 2), requested, 8
+    ).noise
     assert beside / alone == pytest.approx(math.sqrt(0.99 / 0.74), rel=0.01)
     with pytest.raises(InvalidRequest, match="No noise"):
-        ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=1.1 * mu), requested, 8)
+        ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, auxiliary_mu=1.1 * mu), requested, 8)
 
 
-@pytest.mark.parametrize("mu_side", [0.0, 0.05])
+@pytest.mark.parametrize("auxiliary_mu", [0.0, 0.05])
 @pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
-def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, mu_side: float) -> None:
+def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, auxiliary_mu: float) -> None:
     """Two points within `distance` of w are 2·distance apart, of noise σ: 2·distance/σ-GDP beside w and the rest.
 
     All together keep δ, and next to nothing of it is left: without the output, or with a third of its μ² more, they
     would not.
     """
-    made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0, True, mu_side), gd.ApproxDP(1.0, 1e-6), 300)
+    made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0, True, auxiliary_mu), gd.ApproxDP(1.0, 1e-6), 300)
     output = 2 * made.distance / math.sqrt(made.output.variances.min())
     assert 0 < output <= 0.1 * gaussian_mu(1.0, 1e-6) * (1 + 1e-9)
 
     def delta(beside: float) -> float:
         return profile(Problem(loss, 4, 5.0, True, beside), made.strength, made.noise, 1.0)
 
-    assert 0.999e-6 < delta(math.hypot(mu_side, output)) <= 1e-6
-    assert delta(mu_side) < 0.99e-6
-    assert delta(math.hypot(mu_side, 1.15 * output)) > 1e-6
+    assert 0.999e-6 < delta(math.hypot(auxiliary_mu, output)) <= 1e-6
+    assert delta(auxiliary_mu) < 0.99e-6
+    assert delta(math.hypot(auxiliary_mu, 1.15 * output)) > 1e-6
 
 
-@pytest.mark.parametrize("mu_side", [0.0, 0.05])
+@pytest.mark.parametrize("auxiliary_mu", [0.0, 0.05])
 @pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
-def test_the_least_noise_keeps_delta_beside_the_output_and_less_does_not(loss, mu_side: float) -> None:
+def test_the_least_noise_keeps_delta_beside_the_output_and_less_does_not(loss, auxiliary_mu: float) -> None:
     """The output has a tenth of the μ that all have; the noise is found to one part in a million."""
-    asked, output = gd.ApproxDP(1.0, 1e-6), 0.1 * gaussian_mu(1.0, 1e-6)
-    problem, beside = (Problem(loss, 4, 5.0, True, mu) for mu in (mu_side, math.hypot(mu_side, output)))
-    least = least_noise(problem, asked)
-    kept, lost = (profile(beside, strength_of(problem, asked, s), s, 1.0) for s in (least, least * (1 - 2e-6)))
+    requested, output = gd.ApproxDP(1.0, 1e-6), 0.1 * gaussian_mu(1.0, 1e-6)
+    problem, beside = (Problem(loss, 4, 5.0, True, mu) for mu in (auxiliary_mu, math.hypot(auxiliary_mu, output)))
+    least = least_noise(problem, requested)
+    kept, lost = (profile(beside, strength_of(problem, requested, s), s, 1.0) for s in (least, least * (1 - 2e-6)))
     assert kept <= 1e-6 < lost
 
 
@@ -196,10 +198,10 @@ def test_the_noise_of_the_output_is_a_part_of_a_pure_guarantee(loss) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("asked", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
-def test_the_output_has_the_noise_that_is_charged(asked, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("requested", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
+def test_the_output_has_the_noise_that_is_charged(requested, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one b for all, 400 outputs differ by their own noise alone; a false alarm is five standard errors."""
-    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 2, 5.0), asked, 20)
+    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 2, 5.0), requested, 20)
     rows, labels = rows_of(20, 2, 4)
     linear = made.draw(research_rng(1))
     monkeypatch.setattr(ObjectivePerturbation, "draw", lambda *_: linear)
@@ -339,28 +341,28 @@ def test_the_softmax_is_minimised_with_and_without_its_matrix(monkeypatch: pytes
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("asked", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
-def test_the_noise_has_its_law(asked) -> None:
+@pytest.mark.parametrize("requested", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
+def test_the_noise_has_its_law(requested) -> None:
     """4,000 lengths and directions; a false alarm is five standard errors. A tenth less noise is seen."""
-    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0), asked, 100)
+    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0), requested, 100)
     rng = research_rng(7)
     draws = np.array([made.draw(rng) for _ in range(4000)])
     lengths = np.linalg.norm(draws, axis=1) / made.noise
-    law = scipy.stats.chi(5) if isinstance(asked, gd.ApproxDP) else scipy.stats.gamma(5)
+    law = scipy.stats.chi(5) if isinstance(requested, gd.ApproxDP) else scipy.stats.gamma(5)
     miss = 5 * law.std() / math.sqrt(4000)
     assert lengths.mean() == pytest.approx(law.mean(), abs=miss)
     assert abs(0.9 * lengths.mean() - law.mean()) > miss
     assert np.linalg.norm((draws / lengths[:, None] / made.noise).mean(axis=0)) < 5 / math.sqrt(4000)
 
 
-@pytest.mark.parametrize("asked", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
-def test_the_output_is_on_a_lattice_with_noise_for_twice_the_distance(asked) -> None:
-    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 6, 5.0), asked, 300)
+@pytest.mark.parametrize("requested", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
+def test_the_output_is_on_a_lattice_with_noise_for_twice_the_distance(requested) -> None:
+    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 6, 5.0), requested, 300)
     actual = made.solve(*rows_of(300, 6, 4), research_rng(1)) / float(made.output.lattice_step)
     assert (actual == np.rint(actual)).all()
     assert made.output.body.radius(2) == pytest.approx(2 * made.distance)
     assert math.sqrt(made.output.variances.max()) < 1e-4
-    assert made.guarantee == asked
+    assert made.guarantee == requested
 
 
 def test_kinks_and_other_guarantees_are_refused() -> None:

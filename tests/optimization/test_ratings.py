@@ -17,7 +17,7 @@ SHAPE = (6, 5)
 APPROX, PURE = gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)
 WAYS = pytest.mark.parametrize("replaced", [True, False], ids=["replace", "add"])
 UNITS = pytest.mark.parametrize("unit", ["rating", "user"])
-ASKED = pytest.mark.parametrize("asked", [APPROX, PURE], ids=["gaussian", "laplace"])
+ASKED = pytest.mark.parametrize("requested", [APPROX, PURE], ids=["gaussian", "laplace"])
 
 
 def table(rows, shape=SHAPE) -> Ratings:
@@ -50,8 +50,8 @@ def moves(rng, unit: str, replaced: bool):
 @WAYS
 @UNITS
 @ASKED
-def test_no_unit_moves_the_items_sums_further_than_the_noise_knows(unit: str, asked, replaced: bool) -> None:
-    rng, terms = np.random.default_rng(1), Terms(asked, unit, replaced, 4.0)
+def test_no_unit_moves_the_items_sums_further_than_the_noise_knows(unit: str, requested, replaced: bool) -> None:
+    rng, terms = np.random.default_rng(1), Terms(requested, unit, replaced, 4.0)
     noise = Completion(terms).item_noise(SHAPE, 0.4)
     times, norm = terms.totals_factor(SHAPE[0], 0.4), 1 if terms.is_pure else 2
     for first, other in moves(rng, unit, replaced):
@@ -62,9 +62,9 @@ def test_no_unit_moves_the_items_sums_further_than_the_noise_knows(unit: str, as
 @WAYS
 @ASKED
 @pytest.mark.parametrize(("unit", "count"), [("rating", 1), ("user", 4), ("user", 40)])
-def test_the_bound_on_the_items_sums_is_attained(unit: str, count: int, asked, replaced: bool) -> None:
+def test_the_bound_on_the_items_sums_is_attained(unit: str, count: int, requested, replaced: bool) -> None:
     """A user of 4 or 40 items moves to others, all values at their ends: but for totals, which cancel in part."""
-    shape, terms = (2, 80), Terms(asked, unit, replaced, 4.0)
+    shape, terms = (2, 80), Terms(requested, unit, replaced, 4.0)
     norm, once = (1 if terms.is_pure else 2), 1.0 if unit == "rating" else 4.0
     one = table([(0, item, 1.0) for item in range(count)], shape)
     other = table([(0, 40 + item, -1.0) for item in range(count)] if replaced else [], shape)
@@ -172,8 +172,8 @@ def test_users_sums_are_whole_numbers() -> None:
 
 @UNITS
 @ASKED
-def test_sums_do_not_depend_on_the_order_of_rows(unit: str, asked) -> None:
-    rng, terms = np.random.default_rng(4), Terms(asked, unit, True, 4.0)
+def test_sums_do_not_depend_on_the_order_of_rows(unit: str, requested) -> None:
+    rng, terms = np.random.default_rng(4), Terms(requested, unit, True, 4.0)
     rows = [
         (user, item, float(value)) for (user, item, _), value in zip(some_rows(rng, 300), rng.random(300), strict=True)
     ]
@@ -204,12 +204,14 @@ class Bill:
 
 @WAYS
 @UNITS
-@pytest.mark.parametrize(("asked", "forced"), [(APPROX, True), (APPROX, False), (PURE, False)], ids=str)
-def test_all_noise_together_is_what_is_guaranteed(unit: str, asked, forced: bool, replaced: bool, monkeypatch) -> None:
-    bill, terms = Bill(monkeypatch), Terms(asked, unit, replaced)
+@pytest.mark.parametrize(("requested", "forced"), [(APPROX, True), (APPROX, False), (PURE, False)], ids=str)
+def test_all_noise_together_is_what_is_guaranteed(
+    unit: str, requested, forced: bool, replaced: bool, monkeypatch
+) -> None:
+    bill, terms = Bill(monkeypatch), Terms(requested, unit, replaced)
     Completion(terms, is_forced=forced).fit(table(some_rows(np.random.default_rng(5), 30)), gd.research_rng(5))
     total = sum(one.mu**2 if isinstance(one, GaussianDP) else one.epsilon_value for one in bill.spent)
-    most = terms.mu**2 if asked is APPROX else 1.0
+    most = terms.mu**2 if requested is APPROX else 1.0
     assert len(bill.spent) >= (ITERATIONS + 1 if forced else 2)
     assert most * (1 - 1e-6) <= total <= most
 
@@ -271,10 +273,10 @@ def test_where_there_are_no_factors_none_stand_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [gd.ApproxDP(1e-3, 1e-9), PURE, gd.ApproxDP(50, 1e-6), gd.ApproxDP(1e15, 1e-6), gd.PureDP(1e15)], ids=str
+    "requested", [gd.ApproxDP(1e-3, 1e-9), PURE, gd.ApproxDP(50, 1e-6), gd.ApproxDP(1e15, 1e-6), gd.PureDP(1e15)], ids=str
 )
 @UNITS
-def test_any_table_gives_a_model(unit: str, asked) -> None:
+def test_any_table_gives_a_model(unit: str, requested) -> None:
     tables = [
         table([]),
         table([(0, 0, 1.0)]),
@@ -284,7 +286,7 @@ def test_any_table_gives_a_model(unit: str, asked) -> None:
     ]
     for ratings in tables:
         for forced in (False, True):
-            model = Completion(Terms(asked, unit, True, 4.0), is_forced=forced).fit(ratings, gd.research_rng(9))
+            model = Completion(Terms(requested, unit, True, 4.0), is_forced=forced).fit(ratings, gd.research_rng(9))
             own = model.own(ratings)
             for numbers in (model.mean, model.items, model.users, model.factors, model.scores, *own):
                 assert np.isfinite(numbers).all()
@@ -339,9 +341,11 @@ def test_offsets_by_own_ratings_grow_with_what_speaks_for_them() -> None:
 @UNITS
 @ASKED
 @pytest.mark.parametrize("most", [1.0, 2.5, 4.0])
-def test_no_unit_moves_the_spread_further_than_the_noise_knows(most: float, unit: str, asked, replaced: bool) -> None:
+def test_no_unit_moves_the_spread_further_than_the_noise_knows(
+    most: float, unit: str, requested, replaced: bool
+) -> None:
     """Random pairs, and those that attain the bound: user 0 loses a rating that differs, user 1 gets one more."""
-    rng, terms = np.random.default_rng(14), Terms(asked, unit, replaced, most)
+    rng, terms = np.random.default_rng(14), Terms(requested, unit, replaced, most)
     model = Completed(0.0, np.zeros(SHAPE[1]), np.zeros(SHAPE[0]), np.zeros((SHAPE[1], 0)), np.zeros((SHAPE[0], 0)))
     alike, apart = [(0, place, 1.0) for place in range(5)], [(0, 0, 1.0), (0, 1, -1.0)]
     pairs = [*moves(rng, unit, replaced)] + ([(alike, apart if replaced else [])] if unit == "user" else [])

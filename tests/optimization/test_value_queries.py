@@ -114,7 +114,7 @@ def test_a_proposal_has_less_precision_by_what_the_distance_adds() -> None:
     one = dataclasses.replace(sampler(0.6, 2.0, 2, 2), oracle=oracle, plan=plan)
     start = np.array([0.1, -0.2])
     one._move(start, 10**9, gd.research_rng(4))
-    ((place, step),) = oracle.asked
+    ((place, step),) = oracle.requested
     assert step == pytest.approx(1 / (1 / 0.04 - 3.0 / 0.3))
     assert place - start == pytest.approx(step / math.sqrt(0.04) * normals(2, gd.research_rng(4)))
 

@@ -14,9 +14,9 @@ QUERY = gd.query(DOMAIN, "REGION; DISTRICT; TRACT*SEX")
 WANTED = {"REGION": 100, "DISTRICT": 4}
 
 
-@pytest.mark.parametrize("asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-9}, {"rho": 0.1}])
-def test_an_important_term_errs_less_at_the_same_price(asked) -> None:
-    alike, expected = gd.plan(QUERY, UNIT, **asked), gd.plan(QUERY.with_importance(WANTED), UNIT, **asked)
+@pytest.mark.parametrize("requested", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-9}, {"rho": 0.1}])
+def test_an_important_term_errs_less_at_the_same_price(requested) -> None:
+    alike, expected = gd.plan(QUERY, UNIT, **requested), gd.plan(QUERY.with_importance(WANTED), UNIT, **requested)
     assert expected.mechanism.variances[0] < alike.mechanism.variances[0]
     assert expected.mechanism.variances[-1] > alike.mechanism.variances[-1]
     assert expected.mechanism.is_valid_for(QUERY.sensitivity(UNIT))
@@ -54,5 +54,5 @@ def test_what_cannot_be_is_refused() -> None:
     for times in (0, -1, float("nan"), float("inf")):
         with pytest.raises(InvalidRequest, match="importance"):
             QUERY.with_importance({"REGION": times})
-    with pytest.raises(InvalidRequest, match="linear questions"):
+    with pytest.raises(InvalidRequest, match="linear queries"):
         gd.query(DOMAIN, "median(PAY)").with_importance({"median(PAY)": 2})

@@ -20,10 +20,10 @@ def test_noise_narrower_than_a_row_is_weighed_as_it_is_rounded() -> None:
 def test_what_is_beaten_errs_as_much_as_is_said() -> None:
     """The bound is below the error, and above what is chosen by more than an exact mechanism is allowed."""
     actual = planned("A; B; C")
-    (beaten,) = actual.beaten
-    assert beaten.mechanism.name == "Identity"
-    assert 1.1 * actual.error < beaten.least <= beaten.error
-    assert f"Identity (cannot err less than {beaten.least:.3g}"[:33] in actual.left_out_in_words()
+    (dominated,) = actual.dominated
+    assert dominated.mechanism.name == "Identity"
+    assert 1.1 * actual.error < dominated.least <= dominated.error
+    assert f"Identity (error at least {dominated.least:.3g}"[:27] in actual.left_out_in_words()
     assert "Identity" not in {row["mechanism"] for row in actual.table()}
 
 

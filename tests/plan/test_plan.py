@@ -126,9 +126,9 @@ ALL = {kind.name for kind in registered()} - {"RankExponential", "RankTree"}  # 
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "sum(v)", "sum(v); a"])
 def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guarantee) -> None:
     actual = planned(text, **guarantee)
-    beaten = {one.mechanism.name for one in actual.beaten}
+    dominated = {one.mechanism.name for one in actual.dominated}
     assert set(names(actual)) | set(actual.left_out) == ALL
-    assert set(names(actual)) & set(actual.left_out) == beaten
+    assert set(names(actual)) & set(actual.left_out) == dominated
     for name, reason in actual.left_out.items():
         assert name in actual.left_out_in_words()
         assert f"({reason})" in actual.left_out_in_words()
@@ -190,13 +190,13 @@ def test_the_best_mechanism_depends_on_the_question() -> None:
 )
 def test_what_was_asked_is_kept_by_every_candidate(guarantee, kind: str) -> None:
     actual = planned("a; b; a*b", **guarantee)
-    assert actual.asked.to_dict() == {"kind": kind, **guarantee}
+    assert actual.requested.to_dict() == {"kind": kind, **guarantee}
     assert actual.epsilon == guarantee.get("epsilon", math.inf)
     for candidate in actual.candidates:
         for epsilon in np.linspace(0, 4, 41):
             if kind == "ApproxDP" and epsilon < guarantee["epsilon"]:
                 continue  # it says nothing below its own epsilon
-            requested = actual.asked.delta(float(epsilon))
+            requested = actual.requested.delta(float(epsilon))
             assert candidate.mechanism.guarantee.delta(float(epsilon)) <= requested * (1 + 1e-9) + 1e-16
 
 
@@ -226,7 +226,7 @@ def test_terms_and_text_tell_the_plan() -> None:
         assert all(
             together >= alone for alone, together in zip(term["interval_95"], term["simultaneous_95"], strict=True)
         )
-    assert "asked PureDP(0.5)" in str(actual)
+    assert "requested PureDP(0.5)" in str(actual)
     assert f"* {actual.mechanism.name}" in str(actual)
 
 
@@ -276,7 +276,7 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("requested", "words"),
     [
         ({}, "No guarantee is given"),
         ({"delta": 1e-6}, "delta needs epsilon"),
@@ -299,9 +299,9 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
         ({"mu": math.nan}, "mu is nan"),
     ],
 )
-def test_an_unclear_guarantee_is_refused(asked, words: str) -> None:
+def test_an_unclear_guarantee_is_refused(requested, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        planned("a", **asked)
+        planned("a", **requested)
 
 
 def test_a_count_is_noisy_under_replace_too() -> None:
@@ -444,7 +444,7 @@ def test_rows_that_are_left_out_are_told() -> None:
         v=gd.bounded(0, 9),
         w=gd.bounded(0, 9, missing=1),
     )
-    cells = "rows whose a or b is missing or outside its cells; "
+    cells = "rows whose a or b is missing or out of domain; "
     words = "Left out: {}rows whose pid is missing; from terms about v, rows where it is missing."
     requested = gd.query(domain, "a*b; c; sum(v); mean(w) by c; median(v)")
     plan = gd.plan(requested, gd.PrivacyUnit("pid"), epsilon=1.0)
@@ -458,9 +458,9 @@ def test_the_unit_of_an_error_is_said() -> None:
     for text, words, one in (
         ("a; b", "rows", True),
         ("sum(v)", "the unit of the sums", True),
-        ("sum(v); b", "rows: a sum's error is divided by the most that one row can add to it", False),
-        ("mean(v) by b", "rows: a sum's error is divided by the most that one row can add to it", False),
-        ("median(v)", "rows, by which ranks are off", True),
+        ("sum(v); b", "rows: the error of a sum is divided by the largest contribution of a row", False),
+        ("mean(v) by b", "rows: the error of a sum is divided by the largest contribution of a row", False),
+        ("median(v)", "rows (distance in ranks)", True),
     ):
         actual = planned(text, epsilon=1)
         assert (actual.unit_of_error, actual.query.errors.has_one_unit) == (words, one)

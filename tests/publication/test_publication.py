@@ -141,7 +141,7 @@ def test_a_publication_is_written_whole_and_the_second_costs_nothing(
     assert '<th scope="row">women</th>' in page
     assert published(desk) == 0
     assert published(desk, "again") == 0
-    assert "the same to the last byte" in capsys.readouterr().out
+    assert "existed already and is identical" in capsys.readouterr().out
     assert contents(desk / "out") == contents(desk / "again") == before
     assert gd.Ledger.open(desk / "l").spent == spent
     assert not list(desk.glob(".gaugedp-*"))
@@ -151,7 +151,7 @@ def test_a_folder_of_something_else_stays(desk: Path, capsys: pytest.CaptureFixt
     (desk / "out").mkdir()
     (desk / "out" / "thesis.txt").write_text("mine", "utf-8")
     assert published(desk) == 2
-    assert "holds something else" in capsys.readouterr().err
+    assert "has other content" in capsys.readouterr().err
     assert not (desk / "l").exists()
     assert [path.name for path in (desk / "out").iterdir()] == ["thesis.txt"]
     assert not list(desk.glob(".gaugedp-*"))
@@ -221,7 +221,7 @@ def test_a_changed_file_is_found(desk: Path) -> None:
     (desk / "out" / "index.html").unlink()
     (desk / "out" / "new.txt").write_text("", "utf-8")
     assert check_folder(desk / "out") == [
-        "index.html is missing.", "tables/02-by-age.csv was changed.", "new.txt is not of this publication.",
+        "index.html is missing.", "tables/02-by-age.csv was changed.", "new.txt does not belong to this publication.",
     ]  # fmt: skip
     assert run(["publish", str(desk / "out"), "--check"]) == 2
 
@@ -238,11 +238,11 @@ def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.Captu
     ("tables", "head", "says"),
     [
         ("", "epsilon = 1.0", "no tables"),
-        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", "no query"),
+        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", "query is missing"),
         ("[[tables]]\nquery = 'SEX'\nwieght = 3", "epsilon = 1.0", "wieght"),
         ("[[tables]]\nquery = 'SEX'\nweight = 0", "epsilon = 1.0", "above 0"),
         ("[[tables]]\nquery = 'SEX'\nweight = 1\nwithin = 3", "epsilon = 1.0", "one of them"),
-        ("[[tables]]\nquery = 'SEX'\nwithin = 0.5", "epsilon = 1.0", "0.5 is wanted"),
+        ("[[tables]]\nquery = 'SEX'\nwithin = 0.5", "epsilon = 1.0", "not 0.5"),
         (BOTH, "epsilon = 1.0", "times the guarantee"),
         ("[[tables]]\nquery = 'median(PAY)'\nwithin = 7", "epsilon = 1.0", "weight instead"),
         ("[[tables]]\nquery = 'SEX'\n[[tables]]\nquery = 'SEX; AGE'", "epsilon = 1.0", "in two tables"),

@@ -67,6 +67,6 @@ def test_the_labels_of_tens_of_millions_of_answers_take_no_room() -> None:
     made = gd.query(domain, "a*b*c").labels
     assert len(made) == 27_000_000
     assert made[300 * 300 * 7 + 5] == ("a*b*c", "a=8, b=1, c=6")
-    assert repr(made).endswith("27,000,000 in all]")
+    assert repr(made).endswith("27,000,000 in total]")
     assert tracemalloc.get_traced_memory()[1] < 2e6
     tracemalloc.stop()

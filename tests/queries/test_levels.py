@@ -131,7 +131,7 @@ def test_labels_name_the_level() -> None:
         ("REGION", "REGION=N"), ("REGION", "REGION=S"), ("TRACT", "TRACT=1"), ("TRACT", "TRACT=2"),
     ]  # fmt: skip
     remarks = gd.plan(query, gd.PrivacyUnit(), epsilon=1).remarks()
-    assert remarks[-1] == "Left out: rows whose TRACT is missing or outside its cells."
+    assert remarks[-1] == "Left out: rows whose TRACT is missing or out of domain."
 
 
 @pytest.mark.parametrize("text", ["REGION*TRACT", "sum(v) by REGION*DISTRICT", "prefix(DISTRICT)*REGION"])

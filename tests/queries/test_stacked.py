@@ -12,7 +12,7 @@ import gaugedp as gd
 from gaugedp.bodies import Product
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.ledger import Ledger
-from gaugedp.mechanisms.together import Together
+from gaugedp.mechanisms.product_mechanism import ProductMechanism
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.quantiles import Quantiles
 from gaugedp.queries.rules import query_rules
@@ -85,7 +85,7 @@ def test_all_parts_together_keep_what_is_asked(guarantee: dict, unit: gd.Privacy
     """The composition of the parts, as the accountant has it, and none of them is idle."""
     made = gd.plan(QUERY, unit, **guarantee)
     delta = guarantee.get("delta", 1e-6)
-    assert made.mechanism.guarantee.epsilon(delta) <= made.asked.epsilon(delta) * (1 + 1e-9)
+    assert made.mechanism.guarantee.epsilon(delta) <= made.requested.epsilon(delta) * (1 + 1e-9)
     if guarantee == {"epsilon": 1.0}:
         assert made.mechanism.guarantee.epsilon(0) <= 1
     assert all(part.guarantee.epsilon(delta) > 0.05 for part in made.mechanism.parts)
@@ -137,7 +137,7 @@ def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.Priva
     answer.save_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "each contains its true answer" in page
-    assert "the number of rows by which its rank is off" in page
+    assert "the distance of its rank" in page
     assert len(answer.to_frame()) == 9
     json.dumps(gd.plan(QUERY, unit, epsilon=1.0).to_dict())
 
@@ -164,7 +164,7 @@ def test_each_part_gets_the_mechanism_that_is_best_for_it() -> None:
     assert {offer.mechanism.parts[1].name for offer in made.candidates} == {
         offer.mechanism.name for offer in alone.candidates
     }
-    assert "by which its rank is off" in made.unit_of_error
+    assert "the distance of its rank" in made.unit_of_error
     squares = [part.mean_square(weights) for part, weights in zip(made.mechanism.parts, _weights(), strict=True)]
     assert made.error == pytest.approx(math.sqrt(sum(squares)))
 
@@ -178,7 +178,7 @@ def test_the_share_of_no_part_is_spent_twice() -> None:
     made = gd.plan(QUERY, UNITS[0], epsilon=0.9)
     assert made.mechanism.parts[1].guarantee.epsilon(0) <= 0.3
     again = made.mechanism.recalibrated(gd.PureDP(1.8))
-    assert isinstance(again, Together)
+    assert isinstance(again, ProductMechanism)
     assert again.guarantee.epsilon(0) <= 1.8
     assert again.parts[1].guarantee.epsilon(0) == pytest.approx(0.6)
     assert made.mechanism.recalibrated(made.mechanism.guarantee) is made.mechanism
@@ -189,7 +189,7 @@ def test_a_mechanism_of_another_stack_is_refused_and_nothing_is_spent() -> None:
     account = Ledger.in_memory(gd.PureDP(2))
     for question in (other, gd.count(DOMAIN)):
         mechanism = gd.plan(question, UNITS[0], epsilon=1.0).mechanism
-        with pytest.raises(InvalidRequest, match="another question or unit") as caught:
+        with pytest.raises(InvalidRequest, match="another query or unit") as caught:
             gd.release(QUERY, table(), ledger=account, mechanism=mechanism)
         assert str(caught.value).endswith(UNTOUCHED)
     assert account.spent == gd.PureDP(0)
@@ -199,7 +199,7 @@ def test_a_mechanism_for_other_quantiles_is_refused_though_its_body_is_the_same(
     other = gd.query(DOMAIN, TEXT.replace("0.25, 0.75", "0.2, 0.8"))
     mechanism = gd.plan(other, UNITS[0], epsilon=1.0).mechanism
     assert mechanism.is_valid_for(QUERY.sensitivity(UNITS[0]))
-    with pytest.raises(InvalidRequest, match="another question or unit"):
+    with pytest.raises(InvalidRequest, match="another query or unit"):
         gd.release(QUERY, table(), ledger=Ledger.in_memory(gd.PureDP(2)), mechanism=mechanism)
 
 
@@ -207,11 +207,11 @@ def test_what_a_stack_cannot_do_is_refused_in_words() -> None:
     account = Ledger.in_memory(gd.ApproxDP(2, 1e-5))
     with pytest.raises(InvalidRequest, match="consistent"):
         gd.release(QUERY, table(), ledger=account, epsilon=1.0, processing="consistent")
-    with pytest.raises(InvalidRequest, match="questions"):
+    with pytest.raises(InvalidRequest, match="Only queries"):
         gd.stack(gd.count(DOMAIN), "SEX")
     with pytest.raises(InvalidRequest, match="different domains"):
         gd.stack(gd.count(DOMAIN), gd.quantiles(gd.Domain.of(PAY=gd.bounded(0, 1)), "PAY", 0.5))
-    with pytest.raises(InvalidRequest, match="counts and sums alone"):
+    with pytest.raises(InvalidRequest, match="only counts and sums"):
         gd.Stream.open("nowhere", QUERY, UNITS[0], ledger=account, periods=3, epsilon=1.0, delta=1e-6)
     assert account.spent.epsilon_value == 0
 
@@ -240,7 +240,7 @@ def test_the_explorer_says_what_errors_of_a_stack_are(tmp_path: Path) -> None:
     stack = gd.query(DOMAIN, "median(HOURS); SEX")
     for question, said in ((stack, True), (gd.marginals(DOMAIN, "SEX"), False)):
         save_explorer(question, UNITS[0], tmp_path / "page.html", seconds=0)
-        assert ("by which its rank is off" in (tmp_path / "page.html").read_text("utf-8")) is said
+        assert ("the distance of its rank" in (tmp_path / "page.html").read_text("utf-8")) is said
 
 
 def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
@@ -249,8 +249,8 @@ def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
     query = gd.query(domain, "X; median(PAY) by Y")
     frame = pd.DataFrame({"X": ["1", "1", "2"], "Y": ["a", "b", "a"], "PAY": [1, 2, 3]})
     table = gd.Table.scan(frame, domain=domain, unit=gd.PrivacyUnit())
-    assert not any("the whole question" in rule for rule in query_rules(query))
-    assert "Rows whose Y is missing or outside its cells are left out of median(PAY) by Y." in query_rules(query)
+    assert not any("the whole query" in rule for rule in query_rules(query))
+    assert "Rows whose Y is missing or out of domain are left out of median(PAY) by Y." in query_rules(query)
     assert gd.plan(query, gd.PrivacyUnit(), epsilon=1).remarks()[-2].startswith("X: Left out: rows whose X")
     answer = gd.release(query, table, ledger=gd.Ledger.open(":memory:", budget=gd.PureDP(1e9)), epsilon=1e6)
     assert answer.values[:2].tolist() == [2, 1]

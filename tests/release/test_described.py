@@ -50,14 +50,16 @@ def test_intervals_take_neither_the_bound_nor_the_other_mechanisms(monkeypatch: 
 
 
 @pytest.mark.many
-@pytest.mark.parametrize(("text", "asked"), QUESTIONS[5:], ids=[f"{text} {asked}" for text, asked in QUESTIONS[5:]])
-def test_what_a_ledger_keeps_is_restored_to_the_byte(text: str, asked: dict[str, float]) -> None:
-    account = ledger(asked)
-    answer = released(text, asked, account)
+@pytest.mark.parametrize(
+    ("text", "requested"), QUESTIONS[5:], ids=[f"{text} {requested}" for text, requested in QUESTIONS[5:]]
+)
+def test_what_a_ledger_keeps_is_restored_to_the_byte(text: str, requested: dict[str, float]) -> None:
+    account = ledger(requested)
+    answer = released(text, requested, account)
     stored = account.stored("golden").decode()
     assert stored == answer.to_store() == gd.Release.from_json(stored).to_store()
     first = answer.to_json()
-    assert gd.Release.from_json(stored).to_json() == released(text, asked, account).to_json() == first
+    assert gd.Release.from_json(stored).to_json() == released(text, requested, account).to_json() == first
     assert pickle.loads(pickle.dumps(answer)).to_json() == gd.Release.from_json(first).to_json() == first
 
 

@@ -137,7 +137,7 @@ def test_the_page_says_what_is_guaranteed_and_shown(tmp_path) -> None:
 
 
 def test_a_notebook_says_that_keys_are_not_known_yet() -> None:
-    assert "keys that are not known yet" in DOMAIN._repr_html_()
+    assert "keys that are not known in advance" in DOMAIN._repr_html_()
     assert "Bern" in release()._repr_html_()
 
 
@@ -153,7 +153,7 @@ def test_no_key_is_said_plainly_and_makes_no_domain() -> None:
     strict = gd.ApproxDP(0.01, 1e-9)
     actual = gd.release_keys(table(), "CITY", strict, ledger=ledger(), rng=gd.research_rng(1))
     assert actual.keys == ()
-    assert "No key of CITY is shown: none that occurs passed the cut, and nothing else can be told of them." in (
+    assert "No key of CITY is shown: none passed the threshold, and nothing else can be stated about them." in (
         actual.remarks()
     )
     with pytest.raises(InvalidRequest, match="stays spent"):
@@ -164,7 +164,7 @@ def test_it_is_read_back_as_it_was() -> None:
     actual = release()
     again = KeyRelease.from_json(actual.to_json())
     assert json.loads(again.to_json()) == json.loads(actual.to_json())
-    with pytest.raises(InvalidRequest, match="no release of keys"):
+    with pytest.raises(InvalidRequest, match="not a release of keys"):
         KeyRelease.from_json("{}")
 
 

@@ -135,7 +135,7 @@ def test_an_answer_that_no_ledger_could_keep_is_refused_before_it_is_paid(table:
     monkeypatch.setattr(release_facts, "MAX_RELEASED_BYTES", 10_500)
     monkeypatch.setattr(gd.Table, "totals", lambda *_: pytest.fail("the rows were looked at"))
     ledger = Ledger.in_memory(gd.PureDP(2.0))
-    with pytest.raises(InvalidRequest, match="Ask for fewer answers") as caught:
+    with pytest.raises(InvalidRequest, match="Request fewer answers") as caught:
         gd.release(gd.query(DOMAIN, "A*B"), table, ledger=ledger, epsilon=1.0)
     assert UNTOUCHED in str(caught.value)
     assert not ledger.entries() or ledger.entries()[-1].kind != "reserve"
@@ -157,16 +157,16 @@ def test_a_stored_answer_is_never_longer_than_was_foreseen(text: str, table: gd.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"epsilon": 1.0}, {"rho": 0.5}], ids=str)
-def test_all_three_way_marginals_of_a_wide_table_are_released(asked: dict) -> None:
+@pytest.mark.parametrize("requested", [{"epsilon": 1.0}, {"rho": 0.5}], ids=str)
+def test_all_three_way_marginals_of_a_wide_table_are_released(requested: dict) -> None:
     sizes = dict(zip("abcdefghijkl", (30, 25, 20, 2, 3, 15, 12, 30, 7, 20, 5, 11), strict=True))
     domain = gd.Domain.of(**{name: gd.integers(1, size) for name, size in sizes.items()})
     query = gd.marginals(domain, *combinations(sizes, 3))
     draw = np.random.default_rng(3)
     frame = pd.DataFrame({name: draw.integers(1, size + 1, 5000) for name, size in sizes.items()})
     table = gd.Table.scan(frame, domain=domain, name="wide")
-    ledger = Ledger.in_memory(gd.PureDP(1.0) if "epsilon" in asked else gd.ZCDP(1.0))
-    answer = gd.release(query, table, ledger=ledger, **asked)
+    ledger = Ledger.in_memory(gd.PureDP(1.0) if "epsilon" in requested else gd.ZCDP(1.0))
+    answer = gd.release(query, table, ledger=ledger, **requested)
     assert query.n_answers > 400_000
     start = 0
     for term in query.terms:

@@ -188,7 +188,7 @@ def test_a_release_says_what_was_done_and_comes_back() -> None:
         query, Stand(DOMAIN), ledger=gd.Ledger.in_memory(gd.PureDP(2)), epsilon=0.5, rng=gd.research_rng(2)
     )
     answer = raw.processed(*STEPS, query=query)
-    assert words(answer.facts["processing"]).endswith("below 0; then rounded to whole numbers that add up")
+    assert words(answer.facts["processing"]).endswith("below 0; then rounded to integers that add up")
     assert remark(answer.facts["processing"]) == ""
     again = gd.Release.from_json(answer.to_json())
     assert (again.values == answer.values).all()

@@ -16,8 +16,8 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import LedgerRefused
 from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.partition_selection import PartitionSelection
 from gaugedp.mechanisms.selection import PreparedChoice, Selection
-from gaugedp.mechanisms.unknown_keys import KeySelection
 from gaugedp.releases.executing import execute
 from gaugedp.releases.streams.noise import StreamNoise
 from gaugedp.releases.streams.state import StateFile
@@ -58,7 +58,7 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (gd.Ledger, "reserve", "pay"), (gd.Ledger, "settle", "store"), (StateFile, "save", "keep"),
         (Engine, "run", "read"), (Engine, "add_up", "read"),
         (Mechanism, "prepare", "noise"), (Mechanism, "pool", "noise"), (StreamNoise, "draw", "noise"),
-        (KeySelection, "draw", "noise"), (PreparedChoice, "__call__", "noise"), (Selection, "draw", "noise"),
+        (PartitionSelection, "draw", "noise"), (PreparedChoice, "__call__", "noise"), (Selection, "draw", "noise"),
     ):  # fmt: skip
         noting(owner, name, act)
     return done
@@ -87,8 +87,8 @@ def released_keys(ledger: gd.Ledger, _: Path) -> None:
 
 
 def opened(ledger: gd.Ledger, folder: Path) -> gd.Stream:
-    asked = {"periods": 3, "epsilon": 1.0, "delta": 1e-6}
-    return gd.Stream.open(folder / "a.stream", gd.query(DOMAIN, "sex"), UNIT, ledger=ledger, **asked)
+    requested = {"periods": 3, "epsilon": 1.0, "delta": 1e-6}
+    return gd.Stream.open(folder / "a.stream", gd.query(DOMAIN, "sex"), UNIT, ledger=ledger, **requested)
 
 
 def next_period(ledger: gd.Ledger, folder: Path) -> None:

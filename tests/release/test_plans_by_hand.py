@@ -47,7 +47,7 @@ def test_no_kind_of_guarantee_is_a_way_to_underpay(table: Table, guarantee: dict
     """Each mechanism of a plan, under less than was asked for, and under each kind of budget."""
     made, refusing = gd.plan(QUERY, UNIT, **guarantee), Ledger.in_memory(gd.ApproxDP(50, 0.1))
     for one, requested in itertools.product(made.candidates, TINY):
-        hand = dataclasses.replace(made, asked=requested, mechanism=one.mechanism)
+        hand = dataclasses.replace(made, requested=requested, mechanism=one.mechanism)
         with pytest.raises(InvalidRequest, match="does not imply"):
             gd.release(QUERY, table, ledger=refusing, planned=hand)
     assert [entry.kind for entry in refusing.entries()] == ["open"]
@@ -56,7 +56,7 @@ def test_no_kind_of_guarantee_is_a_way_to_underpay(table: Table, guarantee: dict
         with contextlib.suppress(LedgerRefused):  # a kind that this budget has no cost for
             answer = gd.release(QUERY, table, ledger=ledger, planned=dataclasses.replace(made, mechanism=one.mechanism))
             charged = ledger.entries()[-2].guarantee
-            assert charged in (own, made.asked)
+            assert charged in (own, made.requested)
             assert charged.follows_from(own)
             assert answer.guarantee == own
 

@@ -65,14 +65,14 @@ def test_answers_are_near_the_truth_for_every_unit_and_guarantee(unit: gd.Privac
     """Of 3000 rows a sex, or 1000 where one row a person is kept, each within a tenth of the range."""
     made = gd.plan(QUERY, unit, **guarantee)
     source = Table.scan(FRAME, domain=DOMAIN, unit=unit, name="people")
-    account = Ledger.in_memory(made.asked)
+    account = Ledger.in_memory(made.requested)
     answer = gd.release(QUERY, source, ledger=account, planned=made, rng=gd.research_rng(2))
     assert np.abs(answer.values - truth([0.1, 0.5, 0.9])).max() < 100
     lower, upper = answer.interval()
     assert ((lower <= answer.values) & (answer.values <= upper)).all()
     assert (upper - lower).max() < 700
     assert answer.exactness == "exact"
-    assert account.remaining != made.asked
+    assert account.remaining != made.requested
 
 
 def test_every_engine_gives_the_same(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ def test_a_plan_by_hand_cannot_be_charged_for_less(table: Table, ledger: Ledger)
     made = gd.plan(QUERY, UNITS[0], epsilon=1.0)
     for requested in (PureDP(0.01), ApproxDP(0.01, 1e-6), ZCDP(1e-4), GaussianDP(0.01)):
         with pytest.raises(InvalidRequest, match="does not imply"):
-            gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=requested))
+            gd.release(QUERY, table, ledger=ledger, planned=replace(made, requested=requested))
     assert float(ledger.spent.epsilon(0.0)) == 0
-    gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=ApproxDP(1.0, 1e-6)))
+    gd.release(QUERY, table, ledger=ledger, planned=replace(made, requested=ApproxDP(1.0, 1e-6)))
     assert float(ledger.spent.epsilon(0.0)) == pytest.approx(1.0)
 
 
@@ -181,7 +181,7 @@ def test_only_its_own_mechanism_answers_a_question(table: Table, ledger: Ledger)
     ]
     chosen = gd.plan(QUERY, UNITS[0], epsilon=1).mechanism
     for query, mechanism in [*((QUERY, other) for other in others), (counts, chosen)]:
-        with pytest.raises(InvalidRequest, match="calibrated for another question or unit"):
+        with pytest.raises(InvalidRequest, match="calibrated for another query or unit"):
             gd.release(query, table, ledger=ledger, mechanism=mechanism)
     assert len(ledger.entries()) == 1
     answer = gd.release(QUERY, table, ledger=ledger, mechanism=chosen)
@@ -190,7 +190,7 @@ def test_only_its_own_mechanism_answers_a_question(table: Table, ledger: Ledger)
 
 def test_a_smaller_unit_is_covered_and_a_larger_one_is_not(ledger: Ledger) -> None:
     replaced = Table.scan(FRAME, domain=DOMAIN, unit=UNITS[1], name="people")
-    with pytest.raises(InvalidRequest, match="another question or unit"):
+    with pytest.raises(InvalidRequest, match="another query or unit"):
         gd.release(QUERY, replaced, ledger=ledger, mechanism=gd.plan(QUERY, UNITS[0], epsilon=1).mechanism)
 
 
@@ -242,7 +242,7 @@ def test_intervals_are_released_at_a_level(table: Table) -> None:
     assert [end.tolist() for end in answer.interval(0.5)] == first
     assert [end.tolist() for end in answer.interval(0.95, simultaneous=True)] == first
     for ask in (answer.interval, answer.to_frame, answer.columns):
-        with pytest.raises(InvalidRequest, match=r"released at 0\.95, and 0\.99 is asked for\. Ask for at most 0\.95"):
+        with pytest.raises(InvalidRequest, match=r"released at 0\.95; 0\.99 is requested\. Request at most 0\.95"):
             ask(0.99)
     assert len(released(table, "median(PAY, level=0.99)").interval(0.99)) == 2
 
@@ -260,7 +260,7 @@ def test_processing_changes_no_quantile(table: Table, ledger: Ledger) -> None:
     answer = released(table)
     shown = answer.processed("rounded", "non_negative")
     assert shown.values.tolist() == answer.values.tolist()
-    with pytest.raises(InvalidRequest, match="Only linear questions") as caught:
+    with pytest.raises(InvalidRequest, match="Only linear queries") as caught:
         gd.release(QUERY, table, ledger=ledger, epsilon=1, processing="consistent")
     assert str(caught.value).endswith(UNTOUCHED)
     assert len(ledger.entries()) == 1
@@ -304,9 +304,9 @@ def test_the_report_shows_quantiles(table: Table) -> None:
 
     page = render(released(table))
     assert "Quantiles of PAY by SEX and quantile" in page
-    assert "errors and bars are ranks" in page
+    assert "Errors and intervals are in ranks" in page
     assert "ε = 2" in page
     assert "one row of a sum counts like one row of a count" not in page
     median = render(released(table, "median(PAY, level=0.99)"))
-    assert "Median of PAY in all" in median
-    assert "errors and bars are ranks" not in render(released(table, "SEX"))
+    assert "Median of PAY overall" in median
+    assert "Errors and intervals are in ranks" not in render(released(table, "SEX"))

@@ -230,7 +230,7 @@ def test_a_mechanism_of_another_question_or_unit_is_refused(
 ) -> None:
     mechanism = gd.plan(QUERY, UNIT, epsilon=0.5).mechanism
     table = Table.scan(path, domain=DOMAIN, unit=unit, name="people")
-    with pytest.raises(InvalidRequest, match="calibrated for another question or unit") as caught:
+    with pytest.raises(InvalidRequest, match="calibrated for another query or unit") as caught:
         gd.release(gd.query(DOMAIN, text), table, ledger=ledger, mechanism=mechanism)
     assert str(caught.value).endswith(UNTOUCHED)
     assert len(ledger.entries()) == 1
@@ -240,7 +240,7 @@ def test_a_mechanism_with_another_lattice_is_told_its_step(table: Table, ledger:
     """Of the same rank and radius, but made for answers in real numbers."""
     body = QUERY.sensitivity(UNIT)
     real = gd.Laplace.calibrate(LpBall(body.ambient_dim, 1, body.radius(1)), PureDP(0.5))
-    with pytest.raises(InvalidRequest, match=rf"lattice step is {real.lattice_step}, and a release has 1") as caught:
+    with pytest.raises(InvalidRequest, match=rf"lattice step is {real.lattice_step}, but a release needs 1") as caught:
         gd.release(QUERY, table, ledger=ledger, mechanism=real)
     assert "query.sensitivity(unit)" in str(caught.value)
     assert len(ledger.entries()) == 1
@@ -252,7 +252,7 @@ def test_a_plan_is_taken_for_its_own_question_and_unit(path: Path, table: Table,
     assert answer.facts["candidates"] == made.table()
     other = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("NOTE", max_rows=1), name="people")
     for question, source in ((gd.query(DOMAIN, "SEX"), table), (QUERY, other)):
-        with pytest.raises(InvalidRequest, match="for another question or unit"):
+        with pytest.raises(InvalidRequest, match="for another query or unit"):
             gd.release(question, source, ledger=ledger, planned=made)
     assert ledger.spent == PureDP(0.5)
 
@@ -262,7 +262,7 @@ def test_a_plan_for_a_question_with_the_same_body_is_refused() -> None:
     domain, ledger = gd.Domain.of(A=["1", "2"], B=["1", "2"]), Ledger.in_memory(PureDP(1))
     table = Table.scan(pd.DataFrame({"A": ["1"], "B": ["2"]}), domain=domain, unit=UNIT, name="pairs")
     made = gd.plan(gd.query(domain, "A"), UNIT, epsilon=0.5)
-    with pytest.raises(InvalidRequest, match="for another question or unit"):
+    with pytest.raises(InvalidRequest, match="for another query or unit"):
         gd.release(gd.query(domain, "B"), table, ledger=ledger, planned=made)
     assert ledger.spent == PureDP(0)
 
@@ -475,7 +475,7 @@ def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
     made = gd.plan(QUERY, UNIT, epsilon=0.5, delta=1e-6)
     gaussian = next(candidate.mechanism for candidate in made.candidates if candidate.mechanism.name == "Gaussian")
     honest = dataclasses.replace(made, mechanism=gaussian)
-    cheap = dataclasses.replace(honest, asked=gd.ApproxDP(0.001, 1e-9))
+    cheap = dataclasses.replace(honest, requested=gd.ApproxDP(0.001, 1e-9))
     with pytest.raises(InvalidRequest, match="does not imply"):
         gd.release(QUERY, table, ledger=ledger, planned=cheap)
     assert ledger.spent == gd.ApproxDP(0, 0)

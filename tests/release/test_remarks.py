@@ -9,7 +9,7 @@ import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.releases.releasing import Release
 
-COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
+COMPARE = "Categories must match the data exactly (case and spaces): check them against the codebook."
 UNITS = "most values may be clipped to it. Check the units of the bounds."
 DOMAIN = gd.Domain.of(
     SEX=["m", "f"],
@@ -102,7 +102,7 @@ def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["Region", "Region*SEX", "SEX; Region*SEX"])
 def test_where_only_the_misfits_surely_have_rows_all_categories_are_doubted(text: str) -> None:
-    doubt = f"All counts of Region but those of other may be 0, by simultaneous intervals. {COMPARE}"
+    doubt = f"All counts of Region except other may be 0, by simultaneous intervals. {COMPARE}"
     assert released(text, Region=["NORTH", "SOUTH"])[1] == [doubt]
     assert released(text, Region=["NORTH", "North", "south", "West", "East"])[1] == []
     assert doubt not in released(text, Region=["NORTH"], epsilon=1e-4)[1]
@@ -114,7 +114,7 @@ def test_bins_that_hold_no_row_are_doubted_too() -> None:
     query, ledger = gd.query(domain, "AGE"), gd.Ledger.in_memory(gd.PureDP(1))
     answer = gd.release(query, table, ledger=ledger, epsilon=1, rng=gd.research_rng(2))
     (said,) = answer.remarks(query)
-    assert said.startswith("All counts of AGE but those of other may be 0")
+    assert said.startswith("All counts of AGE except other may be 0")
     assert said.endswith("Check their units, and that all are numbers.")
 
 
@@ -138,7 +138,7 @@ def test_processing_and_storing_leave_the_remarks_as_they_are() -> None:
 
 @pytest.mark.parametrize("question", [gd.query(DOMAIN, "Region"), "SEX"])
 def test_another_question_is_refused(question: object) -> None:
-    with pytest.raises(InvalidRequest, match="another question"):
+    with pytest.raises(InvalidRequest, match="another query"):
         released("SEX")[0].remarks(question)  # type: ignore[arg-type]
 
 

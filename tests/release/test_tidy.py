@@ -185,7 +185,7 @@ def test_a_sheet_holds_the_columns_and_no_formula(tmp_path: Path) -> None:
         ('SEX = { values = ["1"], labels = "x" }', "labels in attribute SEX"),
         ('SEX = { values = ["1"], label = 3 }', "abel in attribute SEX"),
         ('SEX = { values = ["1"], lables = {} }', "lables"),
-        ('M = { date = "month", from = "2017-13", to = "2018-01" }', "no month"),
+        ('M = { date = "month", from = "2017-13", to = "2018-01" }', "not a month"),
     ],
 )
 def test_a_domain_file_with_wrong_words_is_refused(tmp_path: Path, line: str, says: str) -> None:

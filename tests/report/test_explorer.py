@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.releases.planning import half_widths
+from gaugedp.releases.plan_widths import half_widths
 from gaugedp.report import explorer, explorer_page
 from gaugedp.report.explorer import DELTAS, EPSILONS, Explored, Point, explore
 from gaugedp.report.explorer_words import percent_down, protected, sentences
@@ -364,7 +364,7 @@ def test_the_largest_page_is_small() -> None:
     )
     page = explorer_page.page(Explored(query_, UNIT, (1.0, 0.0), EPSILONS, points, False, ()))
     assert len(page.encode()) < 700_000
-    assert "16 more are left out here" in page
+    assert "16 more are omitted here" in page
 
 
 def test_the_same_parts_give_the_same_page(explored: Explored, text: str) -> None:
@@ -409,6 +409,6 @@ def test_a_report_without_the_explorer_has_no_script(release: gd.Release) -> Non
 
 
 def test_a_report_of_another_question_is_refused(release: gd.Release, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="another question"):
+    with pytest.raises(InvalidRequest, match="another query"):
         explorer.save_report(release, query("AGEP"), tmp_path / "report.html", 0.0)
     assert not (tmp_path / "report.html").exists()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gaugedp as gd
-from gaugedp.releases.planning import worth
+from gaugedp.releases.plan_widths import worth
 from gaugedp.report.explorer import Explored, explore
 from gaugedp.report.explorer_page import page as written
 from gaugedp.report.explorer_words import sentences
@@ -60,7 +60,7 @@ def page(request: pytest.FixtureRequest, browser: Any, place: Path) -> Iterator[
     wrong: list[str] = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("console", lambda message: wrong.append(message.text))
-    opened.on("request", lambda asked: wrong.append(asked.url) if asked.url != place.as_uri() else None)
+    opened.on("request", lambda requested: wrong.append(requested.url) if requested.url != place.as_uri() else None)
     opened.goto(place.as_uri())
     yield opened
     context.close()

@@ -50,14 +50,14 @@ class Stand(Rows):
         return [20 * np.arange(self.domain.n_cells(one.attributes)) for one in wanted]
 
 
-def made(question: Any, domain: gd.Domain = DOMAIN, place: str | Path = ":memory:", **asked: Any) -> gd.Release:
+def made(question: Any, domain: gd.Domain = DOMAIN, place: str | Path = ":memory:", **requested: Any) -> gd.Release:
     """A release of made-up totals; the seed is for tests."""
     query = gd.query(domain, question) if isinstance(question, str) else question
-    budget = asked.pop("budget", gd.PureDP(2.0))
-    unit = asked.pop("unit", gd.PrivacyUnit())
-    asked = {"rng": gd.research_rng(7), **(asked or {"epsilon": 0.5})}
+    budget = requested.pop("budget", gd.PureDP(2.0))
+    unit = requested.pop("unit", gd.PrivacyUnit())
+    requested = {"rng": gd.research_rng(7), **(requested or {"epsilon": 0.5})}
     ledger = gd.Ledger.open(place, budget=budget)
-    return gd.release(query, Stand(domain, unit), ledger=ledger, **asked)  # type: ignore[arg-type]
+    return gd.release(query, Stand(domain, unit), ledger=ledger, **requested)  # type: ignore[arg-type]
 
 
 class Reader(HTMLParser):
@@ -188,7 +188,7 @@ def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytes
 
 
 GUARANTEES = [
-    (gd.PureDP(2), {"epsilon": 0.5}, ("1.65 times likelier", "62.3 %", "This release: 25 %")),
+    (gd.PureDP(2), {"epsilon": 0.5}, ("≈ 1.65", "62.3 %", "This release: 25 %")),
     (gd.ApproxDP(2, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ("Shares of ε.", "This release: 25 %")),
     (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release: 1 %")),
     (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release: 25 %")),
@@ -196,12 +196,12 @@ GUARANTEES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("budget", "asked", "wanted"), GUARANTEES)
-def test_guarantees_in_words(budget: Any, asked: dict[str, float], wanted: tuple[str, ...]) -> None:
-    shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **asked)))
+@pytest.mark.parametrize(("budget", "requested", "wanted"), GUARANTEES)
+def test_guarantees_in_words(budget: Any, requested: dict[str, float], wanted: tuple[str, ...]) -> None:
+    shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **requested)))
     for words in wanted:
         assert words in re.sub(r"\s+", " ", shown)
-    flag = " ".join(f"--{name} {value}" for name, value in asked.items())
+    flag = " ".join(f"--{name} {value}" for name, value in requested.items())
     assert flag in shown
 
 
@@ -209,9 +209,9 @@ def test_units_in_words() -> None:
     unit = gd.PrivacyUnit(column="pid", neighbours="replace", max_rows=3)
     shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
     assert "all rows with the same pid; at most 3 of its rows are used" in shown
-    assert "what a given pid says" in shown
+    assert "the content of a given pid" in shown
     people = gd.Domain.of(a=["1"]).by_person(gd.PrivacyUnit("pid"), {"a": gd.PerPerson.max("a")}).unit
-    assert "all rows with the same pid; they are made one row." in neighbours(people.to_dict())
+    assert "all rows with the same pid; they are aggregated into one row." in neighbours(people.to_dict())
 
 
 def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:
@@ -302,7 +302,7 @@ def test_names_in_quotes_are_shown_without_them() -> None:
     pair, runs, mean = read_terms(made(text, domain))
     assert (pair.names, mean.names) == (("Sex*Age", "B"), ("Sex*Age",))
     assert mean.meaning == "Mean of Income (EUR) by Sex*Age"
-    assert runs.meaning == "Number of rows up to and with each cell of Sex*Age"
+    assert runs.meaning == "Number of rows up to and including each cell of Sex*Age"
     assert runs.levels == (("to x", "to y"),)
 
 
@@ -377,7 +377,7 @@ def of_incomes(question: str, is_of_before: bool = False) -> str:
 def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, level: str) -> None:
     shown = of_incomes(question, is_of_before=True)
     assert "individual" not in shown
-    assert f"intervals of this page are simultaneous {level} % confidence intervals" in shown
+    assert f"intervals on this page are simultaneous {level} % confidence intervals" in shown
     assert f"Estimates with {level} % intervals (simultaneous)" in shown
     assert f"estimates with {level} % error bars (simultaneous)" in shown
 
@@ -385,7 +385,7 @@ def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, lev
 @pytest.mark.parametrize("question", ["quantiles(PAY, 0.25, 0.5)", "SEX", "mean(PAY) by SEX", "SEX; median(PAY)"])
 def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
     shown = of_incomes(question)
-    assert shown.count("The bars and intervals of this page are individual 95 % confidence intervals") == 1
+    assert shown.count("The error bars and intervals on this page are individual 95 % confidence intervals") == 1
     assert "are simultaneous" not in shown
     assert "(simultaneous)" not in shown
 
@@ -406,10 +406,10 @@ def test_the_account_is_rounded_to_its_sides() -> None:
     answer = made("SEX", budget=gd.ZCDP(0.1), rho=0.02)
     answer.facts["account"].update(spent="ZCDP(0.0199999999999)", remaining="ZCDP(0.0800000000001)")
     shown = re.sub(r"\s+", " ", text(render(answer)))
-    assert "Spent in all ρ = 0.02 Left ρ = 0.08 Budget ρ = 0.1" in shown
+    assert "Spent in total ρ = 0.02 Left ρ = 0.08 Budget ρ = 0.1" in shown
     best = made("SEX", budget=gd.guarantees.RenyiBudget(4, 1e-6), epsilon=0.5)
     shown = re.sub(r"\s+", " ", text(render(best)))
-    assert re.search(r"Spent in all ε = 0\.5\d+ Left ε = 3\.4\d+ Budget RenyiBudget\(4, 1e-06\)", shown)
+    assert re.search(r"Spent in total ε = 0\.5\d+ Left ε = 3\.4\d+ Budget RenyiBudget\(4, 1e-06\)", shown)
 
 
 BROKEN_DOWN = gd.Domain.of(
@@ -482,8 +482,8 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
-    assert finding(changed).startswith("Most: 900 for 3 · s, between ")
-    assert finding(changed).count("another reaches") == 1
+    assert finding(changed).startswith("Most: 900 for 3 · s (between ")
+    assert finding(changed).count("another interval reaches") == 1
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
     assert finding(near).startswith("From "), "all meet"
 
@@ -500,9 +500,9 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     shown = dataclasses.replace(term, estimate=estimate, lower=estimate - half, upper=estimate + half)
     said, top, bottom = finding(shown), int(np.argmax(estimate)), int(np.argmin(estimate))
     overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
-    assert ("the noise alone may explain the differences" in said) == overlap
+    assert ("the noise may explain all differences" in said) == overlap
     ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
-    texts = re.findall(r"between (\S+) and ([^\s:;]+?)(?=[,:;.](?:\s|$))", said)
+    texts = re.findall(r"\(between (\S+) and ([^\s)]+)\)", said)
     numbers = [float(text.replace("−", "-").replace(",", "")) for pair in texts for text in pair]
     assert sorted(numbers) == sorted(ends), "both intervals stand in the sentence"
     if not overlap:
@@ -515,7 +515,7 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
 def test_what_the_answers_say_stands_before_what_the_noise_is(page: str) -> None:
     places = [page.index(f"<h2>{title}") for title in ("Answers", "How privacy is protected", "Appendix")]
     assert places == sorted(places)
-    assert places[-1] < page.index("<h3>The question</h3>") < page.index("<h3>Mechanisms compared</h3>")
+    assert places[-1] < page.index("<h3>The query</h3>") < page.index("<h3>Mechanisms compared</h3>")
 
 
 def test_rows_have_the_name_that_people_call_them_and_ranges_are_words() -> None:
@@ -541,7 +541,7 @@ def test_areas_are_drawn_as_circles_for_counts_whose_sizes_are_true() -> None:
     radii = [float(radius) for radius in re.findall(r'<circle[^>]* r="([\d.]+)"', page)]
     assert radii[0] ** 2 / radii[1] ** 2 == pytest.approx(9, rel=0.01)
     assert "<title>North &amp; West: 900, between" in page
-    assert "All numbers stand in the table." in page
+    assert "All numbers are in the table." in page
     assert Reader(page).open == []
 
 
@@ -549,7 +549,7 @@ def test_other_figures_are_shades_with_words_for_their_ends() -> None:
     page = mapped("mean(INC) by SEX", [0, 4000, 10, 10])
     assert "<circle" not in page
     assert [*re.findall(r'class="area shade(\d)"', page)] == ["0", "4"]
-    assert "The darker, the more" in page
+    assert "Darker areas have larger values" in page
 
 
 def test_a_page_of_a_publication_names_the_file_that_splits_the_guarantee() -> None:

@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, RenyiBudget
 from gaugedp.ledger.chain import add
 from gaugedp.report.ledger_page import ledger_page
-from gaugedp.report.spending import Spending, bar_of_a_count, grouped, median, months
+from gaugedp.report.spending import Spending, grouped, half_width_of_a_count, median, months
 from gaugedp.report.spending import _numbers as numbers_left
 from tests.ledger.kit import SECRET
 from tests.report.test_browser import page, remote
@@ -116,32 +116,36 @@ def test_what_the_rest_would_buy_is_affordable(clock: Any, kind: str) -> None:
     requested = numbers_left(spending.budget, spending.budget.left(spending.spent))
     whole = gd.guarantees.parse_guarantee.guarantee_asked(**requested)
     assert ledger.affords(whole)
-    width = bar_of_a_count(spending, UNIT)
+    width = half_width_of_a_count(spending, UNIT)
     assert width is not None
     assert width == gd.plan(gd.query(gd.Domain.of(A=["1"]), "count"), UNIT, **requested).terms()[0]["interval_95"][0]
 
 
 def test_nothing_is_bought_with_nothing() -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(0.3))
-    assert "Not one count" not in text(ledger_page(ledger))
-    assert "more payment" not in text(ledger_page(ledger))
+    assert "No count" not in text(ledger_page(ledger))
+    assert "more charge" not in text(ledger_page(ledger))
     for _ in range(3):
         ledger.reserve([gd.PureDP(0.1)], table="people", unit=UNIT, request={})
     shown = text(ledger_page(ledger))
-    assert "Not one count: too little is left." in shown
-    assert "0 more payments like the median one" in shown
+    assert "No count: too little is left." in shown
+    assert "0 more charges like the median one" in shown
     assert "± " not in shown
 
 
 def test_a_count_is_private_where_rows_are_replaced() -> None:
     spending = Spending.of(gd.PureDP(1), gd.Ledger.in_memory(gd.PureDP(1)).entries())
-    assert bar_of_a_count(spending, gd.PrivacyUnit(neighbours="replace")) == bar_of_a_count(spending, None) == 3
+    assert (
+        half_width_of_a_count(spending, gd.PrivacyUnit(neighbours="replace"))
+        == half_width_of_a_count(spending, None)
+        == 3
+    )
 
 
 def test_the_tables_say_what_was_paid(clock: Any) -> None:
     page = ledger_page(filled(clock, "approx"))
     by_month = list(rows(page, "Spent in each month of 2026"))
-    assert by_month[0] == ["month", "payments", "ε", "δ", "share of ε", "spent in all"]
+    assert by_month[0] == ["month", "charges", "ε", "δ", "share of ε", "spent in total"]
     assert by_month[1] == ["2026-01", "1", "0.15", "10⁻⁷", "5\u00a0%", "10\u00a0%"]
     assert by_month[2] == ["2026-02", "2", "0.3", "2 × 10⁻⁷", "10\u00a0%", "20\u00a0%"]
     assert by_month[12] == ["2026-12", "0", "0", "0", "0\u00a0%", "70\u00a0%"]
@@ -149,19 +153,19 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     by_purpose = list(rows(page, "Spent in 2026 by purpose"))
     assert by_purpose[1:] == [
         ["Yearbook", "5", "0.75", "5 × 10⁻⁷", "25\u00a0%"],
-        ["(not said)", "4", "0.6", "4 × 10⁻⁷", "20\u00a0%"],
+        ["(not given)", "4", "0.6", "4 × 10⁻⁷", "20\u00a0%"],
         ["Monthly &amp; more", "4", "0.6", "4 × 10⁻⁷", "20\u00a0%"],
-        ["all together", "13", "1.95", "1.3 × 10⁻⁶", "65\u00a0%"],
+        ["total", "13", "1.95", "1.3 × 10⁻⁶", "65\u00a0%"],
     ]
     by_person = {row[0]: row[1] for row in rows(page, "Spent in 2026 by person")}
     assert by_person["Anna &lt;b&gt;"] == by_person["Bo"] == "4"
-    payments = list(rows(page, "Payments of 2026"))
+    payments = list(rows(page, "Charges of 2026"))
     assert len(payments) == COUNT
     assert payments[1][:5] == ["5", "2026-01-09 09:30", "SEX*AGEP", "Yearbook", ""]
-    assert [row[-1] for row in payments].count("paid, never answered") == 1
+    assert [row[-1] for row in payments].count("charged, never answered") == 1
     assert [row[-1] for row in payments].count("answered; seeded: not private") == 1
     shown = text(page)
-    for said in ("Spent before: 5 %. In 2026: 65 %. Left: 30 %.", "ε = 0.9, δ = 8.6 × 10⁻⁶", "1 payment without"):
+    for said in ("Spent before: 5 %. In 2026: 65 %. Left: 30 %.", "ε = 0.9, δ = 8.6 × 10⁻⁶", "1 charge without"):
         assert said in shown
     assert SECRET.decode() not in page
 
@@ -177,9 +181,7 @@ def test_every_kind_of_budget_has_a_page(clock: Any, kind: str) -> None:
     assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
     assert page.count("<svg") == 1
     assert page.count("<caption>") == page.count("<table") == 4
-    assert re.search(
-        r'<svg[^>]*aria-label="Share of the budget that is spent at the end of each month of 2026: Jan ', page
-    )
+    assert re.search(r'<svg[^>]*aria-label="Share of the budget spent by the end of each month of 2026: Jan ', page)
     assert page.count("<h1>") == 1
     assert ledger_page(ledger) == page
     assert ledger.tip in page
@@ -201,7 +203,7 @@ def test_the_year_is_that_of_the_last_entry_or_a_chosen_one(clock: Any) -> None:
 def test_a_new_ledger_has_a_page() -> None:
     shown = text(ledger_page(gd.Ledger.in_memory(gd.PureDP(2))))
     assert "no table yet" in shown
-    assert "All 1 entries are in order" in shown
+    assert "All 1 entries are valid" in shown
 
 
 def test_an_altered_ledger_says_so(clock: Any, tmp_path: Path) -> None:
@@ -212,9 +214,9 @@ def test_an_altered_ledger_says_so(clock: Any, tmp_path: Path) -> None:
         connection.execute("UPDATE entry SET request = replace(request, 'Yearbook', 'Daybook')")
         connection.commit()
     shown = text(ledger_page(ledger))
-    assert "This ledger was altered by other hands." in shown
+    assert "This ledger was altered by another program." in shown
     assert "Entry 5 was altered, or does not follow the entry before it." in shown
-    assert "are in order" not in shown
+    assert "are valid" not in shown
 
 
 @pytest.mark.parametrize(

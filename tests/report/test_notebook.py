@@ -120,7 +120,7 @@ def test_a_ledger_that_is_gone_says_so(tmp_path: Path) -> None:
     ledger = gd.Ledger.open(tmp_path / "people.ledger", gd.PureDP(1))
     for file in tmp_path.iterdir():
         file.unlink()
-    assert "is not there any more" in text(ledger._repr_html_())
+    assert "no longer exists" in text(ledger._repr_html_())
 
 
 @pytest.mark.parametrize("steps", [(), ("rounded",)])
@@ -131,7 +131,7 @@ def test_a_release_shows_what_its_json_holds_and_nothing_else(steps: tuple[str, 
     for cell, estimate in zip(answer.columns()["cell"][:2], answer.columns()["estimate"][:2], strict=True):
         assert f"<td>{cell}</td><td>{f'{estimate:,}'.replace('-', '−')}</td>" in drawn
     assert ("Processed: rounded; the intervals are those of the raw answers." in text(drawn)) == bool(steps)
-    assert "Seeded: the noise can be computed again. This protects nobody." in text(drawn)
+    assert "Seeded: the noise is reproducible. This protects nobody." in text(drawn)
 
 
 def test_a_stream_shows_what_its_json_holds_and_nothing_else(tmp_path: Path) -> None:

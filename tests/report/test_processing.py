@@ -31,14 +31,14 @@ def test_raw_answers_need_no_words() -> None:
     ("steps", "words"),
     [
         (("consistent",), ["made consistent by least squares"]),
-        (("non_negative", "rounded"), ["counts below 0 set to 0; then counts rounded to whole numbers"]),
+        (("non_negative", "rounded"), ["counts below 0 set to 0; then counts rounded to integers"]),
     ],
     ids=str,
 )
 def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]) -> None:
     page = page_of(*steps)
     shown = text(page)
-    for sentence in (*words, "those of the raw answers", "may lie outside its bar"):
+    for sentence in (*words, "those of the raw answers", "may lie outside its interval"):
         assert sentence in shown
     assert "Dots are the released answers" not in shown
     assert "Counts below 0, and cells" not in shown

@@ -46,8 +46,8 @@ def test_knowing_the_noise_beats_the_curve_alone_and_that_the_printed_factor(row
         rows[name]
         for name in (
             "ζ at order 8, a group of two",
-            "  the same from the curve alone",
-            "  the same with the printed factor 3",
+            "  the same from the curve only",
+            "  the same with the published factor 3",
         )
     )
     assert all(a < b < c for a, b, c in zip(known, alone, printed, strict=True))

@@ -6,7 +6,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.samplers.facets import MOST_HULL_POINTS
-from gaugedp.samplers.gauge_noise import ByFacets, ByWalk
+from gaugedp.samplers.gauge_noise import FacetNoise, WalkNoise
 from tests.cases import one_in
 from tests.samplers.dependent import estimate
 from tests.samplers.hit_and_run import hit_and_run
@@ -56,9 +56,9 @@ def test_samplers_agree(name: str) -> None:
     """E‖Z‖ in coordinates: each pair within 3.5 of their standard errors, on every body (29 pairs: 1 % false alarm)."""
     body = BODIES[name]
     ready = body.distinct
-    results = {"walk": by_noise(ByWalk(ready, body.factor), body), "hit and run": by_hit_and_run(body)}
+    results = {"walk": by_noise(WalkNoise(ready, body.factor), body), "hit and run": by_hit_and_run(body)}
     if ready.coordinates.shape[1] <= MOST_HULL_POINTS.get(ready.rank, 0):
-        results["list"] = by_noise(ByFacets(ready, body.factor), body)
+        results["list"] = by_noise(FacetNoise(ready, body.factor), body)
     for one, (mean, error) in results.items():
         for other, (their_mean, their_error) in results.items():
             assert abs(mean - their_mean) <= 3.5 * np.hypot(error, their_error), (one, other, results)
@@ -67,6 +67,6 @@ def test_samplers_agree(name: str) -> None:
 def test_noise_a_tenth_too_small_is_seen() -> None:
     """The positive control, on the body with the fewest draws a direction."""
     body = BODIES["marginals 3 x 3 x 3, flat"]
-    mean, error = by_noise(ByWalk(body.prepared, 1.0), body)
+    mean, error = by_noise(WalkNoise(body.prepared, 1.0), body)
     their_mean, their_error = by_hit_and_run(body)
     assert abs(0.9 * mean - their_mean) > 3.5 * np.hypot(error, their_error)

@@ -122,7 +122,7 @@ def test_next_to_a_threshold_integers_decide(monkeypatch, beside: float, consult
     assert choose(np.array([0, 0]), Fraction(1), 1, bits).tolist() == [1]
     assert len(bits.drawn) == consulted
     settled = []
-    monkeypatch.setattr(choice, "_settle_coin", lambda *asked: not settled.append(asked))
+    monkeypatch.setattr(choice, "_settle_coin", lambda *requested: not settled.append(requested))
     bits = Playback([[int(np.exp(-1.0) * 2.0**64) + int(beside * 2**64)]])
     assert coins(np.array([1]), Fraction(1), bits).tolist() == [consulted]
     assert len(settled) == consulted

@@ -11,7 +11,7 @@ from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.facet_walk import Chains, facets_of, fastest, numpy_steps, started
 from gaugedp.samplers.facets import ListedFacets
-from gaugedp.samplers.gauge_noise import ByFacets, ByWalk, gauge_noise
+from gaugedp.samplers.gauge_noise import FacetNoise, WalkNoise, gauge_noise
 
 pytestmark = pytest.mark.statistical
 
@@ -48,7 +48,7 @@ def ready(request):
 
 
 def generic(ready) -> np.ndarray:
-    return ByWalk(ready, 1.0).columns
+    return WalkNoise(ready, 1.0).columns
 
 
 def is_facet(chains: Chains) -> bool:
@@ -125,7 +125,7 @@ def test_compiled_steps_are_the_same_steps(ready) -> None:
 def test_the_walk_agrees_with_the_list_of_facets(name: str) -> None:
     """Mean length within four standard errors of both; second moments within 4 of the walk's own."""
     ready = prepared(BODIES[name])
-    walk, listed = ByWalk(ready, 1.0), ByFacets(ready, 1.0)
+    walk, listed = WalkNoise(ready, 1.0), FacetNoise(ready, 1.0)
     lengths = [np.linalg.norm(noise.trials, axis=2).mean(axis=1) for noise in (walk, listed)]
     error = np.hypot(*(each.std(ddof=1) / len(each) ** 0.5 for each in lengths))
     assert abs(lengths[0].mean() - lengths[1].mean()) < 4 * error
@@ -154,13 +154,13 @@ def test_a_walk_that_redraws_its_ridge_on_rejection_is_caught() -> None:
 
 def test_the_stretch_covers_the_shift_of_the_generators(ready) -> None:
     """Every generator has at most the gauge `stretch` in the shifted body (by linear programs)."""
-    walk = ByWalk(ready, 1.0)
+    walk = WalkNoise(ready, 1.0)
     shifted = Polytope.symmetric_hull(walk.columns)
     assert shifted.gauge(ready.coordinates.T).max() <= walk.stretch * (1 + 1e-7)
 
 
 def test_a_walk_forgets_as_many_facets_as_there_may_be_in_half_as_many_steps_again(ready) -> None:
-    noise = ByWalk(ready, 1.0)
+    noise = WalkNoise(ready, 1.0)
     vars(noise)["autocorrelation_time"] = 8.0
     rank, count = noise.columns.shape
     for allowance in (1e-9, 1e-30):

@@ -7,8 +7,8 @@ import scipy.stats
 import gaugedp as gd
 from gaugedp.bodies import Polytope, volume
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.gauge_noise import ByFacets, gauge_noise
-from gaugedp.samplers.rejection import ByRejection
+from gaugedp.samplers.gauge_noise import FacetNoise, gauge_noise
+from gaugedp.samplers.rejection import RejectionNoise
 from tests.cases import one_in
 from tests.samplers.test_facet_walk import signs_matrix
 
@@ -24,16 +24,16 @@ WIDE = Polytope.symmetric_hull(signs_matrix(10, 100))
 
 
 @pytest.fixture(scope="module", params=one_in(3, SMALL))
-def pair(request: pytest.FixtureRequest) -> tuple[ByRejection, ByFacets, np.ndarray]:
+def pair(request: pytest.FixtureRequest) -> tuple[RejectionNoise, FacetNoise, np.ndarray]:
     """Noise by rejection, noise by the list of facets, and 1,500 uniform points by rejection."""
     facets = gauge_noise(SMALL[request.param])
-    assert isinstance(facets, ByFacets)
-    noise = ByRejection(SMALL[request.param], facets)
+    assert isinstance(facets, FacetNoise)
+    noise = RejectionNoise(SMALL[request.param], facets)
     return noise, facets, noise.uniform(1500, gd.research_rng(1))
 
 
 @pytest.mark.thorough
-def test_draws_are_uniform(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> None:
+def test_draws_are_uniform(pair: tuple[RejectionNoise, FacetNoise, np.ndarray]) -> None:
     """‖U‖_K^r is uniform on [0, 1], and functionals have the law of draws by facets; false alarms 1e−5 each of 4.
 
     Points that are 4 % too long alarm.
@@ -49,7 +49,7 @@ def test_draws_are_uniform(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> No
 
 
 @pytest.mark.thorough
-def test_the_noise_has_the_second_moment_of_the_facets(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> None:
+def test_the_noise_has_the_second_moment_of_the_facets(pair: tuple[RejectionNoise, FacetNoise, np.ndarray]) -> None:
     """Whitened, the mean of ‖R·U‖² is 60 (r = 3) within five standard errors; a fifth less alarms."""
     noise, facets, _ = pair
     whitened = noise.draw(600, gd.research_rng(3)) @ np.linalg.inv(np.linalg.cholesky(facets.second_moment)).T
@@ -59,7 +59,7 @@ def test_the_noise_has_the_second_moment_of_the_facets(pair: tuple[ByRejection, 
     assert abs(0.64 * squares.mean() - 60) > 5 * 0.64 * error
 
 
-def test_the_price_is_a_ratio_of_volumes(pair: tuple[ByRejection, ByFacets, np.ndarray]) -> None:
+def test_the_price_is_a_ratio_of_volumes(pair: tuple[RejectionNoise, FacetNoise, np.ndarray]) -> None:
     """500 public points: the share in the body within five standard errors."""
     noise, _, _ = pair
     share = volume(noise.body).value / np.prod(2 * noise.half)
@@ -93,7 +93,7 @@ def test_an_answer_has_noise_of_its_own() -> None:
 
 def test_bodies_that_take_no_walk_are_as_they_were() -> None:
     body = SMALL["sums"]
-    assert isinstance(gd.KNorm.calibrate(body, ONE, walk=False).noise, ByFacets)
+    assert isinstance(gd.KNorm.calibrate(body, ONE, walk=False).noise, FacetNoise)
 
 
 def test_what_it_refuses() -> None:

@@ -130,8 +130,8 @@ CASES = [
         runs=150_000,
     ),
     Case(
-        "KeySelection",
-        lambda guarantee: gd.KeySelection.calibrate(1, guarantee),
+        "PartitionSelection",
+        lambda guarantee: gd.PartitionSelection.calibrate(1, guarantee),
         gd.ApproxDP(2.0, 0.05),
         gd.ApproxDP(2.2, 0.05),
         (np.array([2]), np.array([3])),

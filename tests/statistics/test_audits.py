@@ -143,43 +143,43 @@ def test_argmin_for_argmax_alarms() -> None:
     assert not audited(gd.Exponential.calibrate(SCORES, claim), NEAR_SCORES, claim).violated
 
 
-class Early(gd.KeySelection):
+class Early(gd.PartitionSelection):
     """A key is shown with the chance of one more person."""
 
     def draw(self, counts: np.ndarray, size: int, rng: Any) -> np.ndarray:
-        return gd.KeySelection.draw(self, np.where(counts > 0, counts + 1, 0), size, rng)
+        return gd.PartitionSelection.draw(self, np.where(counts > 0, counts + 1, 0), size, rng)
 
 
-class Uncut(gd.KeySelection):
+class Uncut(gd.PartitionSelection):
     """Every key is shown, with its noisy count."""
 
     def draw(self, counts: np.ndarray, size: int, rng: Any) -> np.ndarray:
-        return np.where(counts > 0, 100 + gd.KeySelection.draw(self, counts, size, rng), 0)
+        return np.where(counts > 0, 100 + gd.PartitionSelection.draw(self, counts, size, rng), 0)
 
 
-class TrueCut(gd.KeySelection):
+class TrueCut(gd.PartitionSelection):
     """What is shown is decided by the true count."""
 
     def draw(self, counts: np.ndarray, size: int, rng: Any) -> np.ndarray:
-        return np.where(counts >= 3, gd.KeySelection.draw(self, counts, size, rng), 0)
+        return np.where(counts >= 3, gd.PartitionSelection.draw(self, counts, size, rng), 0)
 
 
 KEY_FAULTS = {Early: (0, 1), Uncut: (0, 1), TrueCut: (2, 3)}
 
 
 @pytest.mark.parametrize("fault", KEY_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_faulty_threshold_alarms(fault: type[gd.KeySelection]) -> None:
+def test_a_faulty_threshold_alarms(fault: type[gd.PartitionSelection]) -> None:
     claim = gd.ApproxDP(1.0, 0.05)
     pair = tuple(np.array([count]) for count in KEY_FAULTS[fault])
     assert audited(fault.calibrate(1, claim), pair, claim).violated
-    assert not audited(gd.KeySelection.calibrate(1, claim), pair, claim).violated
+    assert not audited(gd.PartitionSelection.calibrate(1, claim), pair, claim).violated
 
 
 def test_thresholds_for_one_key_of_two_alarm() -> None:
     claim = gd.ApproxDP(1.0, 0.05)
     pair = np.array([0, 0]), np.array([1, 1])
-    assert not audited(gd.KeySelection.calibrate(2, claim), pair, claim).violated
-    assert audited(gd.KeySelection.calibrate(1, claim), pair, claim).violated
+    assert not audited(gd.PartitionSelection.calibrate(2, claim), pair, claim).violated
+    assert audited(gd.PartitionSelection.calibrate(1, claim), pair, claim).violated
 
 
 def three_times(guarantee: Guarantee) -> Callable[[np.ndarray], np.ndarray]:

@@ -30,7 +30,7 @@ DOMAIN = gd.Domain.of(
         ("share(a) by b, c", InvalidRequest, "write by b\\*c"),
         ("shares(a)", UnknownName, "Write share."),
         ("proportion(a) by b", UnknownName, "Write share."),
-        ("share(a); share(a)", InvalidRequest, "A term is asked twice"),
+        ("share(a); share(a)", InvalidRequest, "A term is repeated"),
         ("share(a) by b per c", UnknownName, "There is no attribute"),
         ("change(one)", InvalidRequest, "one has one cell"),
         ("change(v)", UnknownName, "'v'"),

@@ -60,7 +60,7 @@ def test_all_periods_have_one_price(tmp_path: Path, ledger: gd.Ledger) -> None:
     for _ in range(4):
         opened(tmp_path, ledger).next(table(3))
     assert ledger.spent == BUDGET
-    with pytest.raises(InvalidRequest, match="a second horizon is a second price"):
+    with pytest.raises(InvalidRequest, match="a second horizon is charged again"):
         stream.next(table(3))
     with pytest.raises(LedgerRefused, match="costs"):
         gd.Stream.open(
@@ -120,7 +120,7 @@ def test_an_answer_is_read_back(tmp_path: Path, ledger: gd.Ledger) -> None:
     head = (tmp_path / "answer.csv").read_text().splitlines()[0]
     assert head == "period,query,cell,estimate,lower,upper,running,running_lower,running_upper"
     assert list(answer.to_frame().columns) == head.split(",")
-    with pytest.raises(InvalidRequest, match="no answer of a stream"):
+    with pytest.raises(InvalidRequest, match="not a stream answer"):
         gd.StreamAnswer.from_json("{}")
 
 
@@ -135,10 +135,10 @@ def test_research_noise_is_stamped(tmp_path: Path, ledger: gd.Ledger) -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"text": "sex"}, "question"),
+        ({"text": "sex"}, "query"),
         ({"periods": 5}, "horizon"),
         ({"mu": 0.1}, "guarantee"),
-        ({"periods_per_person": 2}, "number of periods a person"),
+        ({"periods_per_person": 2}, "number of periods per person"),
     ],
 )
 def test_a_stream_is_opened_again_as_it_was(
@@ -169,7 +169,7 @@ def test_another_unit_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
 def test_another_ledger_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
     opened(tmp_path, ledger)
     other = gd.Ledger.in_memory(BUDGET)
-    with pytest.raises(LedgerRefused, match="was not paid from this ledger"):
+    with pytest.raises(LedgerRefused, match="was not charged to this ledger"):
         opened(tmp_path, other)
     assert other.spent == gd.ApproxDP(0, 0)
 
@@ -179,7 +179,7 @@ def test_a_payment_for_something_else_under_the_same_key_is_refused(tmp_path: Pa
     key = ledger.entries()[-1].key
     other = gd.Ledger.in_memory(BUDGET)
     gd.release(gd.query(DOMAIN, "sex"), table(3), ledger=other, epsilon=0.01, key=key)
-    with pytest.raises(LedgerRefused, match="was not paid from this ledger"):
+    with pytest.raises(LedgerRefused, match="was not charged to this ledger"):
         opened(tmp_path, other)
 
 
@@ -191,7 +191,7 @@ def test_a_stream_answers_from_its_own_state_alone(tmp_path: Path) -> None:
     cheap = opened(tmp_path, ledger, mu=0.01)
     entries = len(ledger.entries())
     for act in (lambda: dear.next(table(3)), lambda: dear.next(table(3), period=1), lambda: dear.answer(1)):
-        with pytest.raises(InvalidRequest, match="Another stream"):
+        with pytest.raises(InvalidRequest, match="now holds another stream"):
             act()
     assert len(ledger.entries()) == entries
     assert cheap.next(table(3)).guarantee == gd.GaussianDP(0.01)
@@ -203,7 +203,7 @@ def test_a_stream_keeps_to_the_factor_of_its_state(tmp_path: Path, ledger: gd.Le
     file = StateFile.at(tmp_path / "a.stream")
     state = file.existing()
     file.save(replace(state, factor=tuple(tuple(2 * x for x in row) for row in state.factor)))
-    with pytest.raises(InvalidRequest, match="Another stream"):
+    with pytest.raises(InvalidRequest, match="now holds another stream"):
         stream.next(table(3))
     assert opened(tmp_path, ledger).next(table(3)).period == 1
 
@@ -223,7 +223,7 @@ def test_a_missing_stream_and_wrong_kinds(tmp_path: Path, ledger: gd.Ledger) -> 
     question = gd.query(DOMAIN, "sex")
     with pytest.raises(InvalidRequest, match="There is no stream"):
         gd.Stream.load(tmp_path / "none", question, UNIT, ledger=ledger)
-    with pytest.raises(InvalidRequest, match="of another type"):
+    with pytest.raises(InvalidRequest, match="has a wrong type"):
         gd.Stream.open(tmp_path / "a", "sex", UNIT, ledger=ledger, periods=3, epsilon=1.0)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="needs a δ"):
         gd.Stream.open(tmp_path / "a", question, UNIT, ledger=ledger, periods=3, epsilon=1.0)

@@ -17,10 +17,10 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ExponentialLoss
 from gaugedp.mechanisms.exponential import Exponential
 from gaugedp.mechanisms.gaussian import Gaussian
-from gaugedp.releases.releasing import Guess, Held
+from gaugedp.releases.releasing import ExactAnswers, PredictedCounts
 from gaugedp.synthesis import rounds as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan
-from gaugedp.synthesis.rounds import Measured, candidates_of, most_moved
+from gaugedp.synthesis.adaptive_measurement import NoisyMarginal, candidates_of, most_moved
 from tests.estimators.replay import both, leaves, shares_moved, too_far
 from tests.synthesis.kit import DELTA, DOMAIN, Counted, paid, people
 
@@ -37,7 +37,7 @@ def released(table: Counted, text: str = THREES, seed: int = 5, rho: float = 0.1
     )
 
 
-def measured(cells: np.ndarray, rho: float, text: str = THREES, seed: int = 1) -> list[Measured]:
+def measured(cells: np.ndarray, rho: float, text: str = THREES, seed: int = 1) -> list[NoisyMarginal]:
     planned = AdaptivePlan.of(gd.query(DOMAIN, text), ROW, gd.ZCDP(rho))
     rng = gd.research_rng(seed)
     return planned.measured(paid(Counted(cells)), rng)
@@ -74,9 +74,9 @@ def test_tables_of_one_attribute_alone_take_the_whole_price(text: str) -> None:
     assert 0.999 * decimal(0.1) < together <= decimal(0.1)
 
 
-def scores(rows: np.ndarray, unit: gd.PrivacyUnit, guesses: list[Guess]) -> np.ndarray:
+def scores(rows: np.ndarray, unit: gd.PrivacyUnit, guesses: list[PredictedCounts]) -> np.ndarray:
     everything, _ = candidates_of(gd.query(DOMAIN, "A*B*C; B*D"), unit)
-    held = Held(everything, paid(Counted(rows, unit)), gd.research_rng(1))
+    held = ExactAnswers(everything, paid(Counted(rows, unit)), gd.research_rng(1))
     return np.array([held._off(guess) for guess in guesses])
 
 
@@ -115,7 +115,7 @@ def test_weights_say_how_much_of_what_is_asked_a_table_shares() -> None:
 def test_the_choice_keeps_its_guarantee_and_one_for_scores_that_move_less_does_not() -> None:
     """The black-box audit of 4,000 choices at ε = 3, between tables that one row tells apart; the control alarms."""
     everything, candidates = candidates_of(gd.query(DOMAIN, "A*B; C"), ROW)
-    held = [Held(everything, paid(Counted(np.zeros((n, 4), dtype=int))), gd.research_rng(1)) for n in (6, 7)]
+    held = [ExactAnswers(everything, paid(Counted(np.zeros((n, 4), dtype=int))), gd.research_rng(1)) for n in (6, 7)]
     near, far = ([np.eye(1, one.size).reshape(one.shape) * n for one in candidates] for n in (6, 7))
     guesses = [one.guess(part, 1e9) for one, part in zip(candidates, [*near[:-1], far[-1]], strict=True)]
     body, rng = LpBall(len(candidates), np.inf, most_moved(candidates)), gd.research_rng(2)
@@ -239,8 +239,8 @@ def test_counts_have_the_noise_that_is_said() -> None:
 
 
 def test_exact_answers_are_not_shown_or_copied() -> None:
-    held = Held(gd.query(DOMAIN, "A"), paid(Counted(people(9))), gd.research_rng(1))
-    assert repr(held) == "Held(3 answers)"
+    held = ExactAnswers(gd.query(DOMAIN, "A"), paid(Counted(people(9))), gd.research_rng(1))
+    assert repr(held) == "ExactAnswers(3 answers)"
     with pytest.raises(TypeError):
         pickle.dumps(held)
 
@@ -286,7 +286,7 @@ def test_neighbours_are_told_apart_by_rounds_that_cost_what_was_paid(name: str) 
     unit, cells = UNITS[name], people(400)
     other = {"row": cells[1:], "replaced row": np.vstack([[2, 0, 1, 3], cells[1:]]), "person of two rows": cells[2:]}
 
-    def run(table: np.ndarray) -> list[Measured]:
+    def run(table: np.ndarray) -> list[NoisyMarginal]:
         planned = AdaptivePlan.of(gd.query(DOMAIN, THREES), unit, gd.ZCDP(0.5))
         gd.Ledger.in_memory(HUGE).reserve([gd.ZCDP(0.5)], table="people", unit=unit, request={})
         return planned.measured(paid(Counted(table, unit)), gd.research_rng(1))

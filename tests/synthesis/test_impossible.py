@@ -108,8 +108,8 @@ def test_a_combination_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPa
         ("A", "at least two attributes"),
         ({"A": "0", "X": "1"}, "no attribute 'X'"),
         ({"A": "0", "B": "7"}, "no cell of B '7'"),
-        ({"A": "0", "B": []}, "impossible cells of B"),
-        ({"A": "0", "B": [1]}, "impossible cells of B"),
+        ({"A": "0", "B": []}, "cells of B in a structural zero"),
+        ({"A": "0", "B": [1]}, "cells of B in a structural zero"),
         ({"A": "0", "K": "x"}, "not known yet"),
     ],
 )

@@ -140,11 +140,11 @@ def test_memory_is_limited(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"count": 0}, {"count": 2.5}, {"count": 10**5}, {"count": 2, "memory_bytes": 10}, {"memory_bytes": "1GB"}]
+    "requested", [{"count": 0}, {"count": 2.5}, {"count": 10**5}, {"count": 2, "memory_bytes": 10}, {"memory_bytes": "1GB"}]
 )
-def test_wrong_requests_are_refused(asked, tmp_path):
+def test_wrong_requests_are_refused(requested, tmp_path):
     with pytest.raises(InvalidRequest):
-        scan(make("parquet", people(8, 3), TYPES, tmp_path)).in_buckets(**asked)
+        scan(make("parquet", people(8, 3), TYPES, tmp_path)).in_buckets(**requested)
 
 
 def test_a_frame_has_no_size_and_no_folder(tmp_path):
@@ -212,7 +212,7 @@ def test_only_the_owner_may_read_what_is_kept(tmp_path):
     kept.parent.chmod(0o770)
     with pytest.raises(InvalidRequest, match="Others may write"):
         table.in_buckets(3, folder=tmp_path / "sums")
-    with pytest.raises(InvalidRequest, match="cannot be made"):
+    with pytest.raises(InvalidRequest, match="cannot be created"):
         table.in_buckets(3, folder=tmp_path / "no" / "such" / "folder")
 
 
@@ -266,8 +266,8 @@ ALIKE = [  # asked by one statement; what the numbers of its result stand for is
 ]
 
 
-@pytest.mark.parametrize(("asked", "other"), [*ALIKE, *(pair[::-1] for pair in ALIKE)])
-def test_sums_are_not_taken_for_those_of_another_question_with_the_same_statement(asked, other, tmp_path):
+@pytest.mark.parametrize(("requested", "other"), [*ALIKE, *(pair[::-1] for pair in ALIKE)])
+def test_sums_are_not_taken_for_those_of_another_question_with_the_same_statement(requested, other, tmp_path):
     source = make("parquet", people(15), TYPES, tmp_path)
     table = scan(source).in_buckets(3, folder=tmp_path / "sums")
 
@@ -276,7 +276,7 @@ def test_sums_are_not_taken_for_those_of_another_question_with_the_same_statemen
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        table.reporting(stop).totals(asked, b"key")
+        table.reporting(stop).totals(requested, b"key")
     assert kept_files(tmp_path / "sums")
     actual, expected = table.totals(other, b"key"), scan(source).totals(other, b"key")
     assert [answer.tolist() for answer in actual] == [answer.tolist() for answer in expected]
@@ -421,7 +421,7 @@ def test_two_who_finish_one_reservation_show_one_answer(tmp_path):
             first.append(None)
             first[0] = gd.release(question, table, ledger=ledger, epsilon=0.4, key="job")
 
-    with pytest.raises(LedgerRefused, match="settled before"):
+    with pytest.raises(LedgerRefused, match="already settled"):
         gd.release(question, table, ledger=ledger, epsilon=0.4, key="job", on_stage=overtake)
     assert gd.release(question, table, ledger=ledger, epsilon=0.4, key="job").to_json() == first[0].to_json()
     assert ledger.spent == gd.PureDP(0.4)

@@ -95,5 +95,5 @@ def test_only_a_text_file_is_said_to_have_lines(kind: str, tmp_path: Path) -> No
 
 
 def test_a_pandas_name_that_is_a_number_is_said_to_be_one() -> None:
-    with pytest.raises(UnknownName, match="The column 0 has a name that is no text: rename it"):
+    with pytest.raises(UnknownName, match="The column 0 has a name that is not text: rename it"):
         values(pd.DataFrame([[1, 2]]), "0")

@@ -88,7 +88,7 @@ def test_a_broken_line_is_left_out_whatever_is_asked(line, tmp_path):
 
 def test_only_tables_of_text_files_say_that_broken_lines_are_left_out(tmp_path):
     (rule,) = Table.scan(written(tmp_path, "sex\n1\n"), domain=SEX).rules
-    assert rule.startswith("Malformed lines are left out of every question")
+    assert rule.startswith("Malformed lines are left out of every query")
     assert Table.scan(pd.DataFrame({"sex": ["1"]}), domain=SEX).rules == ()
 
 
@@ -148,7 +148,7 @@ def test_a_missing_column_is_named(tmp_path):
     path = written(tmp_path, "sexx,age\n1,5\n")
     with pytest.raises(UnknownName, match=r"There is no column 'sex', which the domain describes\. Check the spelling"):
         Table.scan(path, domain=SEX)
-    with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person's"):
+    with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person column"):
         Table.scan(path, domain=Domain.of(sexx=["1"]), unit=PrivacyUnit("pid"))
     with pytest.raises(InvalidRequest, match="no attributes"):
         Table.scan(path, domain=Domain.of())
@@ -161,7 +161,7 @@ def test_a_missing_column_is_named(tmp_path):
     [
         ("S_E_X,age", "Did you mean 'S_E_X'? Check"),
         ("Sex,age", "Did you mean 'Sex'? Check"),
-        ("age, sex", "The first line has ' sex', with a space: take the space away. Check"),
+        ("age, sex", "The first line has ' sex', with a space: remove the space. Check"),
         (f"{SECRET}sex,1", "There is no column 'sex', which the domain describes. Check"),
         ("sexes,1", "There is no column 'sex', which the domain describes. Check"),
     ],

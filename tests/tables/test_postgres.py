@@ -330,7 +330,7 @@ def test_an_old_server_is_refused_at_the_scan(postgres: Server, monkeypatch) -> 
 def test_a_user_without_rights_is_refused(postgres: Server) -> None:
     url = made(postgres, "CREATE TABLE {} AS SELECT '1' AS sex")
     postgres.execute("CREATE ROLE stranger LOGIN")
-    with pytest.raises(UnreadableTable, match="right to read it"):
+    with pytest.raises(UnreadableTable, match="permission to read it"):
         counts(url.replace("keeper", "stranger"))
 
 

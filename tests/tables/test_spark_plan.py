@@ -131,7 +131,7 @@ def test_functions_that_took_the_place_of_sparks_own_are_refused(people):
     try:
         session.conf.set("spark.sql.functionResolution.sessionOrder", "first")  # as older versions resolve names
         if session.sql("SELECT least(1, 2)").head()[0] == 0:
-            with pytest.raises(UnreadableTable, match="have the names of the engine's own"):
+            with pytest.raises(UnreadableTable, match="have the names of built-in ones"):
                 scan(frame)
         else:
             assert numbers(scan(frame))

@@ -40,7 +40,7 @@ def test_a_macro_with_the_name_of_a_function_is_refused(macro, kind):
     connection = duckdb.connect()
     relation = connection.from_arrow(ROWS)
     connection.execute(f"CREATE {kind} {macro} AS 0")
-    with pytest.raises(UnreadableTable, match=r"have the names of the engine's own.*Nothing was read"):
+    with pytest.raises(UnreadableTable, match=r"have the names of built-in ones.*Nothing was read"):
         numbers(relation)
 
 

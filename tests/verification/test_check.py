@@ -13,7 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, PureDP, compose
 from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix, Staircase
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.together import Together
+from gaugedp.mechanisms.product_mechanism import ProductMechanism
 from gaugedp.queries.base import Query
 from gaugedp.releases.verification.check import verify
 from gaugedp.releases.verification.single_row import SingleRow
@@ -142,8 +142,8 @@ def test_parts_of_a_release_may_not_state_less_than_they_have_together(monkeypat
     query = gd.query(DOMAIN, "median(X); A*B")
     mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0).mechanism
     verify(query, mechanism, gd.PrivacyUnit())
-    monkeypatch.setattr(Together, "guarantee", property(lambda whole: whole.parts[0].guarantee))
-    with pytest.raises(InvalidRequest, match="less than its parts"):
+    monkeypatch.setattr(ProductMechanism, "guarantee", property(lambda whole: whole.parts[0].guarantee))
+    with pytest.raises(InvalidRequest, match="less than the total of its parts"):
         verify(query, mechanism, gd.PrivacyUnit())
 
 
@@ -164,7 +164,9 @@ def test_a_wide_questionnaire_is_checked_by_few_rows_with_both_ends(unit: gd.Pri
     columns = {f"X{number}": gd.bounded(0, 10 + number) for number in range(100)}
     query = gd.query(gd.Domain.of(**columns), "; ".join(f"mean({name})" for name in columns))
     evaluated, total = [], SingleRow._total
-    monkeypatch.setattr(SingleRow, "_total", lambda row, asked: evaluated.append(asked) or total(row, asked))
+    monkeypatch.setattr(
+        SingleRow, "_total", lambda row, requested: evaluated.append(requested) or total(row, requested)
+    )
     noise = Noise(query, unit, Laplace.calibrate(query.sensitivity(unit), PureDP(1.0)))
     assert noise.verdict() == "sampled"
     assert len(evaluated) <= 1200

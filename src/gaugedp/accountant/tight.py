@@ -10,7 +10,6 @@ import scipy
 
 from gaugedp._internal.bisection import root_of
 from gaugedp.accountant.atoms import explicit_distribution
-from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import (
     Bracket,
     Contour,
@@ -21,10 +20,11 @@ from gaugedp.accountant.contour import (
     on_a_lattice,
     on_the_line,
 )
-from gaugedp.accountant.few import FewLosses, few_losses, too_many
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.residues import residues
 from gaugedp.accountant.rounding import LEAST_SURE, up
+from gaugedp.accountant.small_compositions import FewLosses, few_losses, too_many
+from gaugedp.accountant.subsampled_exact import blurred
 from gaugedp.accountant.total import Total
 
 _WORK = 4 * 10**6  # numbers on one contour

@@ -1,4 +1,4 @@
-"""`gaugedp audit`: whether the mechanism that would answer a question keeps its guarantee, without any data."""
+"""`gaugedp audit`: a test of the mechanism's guarantee, without data."""
 
 import json
 from typing import Any
@@ -31,9 +31,9 @@ from gaugedp.releases.planning import plan as make_plan
 @click.command()
 @question_options
 @guarantee_options
-@click.option("--mechanism", "name", metavar="NAME", help="One of the plan's candidates; by default the chosen one.")
-@click.option("--runs", metavar="NUMBER", help="How often the mechanism is run; by default 20,000; 2,000 if slow.")
-@click.option("--confidence", default="0.99", show_default=True, metavar="NUMBER", help="Of the bound and the verdict.")
+@click.option("--mechanism", "name", metavar="NAME", help="Candidate of the plan to audit. [default: the chosen one]")
+@click.option("--runs", metavar="NUMBER", help="Number of runs. [default: 20,000, or 2,000 if slow]")
+@click.option("--confidence", default="0.99", show_default=True, metavar="NUMBER", help="Confidence level.")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit(
@@ -46,9 +46,9 @@ def audit(
     as_json: bool,
     **options: str | None,
 ) -> int:
-    """Audit a mechanism on two neighbouring answers. No data is touched and nothing is spent.
+    """Audit a mechanism on two neighbouring answers.
 
-    Exit codes: 0 no violation found, 1 a violation, 2 wrong input.
+    No data is read and nothing is spent. Exit codes: 0 no violation found, 1 a violation, 2 wrong input.
     """
     domain, unit = load(domain_path)
     guarantee = numbers(**options)
@@ -80,8 +80,8 @@ def show(result: Audit, planned: Plan) -> None:
     click.echo(f"Mechanism: {result.mechanism}\n")
     rows = result.table()
     counted = sum(row["counted"] for row in rows)
-    shown = rows[: counted + 6]  # tests that do not count
-    words = "only tests with yes or no can alarm; seen: the answer guessed from a score, and how many guesses are right"
+    shown = rows[: counted + 6]  # tests without a verdict that are shown
+    words = "only tests marked yes or no can alarm; seen: the guess from a score, and how many guesses are right"
     show_table([_row(row) for row in shown], f"{result.runs:,} runs; {words}")
     if len(shown) < len(rows):
         click.echo(f"... and {len(rows) - len(shown)} more scores: see --json or --report")
@@ -102,11 +102,11 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _about(planned: Plan) -> dict[str, str]:
-    return {"question": planned.query.text, "protected": str(planned.unit), "guarantee": repr(planned.asked)}
+    return {"query": planned.query.text, "protected": str(planned.unit), "guarantee": repr(planned.requested)}
 
 
 def _named(planned: Plan, name: str | None) -> Mechanism:
-    """Return the chosen mechanism, or the candidate of that name."""
+    """Return the candidate of that name, or the chosen mechanism."""
     if name is None:
         return planned.mechanism
     by_name = {candidate.mechanism.name: candidate.mechanism for candidate in planned.candidates}
@@ -125,5 +125,5 @@ def _count(runs: str | None, mechanism: Mechanism) -> int:
         return max(1000, min(2000 if is_slow else 20_000, (2 * 10**7) // mechanism.body.ambient_dim))  # numbers at most
     count = number("runs", runs)
     if not count.is_integer():
-        raise InvalidRequest(f"runs is {runs!r}.", "Give runs as a whole number of at least 100.")
+        raise InvalidRequest(f"runs is {runs!r}.", "Give runs as an integer of at least 100.")
     return int(count)

@@ -1,4 +1,4 @@
-"""`gaugedp check`: what in a table does not fit its domain, for the custodian alone."""
+"""`gaugedp check`: out-of-domain values, for the custodian."""
 
 import click
 
@@ -11,12 +11,13 @@ from gaugedp.tables.table import Table
 
 @click.command()
 @click.argument("table")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
 def check(table: str, domain_path: str) -> None:
-    """Show the custodian what in TABLE fits no cell, as misspelt codes: gaugedp check people.csv --domain domain.toml.
+    """Show the custodian the out-of-domain values of TABLE.
 
-    Of a text file, it also says which lines are not rows, such as those after an unclosed quote. Reads all rows, pays
-    nothing, writes no file. What it shows is not private.
+    Example: gaugedp check people.csv --domain domain.toml. For a text file, it also reports lines that are not rows,
+    such as those after an unclosed quote. It reads all rows, spends nothing and writes no file. Its output is not
+    private.
     """
     domain, unit = load(domain_path)
     source = Table.scan(table, domain=domain, unit=unit)
@@ -29,5 +30,5 @@ def check(table: str, domain_path: str) -> None:
     if rows:
         show_table(rows, counted, numbers=("rows", "share"))
     else:
-        click.echo(f"{counted}: every value has a cell, and lies within its bounds.")
+        click.echo(f"{counted}: every value is in the domain and within its bounds.")
     click.echo(WHY)

@@ -1,4 +1,4 @@
-"""The groups of commands: imported when they are called, and found under names that people try."""
+"""Command groups, with lazy imports and suggestions for mistyped names."""
 
 import importlib
 import re
@@ -17,22 +17,22 @@ _SUGGESTIONS = {
 
 COMMANDS = {  # in the order of work, with one line of help, so that --help imports none of them
     "domain": "Write a domain file to fill in, from column names alone.",
-    "check": "Show the custodian alone what in a table does not fit its domain.",
-    "plan": "Compare the mechanisms for a question; reads no data.",
+    "check": "Show the custodian the out-of-domain values of a table.",
+    "plan": "Compare the mechanisms for a query; reads no data.",
     "explore": "Write a page that shows error against epsilon; reads no data.",
-    "geometry": "Show the shape of a question's noise and how near the best it is; reads no data.",
-    "guarantee": "Show what a guarantee leaves to someone who tests for one person; reads no data.",
-    "release": "Answer a question from a table and pay for it.",
-    "keys": "Show which keys of a column many people have, where nobody knows them, and pay for it.",
-    "sql": "Answer the aggregates of a SELECT, as release does; without a table, translate it.",
-    "derive": "Compute shares, changes and other figures from a release, at no cost.",
-    "publish": "Publish all tables of a file at one price, with a page and a manifest.",
-    "rows": "Write synthetic rows that keep stored tables of counts, at no cost.",
-    "stream": "Answer a question for each period of a year or more, at one price.",
-    "fit": "Fit a model to a table and pay for it.",
+    "geometry": "Describe the sensitivity body of a query, and bounds on the error; reads no data.",
+    "guarantee": "Show how well a membership test can do under a guarantee; reads no data.",
+    "release": "Answer a query from a table and charge the ledger.",
+    "keys": "Select the categories of a column that enough people share (partition selection).",
+    "sql": "Answer a SELECT of aggregates, as release does; without a table, translate it.",
+    "derive": "Compute shares, changes and other statistics from a release, at no cost.",
+    "publish": "Publish all tables of a file for one charge, with a page and a manifest.",
+    "rows": "Write synthetic rows that match stored tables of counts, at no cost.",
+    "stream": "Answer a query for each period of a year or more, for one charge.",
+    "fit": "Fit a model to a table and charge the ledger.",
     "predict": "Predict for each line of a table with a fitted model.",
-    "recommend": "Recommend items to one user, by a model of ratings and their own.",
-    "ledger": "Open, show or verify a ledger, or report its year.",
+    "recommend": "Recommend items to one user, with a model of ratings.",
+    "ledger": "Open, show or verify a ledger, or report on a year.",
     "audit": "Test a mechanism on two neighbouring answers.",
     "doctor": "Check the installation, and a folder for ledgers.",
     "completion": "Print a script that completes commands in a shell.",
@@ -40,7 +40,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
 
 
 class Commands(click.Group):
-    """The commands of `gaugedp`, each in the module of its name."""
+    """Commands of `gaugedp`, each in the module of its name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
@@ -63,7 +63,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word, or say where one of that name is."""
+        """Return the named command, or suggest where to find it."""
         if args[0] in _SUGGESTIONS and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Write: {_SUGGESTIONS[args[0]]}")
         near = get_close_matches(args[0], COMMANDS, n=1)
@@ -73,17 +73,17 @@ class Commands(click.Group):
 
 
 class LedgerCommands(click.Group):
-    """The commands of `gaugedp ledger`."""
+    """Commands of `gaugedp ledger`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word, or show how a ledger of that name is shown."""
+        """Return the named command, or suggest `show`."""
         if not args[0].isalpha() and not ctx.resilient_parsing:
             ctx.fail(f"A command is missing. Write: gaugedp ledger show {shlex.quote(without_password(args[0]))}")
         return super().resolve_command(ctx, args)
 
 
 def without_password(path: str) -> str:
-    """Return an address without what stands before its @, and any other path as it is."""
+    """Remove user name and password from an address."""
     return re.sub(r"://[^@/]*@", "://", path)

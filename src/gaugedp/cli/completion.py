@@ -1,10 +1,10 @@
-"""`gaugedp completion`: what a shell needs to complete commands and options."""
+"""`gaugedp completion`: shell completion of commands and options."""
 
 import click
 from click.shell_completion import get_completion_class
 
 SHELLS = ("bash", "zsh", "fish")
-_VARIABLE = "_GAUGEDP_COMPLETE"  # what click looks for
+_VARIABLE = "_GAUGEDP_COMPLETE"  # the name that click expects
 
 
 @click.command()

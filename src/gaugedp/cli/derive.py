@@ -1,4 +1,4 @@
-"""`gaugedp derive`: figures computed from a release that exists, at no cost."""
+"""`gaugedp derive`: statistics computed from a release, at no cost."""
 
 import click
 
@@ -13,13 +13,13 @@ from gaugedp.releases.publication.publication import Publication
 
 @click.command()
 @click.argument("path", metavar="RELEASE")
-@click.option("--query", "text", required=True, metavar="TEXT", help='What to compute: "share(SEX) by REGION".')
-@click.option("--domain", "domain_path", metavar="FILE", help="The domain file, for sums, means and numeric cells.")
-@click.option("--publication", metavar="FILE", help="The publication that the release is of, in place of a domain.")
-@click.option("--level", default="0.95", metavar="NUMBER", help="Of intervals of gini, lorenz and compared means.")
-@click.option("--out", metavar="FILE", help="Write the answers (.csv), a column an attribute, with intervals.")
+@click.option("--query", "text", required=True, metavar="TEXT", help='Statistics to compute: "share(SEX) by REGION".')
+@click.option("--domain", "domain_path", metavar="FILE", help="Domain file; needed for sums, means and numeric cells.")
+@click.option("--publication", metavar="FILE", help="Publication of the release, instead of a domain file.")
+@click.option("--level", default="0.95", metavar="NUMBER", help="Confidence level for gini, lorenz and compared means.")
+@click.option("--out", metavar="FILE", help="Write the answers and intervals (.csv), one column per attribute.")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
-@click.option("--save", metavar="FILE", help="Write the figures as a release in JSON.")
+@click.option("--save", metavar="FILE", help="Write the statistics as a release in JSON.")
 def derive(
     path: str,
     text: str,
@@ -30,22 +30,23 @@ def derive(
     report: str | None,
     save: str | None,
 ) -> None:
-    """Compute figures from RELEASE, the JSON of a release: gaugedp derive release.json --query "share(SEX) by REGION".
+    """Compute statistics from RELEASE, the JSON of a release.
 
-    Nothing is read but that file, and nothing is spent. Intervals follow from the noise of the release.
+    Example: gaugedp derive release.json --query "share(SEX) by REGION". Only that file is read, and nothing is spent.
+    Intervals follow from the noise of the release.
     """
     public = {"domain file": domain_path, "publication": publication}
     read = {"release": path} | {role: place for role, place in public.items() if place is not None}
     check_files(read, out=(out, ".csv"), report=(report, ".html"), save=(save, ".json"))
     figures = make(
-        Release.from_json(read_text(path, "what --save or gaugedp publish wrote")),
+        Release.from_json(read_text(path, "the JSON file that --save or gaugedp publish wrote")),
         text,
         domain=Domain.load(domain_path) if domain_path else None,
         planned=Publication.load(publication).plan() if publication else None,
         level=float(number("level", level)),
     )
     writers = [(figures.save_csv, out), (figures.save_html, report), (figures.save_json, save)]
-    hand_over("figures", writers, lambda: _show(figures))
+    hand_over("statistics", writers, lambda: _show(figures))
 
 
 def _show(figures: Release) -> None:

@@ -1,4 +1,4 @@
-"""`gaugedp doctor`: what is installed, what answers, and whether a folder is fit for a ledger."""
+"""`gaugedp doctor`: check the installation and a folder for ledgers."""
 
 import importlib.util
 import json
@@ -43,15 +43,15 @@ Line = dict[str, str]
 
 @click.command()
 @click.argument("place", metavar="[FOLDER]", required=False)
-@click.option("--folder", metavar="FOLDER", help="The same, as an option.")
+@click.option("--folder", metavar="FOLDER", help="FOLDER as an option.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
-    """Say what is installed, which engines answer, and whether FOLDER is fit for a ledger, which is tried there.
+    """Check the installation and engines, and test a ledger in FOLDER.
 
-    FOLDER is this one where none is given. Exit code 0 where everything that is not an extra is well, else 1.
+    FOLDER is the current one by default. The exit code is 0 if everything except the extras is ok, else 1.
     """
     if place is not None and folder is not None:
-        raise InvalidRequest("The folder is given twice.", "Give it as FOLDER or as --folder.")
+        raise InvalidRequest("The folder is given twice.", "Give it either as FOLDER or as --folder.")
     lines = [
         *_installed(),
         *_engines(),
@@ -79,17 +79,17 @@ def _version_of(name: str) -> str | None:
 
 def _installed() -> Iterator[Line]:
     is_new = sys.version_info >= (3, 11)
-    yield _line("Python", "well" if is_new else "wrong", f"{platform.python_version()}, {platform.system()}")
+    yield _line("Python", "ok" if is_new else "wrong", f"{platform.python_version()}, {platform.system()}")
     for name in _PARTS:
         installed = _version_of(name)
-        yield _line(name, "well" if installed else "wrong", installed or "missing: install gaugedp again")
+        yield _line(name, "ok" if installed else "wrong", installed or "missing: install gaugedp again")
 
 
 def _engines() -> Iterator[Line]:
     yield _tried("engine DuckDB", _duckdb_answers)
     if importlib.util.find_spec("pyspark") is not None:
         java = shutil.which("java")
-        yield _line("engine Spark", "well" if java else "absent", java or "java is not on the PATH")
+        yield _line("engine Spark", "ok" if java else "absent", java or "java is not on the PATH")
 
 
 def _duckdb_answers() -> str:
@@ -100,22 +100,22 @@ def _duckdb_answers() -> str:
         table = Table.scan(str(path), domain=domain, unit=PrivacyUnit())
         counted = release(count(domain), table, ledger=Ledger.in_memory(PureDP(2000.0)), epsilon=1000.0)
     if round(float(counted.values[0])) != 3:
-        raise OSError("it counts wrongly")
+        raise OSError("a count is wrong")
     return "answers"
 
 
 def _entropy_answers() -> str:
     if research_rng(1).bytes(8).hex() != _STREAM or system_rng().bytes(32) == system_rng().bytes(32):
-        raise OSError("the stream of noise is not what it should be")
+        raise OSError("the random stream is not the expected one")
     return "the operating system's, expanded by ChaCha20"
 
 
 def _ledger(folder: Path) -> Line:
-    """Open a ledger in a new folder inside `folder`, reserve, and take all away again."""
+    """Test a ledger in a temporary folder inside `folder`."""
 
     def tried() -> str:
         with _made_in(folder) as place, warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotDurable)  # the line says it
+            warnings.simplefilter("ignore", NotDurable)  # reported in the line
             ledger = Ledger.open(Path(place) / "try.ledger", PureDP(100.0))
             start = time.perf_counter()
             for number in range(_RESERVATIONS):
@@ -128,7 +128,7 @@ def _ledger(folder: Path) -> Line:
 
 
 def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
-    """Make a folder inside `folder` that goes away again; fail, in words, where that cannot be."""
+    """Make a temporary folder inside `folder`, or explain the failure."""
     if not folder.exists():
         raise OSError(f"There is no folder {str(folder)!r}. Make it first.")
     if not folder.is_dir():
@@ -143,12 +143,12 @@ def _extras() -> Iterator[Line]:
     for extra, (package, module) in _EXTRAS.items():
         installed = _version_of(package) if importlib.util.find_spec(module) is not None else None
         words = f"{package} {installed}" if installed else f"pip install 'gaugedp[{extra}]'"
-        yield _line(f"extra [{extra}]", "well" if installed else "absent", words)
+        yield _line(f"extra [{extra}]", "ok" if installed else "absent", words)
 
 
 def _tried(part: str, work: Callable[[], str]) -> Line:
-    """Return the line of something that is tried; every failure is told, as that is what a doctor is for."""
+    """Return the line of a trial; every failure is reported."""
     try:
-        return _line(part, "well", work())
+        return _line(part, "ok", work())
     except (OSError, GaugedpError, RuntimeError) as error:
         return _line(part, "wrong", str(error))

@@ -1,4 +1,4 @@
-"""`gaugedp explore`: what a question would cost at every epsilon and delta, as one page, without any data."""
+"""`gaugedp explore`: a page of errors against epsilon and delta."""
 
 import json
 from pathlib import Path
@@ -19,21 +19,24 @@ if TYPE_CHECKING:
 
 
 _BEGIN = "Computing the curves takes about {seconds:g} seconds at most; --seconds 2 makes a draft."
-_START = "Computing the initial epsilon alone ..."
+_START = "Computing the initial epsilon only ..."
 
 
 @click.command()
 @question_options
-@click.option("--out", required=True, metavar="FILE", help="Where to write the page: HTML that needs no network.")
+@click.option("--out", required=True, metavar="FILE", help="Write the page: HTML that needs no network.")
 @click.option("--epsilon", default="1", metavar="NUMBER", help="Initial epsilon shown on the page. [default: 1]")
 @click.option("--delta", default="0", metavar="NUMBER", help="Initial delta shown on the page. [default: 0]")
-@click.option("--seconds", default="10", metavar="NUMBER", help="When to stop computing; 0: after the initial epsilon.")
-@click.option("--release", "released", metavar="FILE", help="A saved release: write its report with this page in it.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was computed as JSON.")
+@click.option("--seconds", default="10", metavar="NUMBER", help="Time limit; 0: initial epsilon only. [default: 10]")
+@click.option("--release", "released", metavar="FILE", help="Saved release: write its report with this page in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def explore(
     domain_path: str, text: str, out: str, epsilon: str, delta: str, seconds: str, released: str | None, as_json: bool
 ) -> None:
-    """Write a page to try epsilon and delta on: errors, bounds, and what they mean. No data is touched."""
+    """Write a page that shows errors and bounds against epsilon and delta.
+
+    It also explains the guarantee. No data is read.
+    """
     from gaugedp.report.explorer import check_start
 
     domain, unit = load(domain_path)
@@ -55,7 +58,7 @@ def explore(
 def _read(path: str | None, question: Query) -> Release | None:
     if path is None:
         return None
-    release = Release.from_json(read_text(path, "what `gaugedp release --save` wrote"))
+    release = Release.from_json(read_text(path, "the JSON file that `gaugedp release --save` wrote"))
     check_released(release, question)
     return release
 
@@ -78,12 +81,12 @@ def _write(
 
     save(str(out), write)
     if progress.share < 1:
-        click.echo(f"The time was up. {results[0].counts()} A larger --seconds gives finer curves.", err=True)
+        click.echo(f"Time limit reached. {results[0].counts()} A larger --seconds gives finer curves.", err=True)
     return results[0]
 
 
 class _Told:
-    """Says on standard error how much is computed, at the first point and at each twentieth."""
+    """Progress messages on standard error, one per twentieth."""
 
     def __init__(self) -> None:
         self.share, self._next = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""`gaugedp fit`: a private model of a table, paid from a ledger."""
+"""`gaugedp fit`: a private model of a table, charged to a ledger."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
 @click.option(
     "--model",
     required=True,
     metavar="NAME",
     help="logistic, svc, linear, ridge, elastic-net, lasso, huber, poisson or ratings.",
 )
-@click.option("--target", required=True, metavar="NAME", help="An attribute (logistic, svc), else a bounded column.")
+@click.option("--target", required=True, metavar="NAME", help="An attribute (logistic, svc) or a bounded column.")
 @click.option(
     "--features",
     required=True,
     metavar="NAMES",
-    help='Attributes and bounded columns: "SEX, AGEP, PINCP". For ratings: "USER, ITEM".',
+    help='Attributes and bounded columns, such as "SEX, AGEP, PINCP"; for ratings "USER, ITEM".',
 )
-@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
-@click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
-@click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
-@click.option("--norm", metavar="NORM", help="Of the coefficients: l2, or l1 for linear, which makes it lasso.")
+@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon of the fit.")
+@click.option("--delta", metavar="NUMBER", help="delta, together with epsilon; omit it for pure differential privacy.")
+@click.option("--radius", metavar="NUMBER", help="Public bound on the coefficients' norm; the how-to has its units.")
+@click.option("--norm", metavar="NORM", help="Norm of the coefficients: l2, or l1 for linear, which makes it lasso.")
 @click.option(
     "--reference",
     metavar="LEVELS",
-    help='Coefficients are told beside the first cell of each attribute, or beside these: "SEX=2, EDU=12".',
+    help='Reference level of each attribute, such as "SEX=2, EDU=12" (default: its first category).',
 )
 @click.option(
     "--score",
     metavar="NUMBER",
-    help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
+    help="epsilon of a score on held-out rows. Fit and score together cost the larger of the two.",
 )
 @payment_options()
-@click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
+@click.option("--key", metavar="TEXT", help="Name of this request: repeated, it returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
-@click.option("--details", is_flag=True, help="Also print how to predict, what intervals hold, and how rows were read.")
+@click.option("--details", is_flag=True, help="Also print how to predict, what intervals cover, how rows were read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
 def fit(
     table: str,
@@ -77,7 +77,10 @@ def fit(
     details: bool,
     as_json: bool,
 ) -> None:
-    """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
+    """Fit a model to TABLE and charge the ledger.
+
+    TABLE is a .csv, .tsv or .parquet file. A score is computed only with --score.
+    """
     domain, unit = load(domain_path)
     guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
     stage.key = checked_key(key)
@@ -86,7 +89,7 @@ def fit(
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), guarantee, {"reference": reference, "norm": norm})
-    planned.prepare(source, system_rng())  # refuses before a ledger is made
+    planned.prepare(source, system_rng())  # refuses before a ledger is created
     payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)
     account, stage.reading = payment.open(source.name, unit), "Reading the rows and fitting the model"
     result = execute(planned, account, source, stage.key, on_stage=stage.show)
@@ -96,12 +99,12 @@ def fit(
 
 
 def show(result: dict[str, Any], stored: Ledger | None = None, details: bool = False) -> None:
-    """Print a model for people, its score last; where it was `stored` in a ledger before, with its balance of now."""
+    """Print a model for people, with its score last."""
     guarantee, several = from_dict(result["guarantee"]), isinstance(result["intercept"], dict)
     named = {"intercept": result["intercept"], **result["coefficients"]}
     rows = [{"feature": name, **(values if several else {"coefficient": values})} for name, values in named.items()]
-    number = "as the logarithm of a number" if _is_log(result) else "as a number"
-    about = "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else number
+    number = "on the log scale" if _is_log(result) else "a numeric target"
+    about = "for each class" if several else f"positive for {result['classes'][1]}" if result["classes"] else number
     guaranteed = f"({rounded_up(guarantee)}, {result['exactness']})"
     show_table(rows, f"{result['model']} model of {result['target']}, {about} {guaranteed}", most=SHOWN)
     if "intervals" in result:
@@ -113,34 +116,34 @@ def show(result: dict[str, Any], stored: Ledger | None = None, details: bool = F
 
 
 def _show_details(result: dict[str, Any]) -> None:
-    """Print what the numbers mean, and by which rules the rows were read."""
+    """Print how to use the model and how rows were read."""
     if "intervals" in result:
         click.echo(
-            "Intervals hold the noise and the sampling, for independent rows within their bounds, and residuals of one "
-            "variance. Names of bounded columns are numbers; NAME=CELL is one cell of an attribute."
+            "Intervals cover the noise and the sampling error, for independent rows within their bounds and residuals "
+            "of equal variance. Names of bounded columns are numbers; NAME=CELL is one cell of an attribute."
         )
     lines = (_use_in_words(result), *result["facts"].get("rules", ()))
     click.echo("\n".join(lines))
 
 
 def _show_intervals(intervals: dict[str, Any]) -> None:
-    """Print the coefficients beside the reference levels, with standard errors and intervals."""
+    """Print coefficients relative to the reference levels, with intervals."""
     reference = ", ".join(f"{name}={cell}" for name, cell in intervals["reference"].items())
     rows = []
     for name, line in list(intervals["coefficients"].items())[:SHOWN]:
         columns = ("estimate", "lower", "upper", "standard_error")
         (texts,) = answers(*([line[column]] for column in columns))
         rows.append({"coefficient": name, **dict(zip(columns, texts, strict=True))})
-    beside = f" beside {reference}" if reference else ""
+    beside = f" relative to {reference}" if reference else ""
     show_table(rows, f"Coefficients{beside}, with {intervals['level']:.0%} intervals", numbers=tuple(rows[0])[1:])
 
 
 def show_ratings(result: dict[str, Any], stored: Ledger | None = None, details: bool = False) -> None:
-    """Print a model of ratings: the items that are rated highest, by the model."""
+    """Print a model of ratings: the highest-rated items."""
     about = f"({rounded_up(from_dict(result['guarantee']))}, {result['exactness']})"
     highest = sorted(result["items"].items(), key=lambda pair: -pair[1])
     rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest]
-    title = f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}"
+    title = f"ratings model of {result['target']}: predicted ratings by an average user {about}"
     show_table(rows, title, most=SHOWN)
     if details:
         use = "`gaugedp predict` predicts single ratings, `gaugedp recommend` items for one user."
@@ -154,8 +157,8 @@ def _use_in_words(result: dict[str, Any]) -> str:
     then = " The exponential of the sum is predicted." if _is_log(result) else then
     return (
         "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
-        "coefficient; numbers are clipped to their bounds, and a missing one is the domain's replacement, else the "
-        f"middle of its bounds.{then} "
+        "coefficient. Numbers are clipped to their bounds; a missing number is replaced by the domain's replacement, "
+        f"or by the middle of its bounds.{then} "
         "`gaugedp predict` does so for each line of a file, with the model that --out wrote."
     )
 
@@ -167,12 +170,12 @@ def _is_log(result: dict[str, Any]) -> bool:
 def _score_in_words(score: dict[str, Any] | None) -> str:
     if score is None:
         return (
-            "No score was requested: how far noise moved the coefficients is not known. Only a score shows whether the "
-            "categories of the domain match those of the table."
+            "No score was requested, so the effect of the noise on the coefficients is unknown. Only a score shows "
+            "whether the categories of the domain match those of the table."
         )
     value, low, high = next(answers(*([float(score[name])] for name in ("value", "lower", "upper"))))
-    sure = f"{score['level']:.0%} sure"
-    accuracy, error = "the share of the commonest class", "what one number for all rows misses"
+    sure = f"{score['level']:.0%} confidence"
+    accuracy, error = "the share of the most common class", "the error of predicting one number for all rows"
     baseline = accuracy if score["name"] == "accuracy" else error
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
     warning = (
@@ -191,7 +194,7 @@ def _planned(
     guarantee: tuple[float | None, ...],
     options: dict[str, Any],
 ) -> "TableFit | RatingsFit":
-    """Return what will be charged; estimators are loaded here, and asked for where they are not installed."""
+    """Return the plan of the fit; estimators are imported here."""
     from gaugedp.estimators.fitting import plan_fit
 
     model, target, features = names

@@ -1,4 +1,4 @@
-"""`gaugedp geometry`: what the sensitivity body of a question is like and what its shape costs, without any data."""
+"""`gaugedp geometry`: the sensitivity body of a query, without data."""
 
 import json
 
@@ -18,16 +18,19 @@ from gaugedp.queries.base import Query
 
 @click.command()
 @question_options
-@click.option("--epsilon", default="1", metavar="NUMBER", help="What the errors are for; 1 where nothing is given.")
-@click.option("--svg", metavar="FILE", help="Where to draw shadows of the body with its noise. Needs gaugedp[report].")
-@click.option("--axes", metavar="I,J", help="Draw the plane of these two answers, from 0; else the longest axes.")
+@click.option("--epsilon", default="1", metavar="NUMBER", help="epsilon at which errors are computed. [default: 1]")
+@click.option("--svg", metavar="FILE", help="Write a drawing of the body and its noise. Needs gaugedp[report].")
+@click.option("--axes", metavar="I,J", help="Draw the plane of these answers, from 0. [default: longest axes]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: str | None, as_json: bool) -> None:
-    """Print volume, moments, errors and bounds of the body of a question. No data is touched."""
+    """Describe the sensitivity body of a query, without data.
+
+    It prints volume, moments, errors and bounds.
+    """
     domain, unit = load(domain_path)
     plane = _plane(axes)
     if svg is None and plane is not None:
-        raise InvalidRequest("--axes says which plane to draw, and no picture was asked for.", "Add --svg FILE.")
+        raise InvalidRequest("--axes chooses the plane of a drawing, but no drawing was requested.", "Add --svg FILE.")
     check_files({"domain file": domain_path}, svg=(svg, ".svg"))
     shape_report = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
     if svg is not None:
@@ -36,9 +39,9 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
 
 
 def _body(question: Query, unit: PrivacyUnit) -> Body:
-    """Return the body in the units in which a plan counts errors; refuse a question whose answers get no noise."""
+    """Return the body in the plan's error units; refuse quantiles."""
     if any(mechanism.in_rows for mechanism in question.mechanisms.candidates(unit, PureDP(1.0))):
-        raise InvalidRequest("The answers to quantiles have no noise, and so no shape.", "Ask for counts or sums.")
+        raise InvalidRequest("Quantiles have no additive noise, and so no sensitivity body.", "Request counts or sums.")
     body, weights = question.sensitivity(unit), question.errors.weights
     scales = np.full(body.ambient_dim, 1 / float(question.steps.runs[0][0])) if weights is None else weights
     return body if (scales == 1).all() else image(body, np.diag(1 / scales))

@@ -1,4 +1,4 @@
-"""`gaugedp keys`: the keys of an attribute that nobody knows beforehand, paid from a ledger."""
+"""`gaugedp keys`: partition selection, charged to a ledger."""
 
 from pathlib import Path
 
@@ -17,13 +17,13 @@ from gaugedp.tables.table import Table
 
 @click.command()
 @click.argument("table")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
-@click.option("--attribute", required=True, metavar="NAME", help='An attribute { keys = "unknown", most = N }.')
-@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the keys.")
-@click.option("--delta", metavar="NUMBER", help="delta: at most the chance that a key of one person is shown. Needed.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
+@click.option("--attribute", required=True, metavar="NAME", help='Attribute with { keys = "unknown", most = N }.')
+@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon of the selection.")
+@click.option("--delta", metavar="NUMBER", help="delta: bounds the chance that one person's key is shown. Required.")
 @payment_options()
-@click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored keys, free.")
-@click.option("--out", metavar="FILE", help="Write the domain file in which the keys are public (.toml).")
+@click.option("--key", metavar="TEXT", help="Name of this request: repeated, it returns the stored keys, free.")
+@click.option("--out", metavar="FILE", help="Write the domain file with the selected keys (.toml).")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--json", "as_json", is_flag=True, help="Print the keys as JSON.")
 def keys(
@@ -38,9 +38,10 @@ def keys(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Show the keys of TABLE that many people have, such as cities, and pay for it; then questions can be about them.
+    """Select the keys of TABLE that enough people share.
 
-    Rare keys stay hidden: they count as "other" in every later question.
+    The ledger is charged. Later queries can use the selected keys, such as cities; rare keys stay hidden and count as
+    "other" in every later query.
     """
     domain, unit = load(domain_path)
     guarantee = guarantee_asked(**numbers(epsilon=epsilon, delta=delta))
@@ -49,7 +50,7 @@ def keys(
     check_files(read, out=(out, ".toml"), report=(report, ".html"))
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("plan")
-    mechanism = selection(source, attribute, guarantee)  # refuses before a ledger is made
+    mechanism = selection(source, attribute, guarantee)  # refuses before a ledger is created
     with_keys(domain_path, attribute, ["-"])
     payment.check([mechanism.guarantee], mechanism.guarantee)
     click.echo(chances_in_words(least_counts(mechanism)), err=True)
@@ -61,7 +62,7 @@ def keys(
 
 
 def show(released: KeyRelease, stored: Ledger | None = None) -> None:
-    """Print the keys for people, those with the largest noisy counts; where they were `stored`, with its balance."""
+    """Print the keys for people, by descending noisy count."""
     largest = sorted(zip(released.keys, released.counts.tolist(), strict=True), key=lambda pair: -pair[1])
     about = f"({rounded_up(released.guarantee)}, {released.exactness})"
     rows = [{"key": key, "noisy count": count} for key, count in largest]
@@ -84,5 +85,5 @@ def _write(
 
     hand_over("list of keys", [(domain_file, out if released.keys else None), (released.save_html, report)], printed)
     if out is not None:
-        written = f"Wrote {out}: questions about {released.attribute} can be asked with it."
+        written = f"Wrote {out}: queries can now use {released.attribute}."
         click.echo(written if released.keys else f"Nothing was written to {out}.", err=True)

@@ -22,7 +22,7 @@ _DELTA = 1e-6
 
 @click.group(cls=LedgerCommands)
 def ledger() -> None:
-    """The durable account of a table."""
+    """Open, show, verify or report on a ledger."""
 
 
 @ledger.command("open")
@@ -34,9 +34,9 @@ def ledger() -> None:
     metavar="B",
     help='"3,1e-5" (epsilon, delta), "2", "best=2,1e-6", "rho=0.5" or "mu=1".',
 )
-@click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and unit at once.")
+@click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and privacy unit now.")
 def open_ledger(path: str, text: str, domain_path: str | None) -> None:
-    """Make a ledger at PATH with a budget, or check that it has that one."""
+    """Create a ledger at PATH, or check its budget."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
     remaining = rounded_left(account.balance["remaining"], account.budget)
@@ -45,7 +45,7 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
 
 @ledger.command()
 @click.argument("path")
-@click.option("--delta", "delta_text", metavar="NUMBER", help="The δ of the tight total: 1e-6, or what is spent of δ.")
+@click.option("--delta", "delta_text", metavar="NUMBER", help="δ of the tight total. [default: 1e-6, or the spent δ]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(path: str, delta_text: str | None, as_json: bool) -> None:
     """Print what was spent, on what, and what is left."""
@@ -67,23 +67,23 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         for line, entry in zip(_lines(entries), entries, strict=True)
         if line.pop("kind") == "reserve" and entry.guarantee is not None
     ]
-    for name in ("by", "purpose"):  # a column of nothing is not shown
+    for name in ("by", "purpose"):  # an empty column is not shown
         if not any(line[name] for line in lines):
             lines = [{title: value for title, value in line.items() if title != name} for line in lines]
     show_table(lines, "Releases" if lines else "Releases: none")
     if any(line["state"].startswith(UNANSWERED) for line in lines):
-        click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")
+        click.echo("Never answered: the run was killed or is still running. Its cost stays spent.")
     if any(line["state"].endswith(SEEDED) for line in lines):
-        click.echo("Seeded: made for research, with noise that can be computed again. Such an answer protects nobody.")
+        click.echo("Seeded: made for research, with reproducible noise. Such an answer protects nobody.")
     click.echo(f"Tip after entry {entries[-1].number}: {entries[-1].tip}")
 
 
 @ledger.command()
 @click.argument("path")
-@click.option("--tip", metavar="HASH", help="A tip printed earlier: it must be part of the chain.")
+@click.option("--tip", metavar="HASH", help="Tip that was printed earlier; it must be part of the chain.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(path: str, tip: str | None, as_json: bool) -> int:
-    """Recompute the hash chain and the sums; exit 3 where something does not fit."""
+    """Recompute hash chain and sums; exit 3 on mismatch."""
     account = Ledger.open(path)
     report = account.verify(tip)
     if as_json:
@@ -97,10 +97,13 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
 
 @ledger.command()
 @click.argument("path")
-@click.option("--year", metavar="YYYY", help="The year, such as 2026; by default that of the last entry.")
+@click.option("--year", metavar="YYYY", help="Year of the report, such as 2026. [default: that of the last entry]")
 @click.option("--out", required=True, metavar="FILE", help="Write the page (.html); it needs no network.")
 def report(path: str, year: str | None, out: str) -> int:
-    """Write the page of a year: spent by month, purpose and person, and what is left; exit 3 as verify does."""
+    """Write a page about one year of the ledger.
+
+    It shows what was spent by month, purpose and person, and what is left. Exit codes are those of verify.
+    """
     check_files({"ledger": path}, out=(out, ".html"))
     chosen_year = None if year is None else whole_number("year", year)
     account = Ledger.open(path)
@@ -111,26 +114,26 @@ def report(path: str, year: str | None, out: str) -> int:
 
 
 def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
-    """Say that all is well, and which entry the `tip` of the caller is."""
+    """Report a valid ledger and the position of `tip`."""
     number = next((entry.number for entry in account.entries() if entry.tip == tip), 0)
     position = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
-    return f"{report.entries} entries, all in order.{position} Tip: {report.tip}"
+    return f"{report.entries} entries, all valid.{position} Tip: {report.tip}"
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
-    """Yield the sentence of the tight total, where it is asked for, or smaller than a spent sum of another kind."""
+    """Yield the tight total if requested or smaller."""
     epsilon = account.total.epsilon(delta)
     # 0.999: than what was spent: a total that is worth a sentence
     is_smaller = account.budget.accounting != "best_order" and epsilon < 0.999 * account.spent.epsilon(delta)
     if is_asked or is_smaller:
         yield (
-            f"If all guarantees were fixed in advance, the total is: epsilon {digits_up(epsilon)} at delta {delta:g}. "
-            "The budget is charged the other number: what was spent."
+            f"If all guarantees were fixed in advance, the total is epsilon {digits_up(epsilon)} at delta {delta:g}. "
+            "The budget is charged what was spent, as shown above."
         )
 
 
 def _spent_delta(account: Ledger) -> float:
-    """Return the δ at which a total is shown: the one that was spent, where it is larger than the usual one."""
+    """Return the δ of the total: at least the spent one."""
     spent = account.spent
     return max(_DELTA, spent.delta_value) if isinstance(spent, ApproxDP) else _DELTA
 

@@ -1,4 +1,4 @@
-"""`gaugedp`: domain, plan, release, stream, fit, predict, ledger, audit, doctor, geometry, guarantee and others."""
+"""`gaugedp`: the command line."""
 
 import io
 import os
@@ -15,33 +15,33 @@ from gaugedp.cli.stage import stage
 from gaugedp.errors import UNTOUCHED, GaugedpError, NotDurable
 
 INTERRUPTED = 130
-SPIN = "20"  # log₂ of processor cycles that a thread of OpenBLAS waits, which by itself says 26
+SPIN = "20"  # log₂ of the processor cycles that a thread of OpenBLAS waits; its default is 26
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gaugedp", prog_name="gaugedp")
 def cli() -> None:
-    """Differential privacy shaped to the geometry of the question.
+    """Differential privacy shaped to the geometry of the query.
 
-    Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after paying,
-    or an audit found a violation.
+    Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after the
+    charge, or an audit found a violation.
     """
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code.
 
-    After each product of matrices numpy's threads wait for the next, at full load: here for a millisecond.
+    numpy's threads wait for the next matrix product at full load: here only for a millisecond.
     """
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SPIN)
     sys.exit(run(arguments))
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; every refusal is one sentence on standard error."""
+    """Run the command line and return its exit code."""
     stage.clear()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without ± shows a question mark
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ± shows "?"
     try:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
@@ -57,7 +57,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
-    """Print a warning about the ledger in one line, and others as Python does."""
+    """Print warnings about the ledger on one line."""
     if issubclass(category, NotDurable):
         click.echo(f"Remark: {message}", err=True)
     else:

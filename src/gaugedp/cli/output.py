@@ -1,4 +1,4 @@
-"""Output of a command: files that replace others only when complete, then what is printed, and the account."""
+"""Output of a command: files, printed text and the account."""
 
 import os
 import shlex
@@ -22,33 +22,33 @@ from gaugedp.ledger.header import check_text
 
 @contextmanager
 def handed_over(what: str) -> Iterator[None]:
-    """Write and print inside; trouble with that is told with the key under which `what` is kept."""
+    """Guard output: report a failure with the request's key."""
     again = f"--key {shlex.quote(stage.key)}"
     try:
-        with written(what, again, f"The {what} is paid for and kept in the ledger; under that key it costs nothing."):
+        with written(what, again, f"The {what} is charged and stored in the ledger; with that key it costs nothing."):
             yield
             sys.stdout.flush()
-    except BrokenPipeError:  # such as `| head`: nothing is wrong, and click ends the command quietly
+    except BrokenPipeError:  # such as `| head`: no error, and click ends the command silently
         click.echo(f"The output was closed early: {again} shows it again, at no cost.", err=True)
         raise
 
 
 @contextmanager
 def written(what: str, again: str, kept: str) -> Iterator[None]:
-    """Write inside; where that fails, say with which option `again` shows `what`, and where it is `kept`."""
+    """Guard writing: a failure names the option to run again."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
         sentence = f"The {what} could not be written ({error.strerror})."
-        raise GaugedpError(sentence, f"Make room and run this again with {again}.", kept) from None
+        raise GaugedpError(sentence, f"Free disk space and run this again with {again}.", kept) from None
 
 
 def hand_over(
     what: str, writers: Sequence[tuple[Callable[[Path], object], str | None]], show: Callable[[], None]
 ) -> None:
-    """Write each file whose path is given, and show, under the care of `handed_over`."""
+    """Write the files whose paths are given, then show."""
     with handed_over(what):
         for write, path in writers:
             if path is not None:
@@ -57,23 +57,23 @@ def hand_over(
 
 
 def stored_before(what: str, account: Mapping[str, Any]) -> str:
-    """Say that `what` was in the ledger already."""
+    """Return the sentence that `what` was in the ledger already."""
     entry = account["entry"]
-    return f"This is the stored {what} of entry {entry}, paid for before; nothing was read and nothing was spent now."
+    return f"This is the stored {what} of entry {entry}, charged earlier; nothing was read and nothing was spent now."
 
 
 def show_payment(what: str, account: Mapping[str, Any], stored: Ledger | None, beside: str = "") -> None:
-    """Print what was spent on `what`; where it was `stored` in a ledger before, that it was, and the balance of now."""
+    """Print what was spent, or that `what` was stored."""
     if stored is not None:
         click.echo(stored_before(what, account) + beside)
     show_account(account, stored)
 
 
 def show_account(account: Mapping[str, Any], stored: Ledger | None, again: str | None = None) -> None:
-    """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
+    """Print what was spent; if `stored`, the current balance."""
     now, entries = account, ""
     if stored is None:
-        entries = f"Entry {account['entry']} paid, and a later entry stores it. "
+        entries = f"Entry {account['entry']} records the charge, and a later entry the result. "
         click.echo(again or f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
     else:
         last = stored.entries()[-1]
@@ -86,7 +86,7 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None, again: str |
 
 
 def checked_key(key: str | None) -> str:
-    """Return the key of a request, a new one where none is given."""
+    """Return a valid key; by default a random one."""
     if key is None:
         return system_rng().bytes(16).hex()
     check_text("The key", key)
@@ -94,7 +94,7 @@ def checked_key(key: str | None) -> str:
 
 
 def save(path: str, write: Callable[[Path], object]) -> None:
-    """Write what costs nothing, as `write_beside`; where that fails, say so."""
+    """Write a file that costs nothing; report a failure."""
     try:
         write_beside(Path(path), write)
     except BrokenPipeError:
@@ -102,13 +102,16 @@ def save(path: str, write: Callable[[Path], object]) -> None:
     except OSError as error:
         raise GaugedpError(
             f"{path!r} could not be written ({error.strerror}).",
-            "Make room, or give another file.",
+            "Free disk space, or give another file.",
             "Nothing was spent.",
         ) from None
 
 
 def write_beside(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device gets it when complete."""
+    """Write to a temporary file, then replace `path`.
+
+    A full disk thus leaves the old file; a pipe or device receives the complete bytes.
+    """
     stream, was_there = _standard_stream(path), path.exists()
     if stream is not None or (was_there and not path.is_file()):
         _pass_on(path, stream, write)
@@ -124,16 +127,16 @@ def write_beside(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         part.unlink(missing_ok=True)
     if was_there:
-        click.echo(f"{path} was there before, and was written over.", err=True)
+        click.echo(f"{path} existed already and was overwritten.", err=True)
 
 
 def is_kept(path: str) -> bool:
-    """Return whether `path` is a file of its own, not a pipe, and not standard output that goes to a file."""
+    """Return True if `path` is a file, not a stream."""
     return _standard_stream(Path(path)) is None and Path(path).is_file()
 
 
 def _standard_stream(path: Path) -> BinaryIO | None:
-    """Return standard output or error, where `path` is a name of it: a file behind it would be written twice."""
+    """Return standard output or error if `path` names it."""
     place = os.path.abspath(path)
     if place in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         return sys.stdout.buffer
@@ -141,7 +144,7 @@ def _standard_stream(path: Path) -> BinaryIO | None:
 
 
 def _pass_on(path: Path, stream: BinaryIO | None, write: Callable[[Path], object]) -> None:
-    """Write to a file of our own, and pass its bytes on: some formats cannot be written to a pipe."""
+    """Write to a seekable temporary file and copy its bytes."""
     with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder:
         part = Path(folder) / "part"
         write(part)

@@ -1,4 +1,4 @@
-"""`gaugedp predict`: what a model says of each line of a file."""
+"""`gaugedp predict`: predictions for each line of a file."""
 
 import csv
 import io
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table")
-@click.option("--model", "model_path", required=True, metavar="FILE", help="What `gaugedp fit --out` wrote.")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public, as for the fit.")
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Output of `gaugedp fit --out`.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file, as for the fit.")
 @click.option("--scores", "with_scores", is_flag=True, help="Add a column for each class: probabilities, or sums.")
-@click.option("--out", metavar="FILE", help="Write the lines, each with its prediction, as CSV; else print them.")
+@click.option("--out", metavar="FILE", help="Write the lines with their predictions as CSV, instead of printing them.")
 def predict(table: str, model_path: str, domain_path: str, with_scores: bool, out: str | None) -> None:
-    """Predict for each line of TABLE (a .csv, .tsv or .parquet file). It needs no ledger: nothing is spent.
+    """Predict for each line of TABLE; nothing is spent.
 
-    A line without a cell in one of the model's attributes gets no prediction; numbers beyond their bounds count as the
-    bounds. What is written is as private as TABLE.
+    TABLE is a .csv, .tsv or .parquet file. A line without a cell in one of the model's attributes gets no prediction;
+    numbers beyond their bounds are clipped. The output is as private as TABLE.
     """
     from gaugedp.estimators.stored_model import load_model
     from gaugedp.tables.lines import FileLines
@@ -40,11 +40,11 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
     model = load_model(model_path, domain)
     lines = FileLines.open(table, domain, model.design.attributes, model.design.columns)
     if with_scores and not model.classes:
-        raise InvalidRequest("The model predicts numbers, and has no other scores.", "Leave --scores out.")
+        raise InvalidRequest("The model predicts numbers and has no scores.", "Omit --scores.")
     predictions = _Predictions(model, lines, model.classes if with_scores else ())
     clashes = [name for name in predictions.names if name in lines.names]
     if clashes:
-        raise UnreadableTable(f"The table has a column {clashes[0]!r}.", "Rename it, or leave it out.")
+        raise UnreadableTable(f"The table has a column {clashes[0]!r}.", "Rename or remove it.")
     click.echo("Predicting: reading the lines ...", err=True)
     if out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -63,19 +63,17 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
 
 
 def _guarded(write: Callable[[], None]) -> None:
-    """Write, or say in a sentence that it could not be done."""
+    """Write, or report in a sentence that it failed."""
     try:
         write()
-    except BrokenPipeError:  # whoever reads has enough
+    except BrokenPipeError:  # the reader stopped early
         raise
     except OSError:
-        raise GaugedpError(
-            "The predictions could not be written.", "Make room for them.", "Nothing was spent."
-        ) from None
+        raise GaugedpError("The predictions could not be written.", "Free disk space.", "Nothing was spent.") from None
 
 
 class _Predictions:
-    """The lines with what is predicted for each; afterwards, how many had no cell or no number where one is needed."""
+    """Lines with their predictions, and counts of missing values."""
 
     def __init__(self, model: "StoredModel", lines: "FileLines", classes: Sequence[str]) -> None:
         self.model, self.lines = model, lines
@@ -97,7 +95,7 @@ class _Predictions:
                 yield (*fields, prediction, *numbers)
 
     def _scores(self, cells: np.ndarray, steps: np.ndarray) -> list[list[float | None]]:
-        """Return the scores of each line; none where they are not wanted, or nothing is predicted."""
+        """Return the scores of each line, if wanted and predicted."""
         if len(self.names) == 1:
             return [[]] * len(cells)
         lines = self.model.scores(cells, steps).tolist()
@@ -111,12 +109,12 @@ def _write(file: Any, predictions: _Predictions) -> None:
 
 
 def _say(predictions: _Predictions) -> None:
-    """Say on standard error what stood in for what was missing."""
+    """Report missing values and their replacements on standard error."""
     without = predictions.n_lines - predictions.n_predicted
     if without:
         names = ", ".join(name for name, count in predictions.n_without.items() if count)
         lines = f"{without:,} of {predictions.n_lines:,} lines"
-        click.echo(f"{lines} have no prediction: outside the cells of {names}.", err=True)
+        click.echo(f"{lines} have no prediction: out of domain in {names}.", err=True)
     for name, count in predictions.n_missing.items():
         if count:
             stand_in = f"{predictions.model.stand_in(name):g}"

@@ -1,4 +1,4 @@
-"""`gaugedp publish`: all tables of a publication, planned, paid and written together."""
+"""`gaugedp publish`: all tables of a publication, for one charge."""
 
 import click
 
@@ -10,7 +10,8 @@ from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.queries.outline import QUANTILE
-from gaugedp.releases.planning import Plan, worth
+from gaugedp.releases.plan_widths import worth
+from gaugedp.releases.planning import Plan
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
@@ -20,10 +21,10 @@ from gaugedp.tables.table import Table
 @click.command()
 @click.argument("publication")
 @payment_options("the table", required=False)
-@click.option("--table", metavar="FILE", help="The rows, in place of the file that the publication names.")
-@click.option("--out", metavar="FOLDER", help="The folder to write: a page, a file a table, a manifest.")
-@click.option("--dry-run", is_flag=True, help="Show what each table would cost and be worth; read no row.")
-@click.option("--check", is_flag=True, help="Compare a published folder with its manifest, and do nothing else.")
+@click.option("--table", metavar="FILE", help="File of rows, instead of the one that the publication names.")
+@click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table, a manifest.")
+@click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
+@click.option("--check", is_flag=True, help="Only compare a published folder with its manifest.")
 def publish(
     publication: str,
     payment: Payment,
@@ -32,13 +33,16 @@ def publish(
     dry_run: bool,
     check: bool,
 ) -> None:
-    """Publish all tables of PUBLICATION (a .toml file) at one price: gaugedp publish p.toml --ledger L --out FOLDER."""
+    """Publish all tables of PUBLICATION for one charge.
+
+    PUBLICATION is a .toml file: gaugedp publish p.toml --ledger L --out FOLDER.
+    """
     if check:
         _check(publication)
         return
     document = titled(Publication.load(publication))
     if document.key is None and not dry_run:
-        raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: the same again then costs nothing.')
+        raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: a repetition then costs nothing.')
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()
@@ -53,13 +57,13 @@ def publish(
     )
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
     check_place(document, planned.query.digest(), out)
-    payment.check(chargeable(planned.mechanism.guarantee, planned.asked), planned.asked)
+    payment.check(chargeable(planned.mechanism.guarantee, planned.requested), planned.requested)
     account = payment.open(source.name, planned.unit)
     _publish(document, planned, source, account, out)
 
 
 def _publish(publication: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
-    """Pay, look, and write the folder."""
+    """Charge the ledger, read the table and write the folder."""
     answer = release(
         planned.query,
         source,
@@ -73,14 +77,14 @@ def _publish(publication: Publication, planned: Plan, source: Table, account: Le
     stage.show("write")
     with handed_over("answer"):
         was_there = write_folder(publication, answer, out)
-    click.echo(f"{out} was there before, the same to the last byte." if was_there else f"Wrote {out}: open index.html.")
+    click.echo(f"{out} existed already and is identical." if was_there else f"Wrote {out}: open index.html.")
     if was_stored:
         click.echo(stored_before("answer", answer.facts["account"]))
     show_account(answer.facts["account"], account if was_stored else None, "Run it again to get the same at no cost.")
 
 
 def _show(publication: Publication, planned: Plan) -> None:
-    """Print a line for each table: its share, and how wide its intervals will be."""
+    """Print the budget share and interval width of each table."""
     outlines = [outline for question in publication.queries for outline in question.outlines]
     units = {outline.text: " ranks" for outline in outlines if outline.measure == QUANTILE}
     terms = {str(term["query"]): worth(term)[0] for term in planned.terms()}
@@ -97,17 +101,17 @@ def _show(publication: Publication, planned: Plan) -> None:
     ]
     for remark in planned.remarks():
         click.echo(remark)
-    show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.asked)}")
+    show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.requested)}")
 
 
 def _check(folder: str) -> None:
     wrong = check_folder(folder)
     if wrong:
-        raise GaugedpError("The folder is not as its manifest says: " + " ".join(wrong), "Publish again.", "")
-    click.echo(f"{folder} is as its manifest says.")
+        raise GaugedpError("The folder does not match its manifest: " + " ".join(wrong), "Publish again.", "")
+    click.echo(f"{folder} matches its manifest.")
 
 
 def _required(option: str, value: str | None) -> str:
     if value is None:
-        raise InvalidRequest(f"There is no {option}.", f"Add {option}.")
+        raise InvalidRequest(f"{option} is missing.", f"Add {option}.")
     return value

@@ -1,4 +1,4 @@
-"""`gaugedp recommend`: the items that one user would rate highest, by a model of ratings and the user's own ratings."""
+"""`gaugedp recommend`: the items that one user would rate highest."""
 
 import csv
 from pathlib import Path
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("own")
-@click.option("--model", "model_path", required=True, metavar="FILE", help="What `gaugedp fit --model ratings` wrote.")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public, as for the fit.")
-@click.option("-n", "--count", default=10, metavar="NUMBER", help="How many items; 10 where nothing is given.")
-@click.option("--out", metavar="FILE", help="Write the items and their predicted ratings as CSV; else print them.")
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Output of `gaugedp fit --model ratings`.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file, as for the fit.")
+@click.option("-n", "--count", default=10, metavar="NUMBER", help="Number of items. [default: 10]")
+@click.option("--out", metavar="FILE", help="Write the items and predicted ratings as CSV, instead of printing them.")
 def recommend(own: str, model_path: str, domain_path: str, count: int, out: str | None) -> None:
-    """Recommend items to the user whose ratings are in OWN (a .csv, .tsv or .parquet file). Nothing is spent.
+    """Recommend items to one user.
 
-    Items that the user has rated are left out. What is printed is for that user alone: it tells of their ratings.
+    OWN is a .csv, .tsv or .parquet file of the user's ratings; rated items are left out. Nothing is spent. The output
+    is for that user only, because it reveals their ratings.
     """
     from gaugedp.estimators.stored_model import load_model
 
@@ -37,7 +38,7 @@ def recommend(own: str, model_path: str, domain_path: str, count: int, out: str 
     best = model.recommend(*_ratings(own, domain, model), count)
     if out is None:
         rows = [{"item": item, "rating": rating} for item, rating in best]
-        show_table(rows, f"{model.design.target}: what this user would rate highest, for this user's eyes only")
+        show_table(rows, f"{model.design.target}: the items that this user would rate highest, for this user only")
         return
 
     def written(path: Path) -> None:
@@ -45,11 +46,14 @@ def recommend(own: str, model_path: str, domain_path: str, count: int, out: str 
             csv.writer(file, lineterminator="\n").writerows([("item", f"predicted_{model.design.target}"), *best])
 
     save(out, written)
-    click.echo(f"{out} has {len(best):,} items: for this user's eyes only.")
+    click.echo(f"{out} has {len(best):,} items, for this user only.")
 
 
 def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarray, np.ndarray]:
-    """Return cells (k, 2) and steps (k,) of one user's ratings; refuse those of several, who would see one another."""
+    """Return cells (k, 2) and steps (k,) of one user's ratings.
+
+    Ratings of several users are refused, because they would see one another's.
+    """
     from gaugedp.tables.lines import FileLines
 
     lines = FileLines.open(path, domain, model.design.attributes, (model.design.target,))
@@ -57,10 +61,10 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
     batches = list(lines.batches())
     users = {(fields[place] or "").strip() for batch in batches for fields in batch.fields}
     if "" in users:
-        raise InvalidRequest("A line has no user.", "Name the user in each line: it could be of somebody else.", "")
+        raise InvalidRequest("A line has no user.", "Name the user in each line: the rating may be another's.", "")
     if len(users) > 1:
         raise InvalidRequest(
-            "The ratings are of several users.", "Give a file for each: what is recommended tells of their ratings.", ""
+            "The file has ratings of several users.", "Give one file per user: recommendations reveal ratings.", ""
         )
     cells = [batch.cells for batch in batches] or [np.empty((0, 2), dtype=int)]
     steps = [batch.steps[:, 0] for batch in batches] or [np.empty(0, dtype=int)]

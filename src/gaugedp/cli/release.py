@@ -1,4 +1,4 @@
-"""`gaugedp release`: a private answer, paid from a ledger."""
+"""`gaugedp release`: a private answer, charged to a ledger."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -46,9 +46,9 @@ from gaugedp.tables.table import Table
 
 _NUMBERS = ("estimate", "lower", "upper", "raw")
 _NO_UNIT = (
-    " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
+    " The domain file has no [unit]: if a person may have several rows, name the column that identifies persons there."
 )
-_RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
+_RAW_AGAIN = " It is unprocessed: to process it at no cost, add --consistent, --non-negative or --round again."
 _SAVED = {".parquet": Release.save_parquet, ".xlsx": Release.save_excel}
 _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 
@@ -59,16 +59,16 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 @guarantee_options
 @importance_option
 @payment_options()
-@click.option("--adaptive", is_flag=True, help="Release tables that are chosen for synthetic rows: see gaugedp rows.")
-@click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
+@click.option("--adaptive", is_flag=True, help="Choose the tables adaptively, for synthetic rows: see gaugedp rows.")
+@click.option("--key", metavar="TEXT", help="Name of this request: repeated, it returns the stored answer, free.")
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
-@click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
+@click.option("--folder", metavar="DIR", help="Store exact sums of finished batches here; --key resumes a killed run.")
 @processing_options
 @click.option(
-    "--out", metavar="FILE", help="Write the answers (.csv, .parquet, .xlsx), a column an attribute, with intervals."
+    "--out", metavar="FILE", help="Write the answers and intervals (.csv, .parquet, .xlsx), one column per attribute."
 )
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
-@click.option("--save", metavar="FILE", help="Write the release as JSON, to be read back.")
+@click.option("--save", metavar="FILE", help="Write the release as JSON, which gaugedp can read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
 def release(
     table: str,
@@ -87,9 +87,10 @@ def release(
     adaptive: bool,
     **options: str | None,
 ) -> None:
-    """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
+    """Answer a query from TABLE and charge the ledger.
 
-    Printed answers are rounded to what their intervals allow; --out, --save and --json have all digits.
+    TABLE is a .csv, .tsv or .parquet file. Printed answers are rounded to the precision that their intervals allow;
+    --out, --save and --json have all digits.
     """
     domain, unit = load(domain_path)
     question, guarantee = weighted_query(domain, text, importance), numbers(**options)
@@ -113,7 +114,7 @@ def release(
 
 
 def _check_files(read: dict[str, str], out: str | None, report: str | None, save: str | None) -> None:
-    """Refuse, before anything is spent, files that cannot be written, or whose libraries are not installed."""
+    """Refuse unwritable files and missing libraries."""
     ending = _ending(out)
     kind = ending if ending in _SAVED else ".csv"
     check_files(read, out=(out, kind), report=(report, ".html"), save=(save, ".json"))
@@ -131,22 +132,22 @@ _Prepared = tuple[Sequence[Guarantee], Guarantee, Callable[..., Release]]
 
 
 def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
-    """Return what may be charged, what is asked for, and the release of a plan."""
+    """Return the possible charges, the requested guarantee and the release."""
     planned = plan(question, unit, **guarantee)
-    charges = chargeable(planned.mechanism.guarantee, planned.asked)
-    return charges, planned.asked, partial(make_release, question, planned=planned)
+    charges = chargeable(planned.mechanism.guarantee, planned.requested)
+    return charges, planned.requested, partial(make_release, question, planned=planned)
 
 
 def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
-    """Return the same for tables that are chosen as the release goes."""
+    """Return the same for adaptively chosen tables."""
     planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
     epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
     release_it = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
-    return planned.charges, planned.asked, release_it
+    return planned.charges, planned.requested, release_it
 
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
-    """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
+    """Print the answers and the account for people."""
     show_answers(answer)
     for line in answer.remarks(question):
         click.echo(line)
@@ -171,7 +172,7 @@ def show_answers(answer: Release) -> None:
 
 
 def _show_answers(answer: Release, title: str) -> None:
-    """Print the first answers: raw ones of two or three attributes with the last side by side, the others in lines."""
+    """Print the first answers: crossed raw terms as tables."""
     rows, lines, tables = islice(_rows(answer), SHOWN), list[dict[str, str]](), []
     for term in answer.terms:
         of_term = list(islice(rows, term.size))
@@ -186,13 +187,13 @@ def _show_answers(answer: Release, title: str) -> None:
 
 
 def _intervals(answer: Release) -> str:
-    """Return the level of the intervals: that of `Release.columns`, or the one at which all were released."""
+    """Describe the confidence level of the intervals."""
     levels = {estimate.ends or 0.95 for estimate in answer.estimates}
     return f"{100 * min(levels):g} % intervals"
 
 
 def _simultaneous(answer: Release) -> str:
-    """Say where intervals hold all at once: those of quantiles were released so before each had one of its own."""
+    """Note simultaneous intervals, as old releases of quantiles have."""
     released = [estimate.ends for estimate in answer.estimates if estimate.are_simultaneous]
     if len(released) == len(answer.estimates):
         return "; simultaneous intervals" * (len(answer.labels) > 1)
@@ -200,7 +201,7 @@ def _simultaneous(answer: Release) -> str:
 
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:
-    """Yield the answers as people read them, the report's too: those of a question all to one place."""
+    """Yield displayed answers, with equal decimals within a term."""
     columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
@@ -209,16 +210,16 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
 
 
 def _guarantee(answer: Release) -> str:
-    """Return the guarantee that was asked for, and where it is another one, what the mechanism keeps."""
+    """Describe the requested guarantee, and the mechanism's if different."""
     requested = from_dict(answer.facts["asked"])
     detail = "" if requested == answer.guarantee else f", in detail {answer.guarantee!r}"
     return rounded_up(f"{requested!r}{detail}")
 
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
-    """Return the table, looked at in the parts that are asked for."""
+    """Return the table, to be read in the requested batches."""
     if folder is not None and key is None:
-        raise InvalidRequest("--folder needs a key.", "Give --key, and the same one to resume.")
+        raise InvalidRequest("--folder needs a key.", "Give --key, and use the same one to resume.")
     if parts is None and folder is None:
         return source
     count = None if parts is None else number("buckets", parts)
@@ -243,13 +244,13 @@ def _write(
 
 
 def is_crossed(term: Outline) -> bool:
-    """Return whether a term has two or three attributes, and few cells of the last."""
+    """Return True if a term can be shown crossed."""
     few = 1 < len(term.axes) <= _MOST_ATTRIBUTES and len(term.axes[-1].texts) <= _MOST_COLUMNS
     return few and all(axis.form == CELLS for axis in term.axes)
 
 
 def side_by_side(term: Outline, captions: Captions, answers: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
-    """Yield a row for each combination of all attributes but the last: its cells' estimates, and their intervals."""
+    """Yield crossed rows: the last attribute's cells are columns."""
     words = [[captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes]
     names, across = [captions.name(name) for name in term.names[:-1]], words[-1]
     cells = (f"{answer['estimate']} ({answer['lower']} to {answer['upper']})" for answer in answers)

@@ -22,15 +22,16 @@ _SAVED: dict[str, Callable[[SyntheticRows, Path], None]] = {
 
 @click.command()
 @click.argument("path", metavar="LEDGER")
-@click.option("--key", "keys", metavar="TEXT", required=True, multiple=True, help="The key of a release; several add.")
+@click.option("--key", "keys", metavar="TEXT", required=True, multiple=True, help="Key of a release; repeatable.")
 @click.option("--out", required=True, metavar="FILE", help="Write the rows (.csv, .parquet).")
-@click.option("--rows", "n_rows", metavar="N", help="How many rows; by default as many as the releases tell.")
-@click.option("--seed", metavar="N", help="The same seed gives the same rows again.")
-@click.option("--beside", metavar="FILE", help="Write each released count beside that of the rows (.csv).")
+@click.option("--rows", "n_rows", metavar="N", help="Number of rows. [default: as estimated by the releases]")
+@click.option("--seed", metavar="N", help="Seed, for reproducible rows.")
+@click.option("--beside", metavar="FILE", help="Write each released count next to that of the rows (.csv).")
 def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str | None, beside: str | None) -> None:
-    """Write synthetic rows that keep the tables of counts stored in LEDGER under a key: nothing is read or spent.
+    """Write synthetic rows that match counts stored in LEDGER.
 
-    Each released count is printed beside that of the rows, with its 95 % interval.
+    The tables of counts are those stored under the keys. Nothing is read or spent. Each released count is printed next
+    to that of the rows, with its 95 % interval.
     """
     ending = Path(out).suffix.lower()
     kind = ending if ending in _SAVED else ".csv"
@@ -48,11 +49,11 @@ def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str
         f"Wrote {out}: {len(synthetic.cells):,} rows, {len(synthetic.columns)} columns. "
         "Nothing was read and nothing was spent."
     )
-    click.echo("The rows say what these tables say, noise included; other figures of them are no evidence.")
+    click.echo("The rows reproduce these tables, including their noise; any other statistic of them is no evidence.")
 
 
 def _show(synthetic: SyntheticRows) -> None:
-    """Print the first counts of rows beside the released ones, and how many lie within intervals."""
+    """Print counts of rows next to released ones, and their agreement."""
     lines = synthetic.beside
     inside = (lines["lower"] <= lines["rows"]) & (lines["rows"] <= lines["upper"])
     first = {name: column[:SHOWN] for name, column in lines.items()}
@@ -61,7 +62,7 @@ def _show(synthetic: SyntheticRows) -> None:
         {"query": query, "cell": cell, "rows": count, "estimate": text[0], "lower": text[1], "upper": text[2]}
         for query, cell, count, text in zip(first["query"], first["cell"], first["rows"].tolist(), texts, strict=True)
     ]
-    show_table(shown, "Rows beside released counts with 95 % intervals", numbers=("estimate", "lower", "upper"))
+    show_table(shown, "Synthetic and released counts with 95 % intervals", numbers=("estimate", "lower", "upper"))
     if len(inside) > SHOWN:
         click.echo(f"... and {len(inside) - SHOWN:,} more: write them with --beside")
     click.echo(f"{np.count_nonzero(inside):,} of {len(inside):,} counts of the rows lie within the intervals.")

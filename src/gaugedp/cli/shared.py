@@ -28,8 +28,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FOLDED = ("query", "cell", "guarantee", "by", "purpose", "examples", "words", "seen")  # a narrow screen breaks them
 SHOWN = 60  # lines of a table on the screen; all are in the file that is written
-_LINES = 25  # of a screen: with them, rich takes the width that it is given on every terminal
-_HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
+_LINES = 25  # height of the screen: if it is given, rich uses the given width on every terminal
+_HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # thresholds of a remark
 
 
 def guarantee_options(command: Command) -> Command:
@@ -37,7 +37,7 @@ def guarantee_options(command: Command) -> Command:
     for name, text in (
         ("mu", "mu of Gaussian differential privacy."),
         ("rho", "rho of zero-concentrated differential privacy."),
-        ("delta", "delta, beside epsilon; leave it out for pure differential privacy."),
+        ("delta", "delta, together with epsilon; omit it for pure differential privacy."),
         ("epsilon", "epsilon: how much one unit's data can change the probability of any answer, on a log scale."),
     ):
         command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
@@ -46,23 +46,23 @@ def guarantee_options(command: Command) -> Command:
 
 def question_options(command: Command) -> Command:
     """Add --domain and --query."""
-    examples = 'Such as "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or "count".'
+    examples = 'For example "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or "count".'
     query = click.option("--query", "text", required=True, metavar="TEXT", help=examples)
-    domain = click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
+    domain = click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
     return domain(query(command))
 
 
 def budget_option(command: Command) -> Command:
     """Add --budget."""
-    text = 'Opens the ledger: "3,1e-5" is epsilon, delta; or "2" (delta 0), "best=2,1e-6", "rho=0.5", "mu=1".'
+    text = 'Budget of a new ledger: "3,1e-5" (epsilon, delta), "2" (delta 0), "best=2,1e-6", "rho=0.5", "mu=1".'
     return click.option("--budget", "budget_text", metavar="B", help=text)(command)
 
 
 def signature_options(command: Command) -> Command:
     """Add --by and --purpose."""
     for name, metavar, text in (
-        ("purpose", "TEXT", "What it is for, in one line: public, and kept in the ledger."),
-        ("by", "NAME", "Who asks, in one line: public, and kept in the ledger."),
+        ("purpose", "TEXT", "Purpose of the request, in one line: public, and stored in the ledger."),
+        ("by", "NAME", "Person who makes the request, in one line: public, and stored in the ledger."),
     ):
         command = click.option(f"--{name}", metavar=metavar, help=text)(command)
     return command
@@ -70,7 +70,7 @@ def signature_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class Payment:
-    """The ledger that a command pays from, the budget to open it with, and who pays for what purpose."""
+    """Ledger, opening budget and signature of a charge."""
 
     ledger: str
     budget: Guarantee | None
@@ -79,18 +79,18 @@ class Payment:
 
     @classmethod
     def of(cls, ledger: str, budget_text: str | None, by: str | None, purpose: str | None) -> "Payment":
-        """Return the payment that options describe; see `budget`."""
+        """Return the payment that the options describe; see `budget`."""
         return cls(ledger, budget(budget_text), by, purpose)
 
     def check(self, charges: Sequence[Guarantee], requested: Guarantee | None = None) -> None:
-        """Refuse, before a ledger is made, charges that its budget has no cost for; remark on a large δ requested."""
+        """Refuse charges that the budget cannot express, before opening it."""
         if self.budget is not None:
             Budget(self.budget).charge(*charges)
         if requested is not None:
             remark_on_delta(requested, self.budget)
 
     def open(self, table: str, unit: PrivacyUnit) -> Ledger:
-        """Return the ledger of the table and unit, signed; say on standard error where it is new, with which budget."""
+        """Return the signed ledger; announce a new one."""
         Signature.checked(self.by, self.purpose)
         account = Ledger.open(self.ledger, self.budget, table=table, unit=unit)
         if account.is_new:
@@ -99,15 +99,15 @@ class Payment:
         return account.signed(by=self.by, purpose=self.purpose)
 
 
-def payment_options(tables: str = "this table", required: bool = True) -> Callable[[Command], Command]:
-    """Add --ledger, --budget, --by and --purpose: the command gets them together, as `payment`."""
+def payment_options(tables: str = "the table", required: bool = True) -> Callable[[Command], Command]:
+    """Add --ledger, --budget, --by and --purpose, passed on as `payment`."""
 
     def added(command: Command) -> Any:
         @wraps(command)
         def paying(ledger_path: str, budget_text: str | None, by: str | None, purpose: str | None, **rest: Any) -> Any:
             return command(payment=Payment.of(ledger_path, budget_text, by, purpose), **rest)
 
-        text = f"The durable account of {tables}."
+        text = f"Ledger that records what was spent on {tables}."
         ledger = click.option("--ledger", "ledger_path", required=required, metavar="FILE", help=text)
         return ledger(budget_option(signature_options(paying)))
 
@@ -115,7 +115,7 @@ def payment_options(tables: str = "this table", required: bool = True) -> Callab
 
 
 def processing_options(command: Command) -> Any:
-    """Add --consistent, --non-negative and --round: the command gets the names of those that are on, as `steps`."""
+    """Add --consistent, --non-negative and --round, passed on as `steps`."""
 
     @wraps(command)
     def processing(consistent: bool, non_negative: bool, rounded: bool, **rest: Any) -> Any:
@@ -123,9 +123,9 @@ def processing_options(command: Command) -> Any:
         return command(steps=[name for name, is_on in options.items() if is_on], **rest)
 
     for name, text in (
-        ("rounded", "Round counts to whole numbers: each alone, but levels of a tree with --consistent add up. Free."),
-        ("non_negative", "No count below 0; with --consistent, tables that are not too large still add up. Free."),
-        ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
+        ("rounded", "Round counts to integers, each on its own; with --consistent, levels of a tree add up. Free."),
+        ("non_negative", "Replace negative counts by 0; with --consistent, moderate tables still add up. Free."),
+        ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals are not changed."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
         processing = click.option(flag, name, is_flag=True, help=text)(processing)
@@ -134,12 +134,12 @@ def processing_options(command: Command) -> Any:
 
 def importance_option(command: Command) -> Command:
     """Add --importance."""
-    text = 'How often squared errors of a term count, such as "REGION=100; DISTRICT*SEX=10"; others count once.'
+    text = 'Weight of the squared errors of a term, such as "REGION=100; DISTRICT*SEX=10"; default 1.'
     return click.option("--importance", metavar="TEXT", help=text)(command)
 
 
 def weighted_query(domain: Domain, text: str, importance: str | None) -> Query:
-    """Return the question in a text, whose terms have the importance that is written."""
+    """Parse a query and set the importance of its terms."""
     question = query(domain, text)
     if importance is None:
         return question
@@ -148,12 +148,12 @@ def weighted_query(domain: Domain, text: str, importance: str | None) -> Query:
 
 
 def numbers(**texts: str | None) -> dict[str, float | None]:
-    """Return the numbers that were written, by name, refusing words."""
+    """Parse numbers by name, refusing anything else."""
     return {name: None if text is None else number(name, text) for name, text in texts.items()}
 
 
 def number(name: str, text: str) -> float:
-    """Return the number in a text."""
+    """Parse a finite number."""
     if _is_number(text):
         return float(text)
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text):
@@ -165,10 +165,10 @@ def number(name: str, text: str) -> float:
 
 
 def whole_number(name: str, text: str) -> int:
-    """Return the whole number in a text."""
+    """Parse an integer."""
     value = number(name, text)
     if not value.is_integer():
-        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a whole number.")
+        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as an integer.")
     return int(value)
 
 
@@ -181,9 +181,9 @@ def _is_number(text: str) -> bool:
 
 
 def budget(text: str | None) -> Guarantee | None:
-    """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "best=2,1e-6" (by Rényi orders), "rho=0.5" or "mu=1".
+    """Parse a budget and remark on one that protects little.
 
-    One that protects hardly anybody, or whose δ is large, is remarked on, on standard error.
+    The forms are "2" (ε), "2,1e-6" (ε, δ), "best=2,1e-6" (by Rényi orders), "rho=0.5" and "mu=1".
     """
     if text is None:
         return None
@@ -194,18 +194,18 @@ def budget(text: str | None) -> Guarantee | None:
 
 
 def remark_on_epsilon(what: str, guarantee: Guarantee) -> None:
-    """Say on standard error that the ε of a guarantee is so large that it gives almost no protection."""
+    """Print a remark if ε gives almost no protection."""
     epsilon = _epsilon(guarantee)
     if epsilon > _HIGH_EPSILON:
         click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} gives almost no protection.", err=True)
 
 
 def remark_on_delta(guarantee: Guarantee, said: Guarantee | None = None) -> None:
-    """Say on standard error that the δ of a guarantee is large, if it was not said of another guarantee before."""
+    """Print a remark if δ is large, unless `said` is."""
     if _delta(guarantee) > _HIGH_DELTA and (said is None or _delta(said) <= _HIGH_DELTA):
         click.echo(
-            f"Remark: delta is {_delta(guarantee):g}: with that chance the guarantee need not hold for a person; "
-            "choose it below 1 over the number of people.",
+            f"Remark: delta is {_delta(guarantee):g}: with that probability the guarantee may fail for a person; "
+            "choose it below 1 / (number of people).",
             err=True,
         )
 
@@ -234,16 +234,16 @@ def _budget(text: str) -> Guarantee:
 
 
 def _check_form(text: str, *numbers: str) -> None:
-    """Refuse what is no budget, and name the forms of one."""
+    """Refuse a text that is not a budget."""
     if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
-            f"The budget is {text!r}.",
+            f"{text!r} is not a budget.",
             "Give it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
         )
 
 
 def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
-    """Refuse a δ of whole digits: no whole number is one, and a decimal comma may have been meant."""
+    """Refuse an integer δ, which may be a decimal comma."""
     if re.fullmatch(r"\d+", epsilon) and re.fullmatch(r"\d*[1-9]\d*", delta):
         raise InvalidRequest(
             f"delta is {delta}: a budget is EPSILON or EPSILON,DELTA.",
@@ -252,7 +252,7 @@ def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
 
 
 def load(path: str) -> tuple[Domain, PrivacyUnit]:
-    """Return the domain and the unit of a domain file."""
+    """Return the domain and privacy unit of a file."""
     domain = Domain.load(path)
     return domain, domain.protected()
 
@@ -260,7 +260,7 @@ def load(path: str) -> tuple[Domain, PrivacyUnit]:
 def show_table(
     rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str] = (), most: int | None = None
 ) -> None:
-    """Print rows as an aligned table on standard output, at most so many; `numbers` names texts that are numbers."""
+    """Print rows as an aligned table; `numbers` are right-aligned."""
     from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
@@ -280,14 +280,14 @@ def show_table(
         table.add_row(*line)
     width = Console(file=sys.stdout).width if sys.stdout.isatty() else 200
     console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, height=_LINES)
-    console.width = max(width, needed)  # rich would cut what is wider, without a word
+    console.width = max(width, needed)  # rich would silently truncate a wider table
     console.print(table)
     if most is not None and len(rows) > most:
         click.echo(f"... and {len(rows) - most:,} more: write them with --out")
 
 
 def cell(value: object) -> str:
-    """Return a value as a person reads it."""
+    """Format a value for display."""
     if isinstance(value, bool):
         return "*" if value else ""
     if isinstance(value, float):
@@ -296,7 +296,7 @@ def cell(value: object) -> str:
 
 
 def check_writable(path: str | None, kind: str) -> None:
-    """Refuse, before anything is spent, a file that could not be written, or whose name guarantees another format."""
+    """Refuse an unwritable file or a wrong extension."""
     if path is None:
         return
     try:
@@ -304,7 +304,7 @@ def check_writable(path: str | None, kind: str) -> None:
     except OSError:  # such as a name that is too long
         fit = False
     if not fit:
-        raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in a folder that exists and is yours.")
+        raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in an existing folder that you may write to.")
     check_ending(path, kind, UNTOUCHED)
 
 
@@ -320,19 +320,19 @@ def _is_writable(place: Path) -> bool:
 
 
 def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
-    """Refuse to write over what is read, or two files to one path."""
+    """Refuse an output path that is used twice."""
     roles = {Path(path).resolve(): role for role, path in read.items()}
     for role, path in written.items():
         if path is None:
             continue
         place = Path(path).resolve()
         if place in roles:
-            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Give each file a path of its own.")
+            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Give each file its own path.")
         roles[place] = f"file of --{role}"
 
 
 def check_files(read: dict[str, str], **written: tuple[str | None, str]) -> None:
-    """Refuse a ledger in memory, and, as `check_apart` and `check_writable`, files (path, kind) of options."""
+    """Refuse a ledger in memory and unusable output files (path, kind)."""
     if read.get("ledger") == ":memory:":
         raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
     check_apart(read, {role: path for role, (path, _) in written.items()})
@@ -341,7 +341,7 @@ def check_files(read: dict[str, str], **written: tuple[str | None, str]) -> None
 
 
 def read_text(path: str, what: str) -> str:
-    """Return the text of a file; refused in words, which say `what` to give, where it cannot be read."""
+    """Return the text of a file, or ask for `what`."""
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError):

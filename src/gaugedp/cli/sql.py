@@ -1,4 +1,4 @@
-"""`gaugedp sql`: a question as a SELECT, translated, or answered from a table and paid for."""
+"""`gaugedp sql`: answer or translate a SELECT of aggregates."""
 
 from typing import Any
 
@@ -9,13 +9,14 @@ from gaugedp.cli.shared import load
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.sql import sql_text
 
-_LEDGER = click.Option(["--ledger", "ledger_path"], metavar="FILE", help="The durable account of this table.")
+_LEDGER = click.Option(["--ledger", "ledger_path"], metavar="FILE", help="Ledger that records what was spent.")
 
 
 def _sql(statement: str, table: str | None, domain_path: str, ledger_path: str | None, **others: Any) -> None:
-    """Answer the SELECT of STATEMENT from TABLE (a .csv, .tsv or .parquet file) and pay for it.
+    """Answer the SELECT of STATEMENT from TABLE and charge the ledger.
 
-    Without TABLE, print the question that it asks, and read and spend nothing. The options are those of release.
+    TABLE is a .csv, .tsv or .parquet file. Without TABLE, print the query text, and read and spend nothing. The options
+    are those of release.
 
     gaugedp sql "SELECT SEX, COUNT(*), AVG(PINCP) FROM people GROUP BY SEX" --domain domain.toml
     """
@@ -24,7 +25,7 @@ def _sql(statement: str, table: str | None, domain_path: str, ledger_path: str |
         click.echo(text)
         return
     if ledger_path is None:
-        raise InvalidRequest("The answer has no ledger to be paid from.", "Give --ledger FILE.")
+        raise InvalidRequest("No ledger is given to charge the answer to.", "Give --ledger FILE.")
     assert release.callback is not None
     release.callback(table=table, domain_path=domain_path, text=text, ledger_path=ledger_path, **others)
 

@@ -8,18 +8,18 @@ from gaugedp.errors import STAYS_SPENT, UNTOUCHED
 
 _WORDS = {
     "plan": "Planning: comparing the mechanisms",
-    "pay": "Asking the ledger",
+    "pay": "Checking the ledger",
     "look": "Reading the table: counting the rows",
     "store": "Storing the answer in the ledger",
     "process": "Processing the answers",
     "write": "Writing the files",
 }
-_OTHER_WORDS = {"period": "Reading the table of the period"}  # of no release
+_OTHER_WORDS = {"period": "Reading the table of the period"}  # not part of a release
 _SHARES = {"look": "Counting the rows", "audit": "Auditing", "check": "Reading the lines"}
 
 
 class Stage:
-    """The stage of a command; an interruption must state what was spent."""
+    """Current stage of a command; an interruption states what was spent."""
 
     def __init__(self) -> None:
         self.clear()
@@ -37,39 +37,39 @@ class Stage:
         self.name = name
 
     def show(self, name: str) -> None:
-        """Note that a stage begins, and say so on standard error."""
+        """Begin a stage and announce it on standard error."""
         self.begin(name)
         self._told = 0.0
         click.echo(f"{(_WORDS | _OTHER_WORDS | {'look': self.reading})[name]} ...", err=True)
 
     def draw(self, share: float) -> None:
-        """Say on standard error how much of the noise is drawn, or of a look or an audit is done, at each quarter."""
+        """Print progress at each quarter on standard error."""
         if share < 1 and share >= self._told + 0.25:
             self._told = share
             click.echo(f"{_SHARES.get(self.name, 'Drawing the noise')}: {share:.0%}", err=True)
 
     def follow(self, name: str) -> None:
-        """Show the stages of a release whose plan is made."""
+        """Announce the stages of a planned release."""
         if name != "plan":
             self.show(name)
 
     @property
     def was_stored(self) -> bool:
-        """Return whether a release has ended without a look: its answer was in the ledger already."""
+        """True if a release ended with an answer stored earlier."""
         return self.name == "pay"
 
     @property
     def has_paid(self) -> bool:
-        """Return whether the ledger was charged."""
+        """True if the ledger was charged."""
         return self.name in ("look", "store", "process", "write")
 
     @property
     def consequence(self) -> str:
-        """Return the consequence of an interruption at this stage, in a sentence."""
+        """Consequence of an interruption now, in a sentence."""
         if self.can_resume and self.name in ("pay", "look", "store"):
-            cost = "and it is not paid twice" if self.name == "pay" else "at no cost"
+            cost = "and it is not charged twice" if self.name == "pay" else "at no cost"
             again = f"--key {shlex.quote(self.key)} and the same --folder"
-            return f"What was paid stays spent: run this again with {again}, {cost}."
+            return f"The budget stays spent: run this again with {again}, {cost}."
         match self.name:
             case "plan" | "audit":
                 return UNTOUCHED
@@ -78,10 +78,10 @@ class Stage:
             case "pay":
                 return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."
             case "period":
-                return "The stream stays paid: run this again for the answer, at no cost."
+                return "The budget of the stream stays spent: run this again for the answer, at no cost."
             case "process" | "write":
                 return (
-                    "The budget stays spent, and the answer is kept: "
+                    "The budget stays spent, and the answer is stored: "
                     f"run this again with --key {shlex.quote(self.key)}, at no cost."
                 )
         return STAYS_SPENT

@@ -1,4 +1,4 @@
-"""`gaugedp stream`: open a stream, and answer its next period."""
+"""`gaugedp stream`: open a stream, and answer its periods."""
 
 import os
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ from gaugedp.tables.table import Table
 
 @click.group()
 def stream() -> None:
-    """Answers for each period of a fixed horizon, such as 60 months, at one price."""
+    """Answer each period of a fixed horizon for one charge."""
 
 
 @stream.command("open")
@@ -46,8 +46,8 @@ def stream() -> None:
 @question_options
 @guarantee_options
 @payment_options("these tables")
-@click.option("--periods", required=True, metavar="N", help="How many periods there will be: 60 months, 365 days.")
-@click.option("--periods-per-person", default="1", metavar="K", help="In how many periods a person is at most; 1.")
+@click.option("--periods", required=True, metavar="N", help="Number of periods, such as 60 (months) or 365 (days).")
+@click.option("--periods-per-person", default="1", metavar="K", help="Most periods that one person is in. [default: 1]")
 def open_stream(
     state: str,
     domain_path: str,
@@ -57,9 +57,10 @@ def open_stream(
     periods_per_person: str,
     **options: str | None,
 ) -> None:
-    """Pay for all periods at once and keep the noise in the file STATE, which is as secret as the tables.
+    """Charge all periods now and save the noise in STATE.
 
-    Opened again with the same options, it costs nothing. The guarantee needs --delta, --rho or --mu.
+    STATE is as secret as the tables. Opened again with the same options, it costs nothing. The guarantee needs --delta,
+    --rho or --mu.
     """
     domain, unit = load(domain_path)
     question, guarantee = query(domain, text), numbers(**options)
@@ -67,7 +68,7 @@ def open_stream(
     check_files({"domain file": domain_path, "ledger": payment.ledger}, state=(state, ".stream"))
     requested = guarantee_asked(**guarantee)
     factor = factor_for(StateFile.at(state).load(), horizon, per_person)
-    noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is made
+    noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is created
     payment.check(chargeable(noise.guarantee, requested))
     account = payment.open(domain.name, unit)
     stage.show("pay")
@@ -87,9 +88,9 @@ def open_stream(
 @stream.command("next")
 @click.argument("state")
 @click.argument("table")
-@click.option("--period", metavar="N", help="Which period TABLE is: repeated, it returns the stored answer.")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="The ledger, where it is no longer where it was.")
-@click.option("--domain", "domain_path", metavar="FILE", help="The domain file, where it is no longer where it was.")
+@click.option("--period", metavar="N", help="Number of the period; repeated, it returns the stored answer.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger, if it was moved.")
+@click.option("--domain", "domain_path", metavar="FILE", help="Domain file, if it was moved.")
 @signature_options
 @click.option("--out", metavar="FILE", help="Write CSV: this period and the running total, each with its interval.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -104,7 +105,10 @@ def next_period(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Answer the next period of STATE from TABLE (a .csv, .tsv or .parquet file of that period's rows). Free."""
+    """Answer the next period of STATE from TABLE, for free.
+
+    TABLE is a .csv, .tsv or .parquet file of that period's rows.
+    """
     facts = StateFile.at(state).existing().facts
     domain_path, ledger_path = domain_path or _noted(facts, "domain"), ledger_path or _noted(facts, "ledger")
     domain, unit = load(domain_path)
@@ -116,7 +120,7 @@ def next_period(
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("period")
     answer = opened.next(source, period=which, on_progress=stage.draw)
-    with written("answer", f"--period {answer.period}", "The answer is kept in the ledger; it costs nothing."):
+    with written("answer", f"--period {answer.period}", "The answer is stored in the ledger; it costs nothing."):
         if out is not None:
             write_beside(Path(out), answer.save_csv)
         click.echo(answer.to_json()) if as_json else _show(answer, domain, unit)
@@ -129,14 +133,14 @@ def _place(path: str) -> str:
 def _noted(facts: Mapping[str, Any], name: str) -> str:
     places = facts["places"]
     if name not in places:
-        raise InvalidRequest(f"The stream does not note where its {name} is.", f"Give --{name}.", UNTOUCHED)
+        raise InvalidRequest(f"The stream does not record the path of its {name}.", f"Give --{name}.", UNTOUCHED)
     return str(places[name])
 
 
 def _show_opened(state: str, opened: Stream, account: Ledger) -> None:
     now = account.balance
     click.echo(f"{state}: {opened.answered} of {opened.periods} periods answered. {rounded_up(opened.guarantee)}")
-    click.echo(f"A person may be in at most {opened.periods_per_person} of the periods: that is not checked.")
+    click.echo(f"A person may be in at most {opened.periods_per_person} of the periods; this is not checked.")
     spent, left = rounded_up(now["spent"]), rounded_left(now["remaining"], now["budget"])
     click.echo(f"Spent {spent} of {rounded_up(now['budget'])}; {left} is left.")
     first, last = (float(opened.deviations(period)[1].max()) for period in (1, opened.periods))

@@ -1,4 +1,4 @@
-"""Public facts about the rows: attributes, bounded columns, the privacy unit, and the file that describes them."""
+"""Public facts about the rows, and the file that describes them."""
 
 from gaugedp.domain.domain import Domain, PrivacyUnit
 

@@ -1,4 +1,7 @@
-"""Descriptions of columns: cells to count in, bounds to sum within. Public knowledge, never read off the data."""
+"""Descriptions of columns: cells for counts and bounds for sums.
+
+They are public knowledge, never read from the data.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,59 +15,59 @@ from gaugedp.errors import InvalidRequest
 
 OTHER = "other"
 NO_NUMBER = "text that is not a plain number (such as 1,250 or €5) counts as missing"
-MOST_KEYS = 10**6  # of unknown keys that may be shown
+MOST_KEYS = 10**6  # that partition selection may show
 MAX_STEPS = 2**40  # a bounded column has at most this many steps, so that sums stay exact
 
 
 class Attribute(ABC):
-    """A column with finitely many cells, numbered 0 … n_cells − 1, known before any row is read.
+    """Column with finitely many cells 0 … n_cells − 1, known in advance.
 
-    `outside` is the rule for every value that fits no cell (NULL, NaN and text that is no number included):
-    "drop" leaves the row out of the question, "other" counts it in one more cell, the last.
+    `outside` is the rule for out-of-domain values (NULL, NaN and text that is not a number included): "drop" leaves the
+    row out of the query, "other" counts it in an additional last cell.
     """
 
     outside: str
-    column: str = ""  # of the table, where it has another name than the attribute
+    column: str = ""  # of the table, if its name differs from the attribute's
     values_are: ClassVar[str] = "numbers"
     has_cells: ClassVar[bool] = True
 
     @property
     def tree(self) -> str:
-        """The column of the tree that it is a level of; empty where it is of none."""
+        """Column of its tree, or "" if it is in none."""
         return ""
 
     @property
     def borders(self) -> tuple[float, ...]:
-        """The ends of the n_inside cells on a line, one more than cells; empty where cells have no widths."""
+        """Ends of the n_inside cells on a line, or () without widths. There is one more than cells."""
         return ()
 
     @property
     def n_cells(self) -> int:
-        """The number of cells, the `other` cell included."""
+        """Number of cells, including `other`."""
         return self.n_inside + (self.outside == OTHER)
 
     @property
     @abstractmethod
     def n_inside(self) -> int:
-        """The number of cells without the `other` cell."""
+        """Number of cells, excluding `other`."""
 
     @abstractmethod
     def inside_label(self, code: int) -> str:
-        """The text of cell `code` < n_inside."""
+        """Return the text of cell `code` < n_inside."""
 
     def label(self, code: int) -> str:
-        """The text of cell `code`."""
+        """Return the text of cell `code`."""
         return OTHER if code == self.n_inside else self.inside_label(code)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The texts of all cells, in order."""
+        """Texts of all cells, in order."""
         return tuple(self.label(code) for code in range(self.n_cells))
 
 
 @dataclass(frozen=True)
 class Categories(Attribute):
-    """Categories, as text. A number column matches a category that is written as the same number."""
+    """Categories as text; numbers match equal numerals."""
 
     values: tuple[str, ...]
     outside: str = "drop"
@@ -85,22 +88,22 @@ class Categories(Attribute):
 
     @property
     def n_inside(self) -> int:
-        """The number of listed categories."""
+        """Number of listed categories."""
         return len(self.values)
 
     def inside_label(self, code: int) -> str:
-        """The category itself."""
+        """Return the category itself."""
         return self.values[code]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The categories."""
+        """Categories, with `other` if it is a cell."""
         return (*self.values, OTHER) if self.outside == OTHER else self.values
 
 
 @dataclass(frozen=True)
 class Bins(Attribute):
-    """Numeric bins [low, low + width), …, the last one closed at `high`."""
+    """Numeric bins [low, low + width), …, the last closed at `high`."""
 
     low: Fraction
     width: Fraction
@@ -109,21 +112,21 @@ class Bins(Attribute):
 
     @property
     def n_inside(self) -> int:
-        """The number of bins."""
+        """Number of bins."""
         return self.count
 
     @property
     def high(self) -> Fraction:
-        """The closed upper end."""
+        """Closed upper end."""
         return self.low + self.width * self.n_inside
 
     @property
     def borders(self) -> tuple[float, ...]:
-        """The ends of the bins."""
+        """Ends of the bins."""
         return tuple(float(self.low + self.width * place) for place in range(self.n_inside + 1))
 
     def inside_label(self, code: int) -> str:
-        """The interval, such as "[10,20)"."""
+        """Return the interval, such as "[10,20)"."""
         return _interval(self.low + self.width * code, self.low + self.width * (code + 1), code + 1 == self.n_inside)
 
 
@@ -136,22 +139,22 @@ class EdgeBins(Attribute):
 
     @property
     def n_inside(self) -> int:
-        """One fewer than the edges."""
+        """Number of bins, one fewer than edges."""
         return len(self.edges) - 1
 
     @property
     def borders(self) -> tuple[float, ...]:
-        """The edges."""
+        """Edges of the bins."""
         return tuple(map(float, self.edges))
 
     def inside_label(self, code: int) -> str:
-        """The interval, such as "[18,65)"."""
+        """Return the interval, such as "[18,65)"."""
         return _interval(self.edges[code], self.edges[code + 1], code + 1 == self.n_inside)
 
 
 @dataclass(frozen=True)
 class Integers(Attribute):
-    """The whole numbers `first` … `last`, a cell each."""
+    """Integers `first` … `last`, with one cell each."""
 
     first: int
     last: int
@@ -159,19 +162,20 @@ class Integers(Attribute):
 
     @property
     def n_inside(self) -> int:
-        """last − first + 1."""
+        """Number of integers, last − first + 1."""
         return self.last - self.first + 1
 
     def inside_label(self, code: int) -> str:
-        """The number as text."""
+        """Return the number as text."""
         return str(self.first + code)
 
 
 @dataclass(frozen=True)
 class UnknownKeys(Attribute):
-    """Categories that nobody knows yet: no question is about them before their keys are released.
+    """Categories that are not known in advance.
 
-    At most `most` keys are shown; every other value is "other" from then on.
+    They must be released by partition selection before any query uses the attribute. At most `most` keys are shown;
+    every other value is "other" afterwards.
     """
 
     most: int
@@ -196,11 +200,12 @@ class UnknownKeys(Attribute):
 
 @dataclass(frozen=True, repr=False)
 class BoundedColumn:
-    """A number that can be summed: clipped to [low, high], rounded to multiples of `step`.
+    """Number to be summed: clipped to [low, high], in multiples of `step`.
 
-    `missing` is the rule for NULL, NaN, text that is no number and the codes in `unknown`: "drop" leaves the row out of
-    the question, a number takes its place. An infinite value is clipped like any other. What a public table tells
-    (`look_up`) is `by_key`: the steps above `low` for each value of the table's `column`; other values are missing.
+    `missing` is the rule for NULL, NaN, text that is not a number and the codes in `unknown`: "drop" leaves the row out
+    of the query, a number replaces the value. An infinite value is clipped like any other. For a column of a lookup
+    table (`look_up`), `by_key` holds the steps above `low` for each value of the table's `column`; other values are
+    missing.
     """
 
     low: Fraction
@@ -212,7 +217,7 @@ class BoundedColumn:
     by_key: tuple[tuple[str, int], ...] = ()
 
     def __repr__(self) -> str:
-        """Return what questions about the column are told apart by; without codes as from before there were any."""
+        """Return the text that enters digests of queries. Without codes, it is that of earlier versions."""
         codes = f", unknown={self.unknown!r}" * bool(self.unknown)
         codes += f", column={self.column!r}, by_key={self.by_key!r}" * bool(self.column)
         return (
@@ -221,24 +226,40 @@ class BoundedColumn:
 
     @property
     def low_steps(self) -> int:
-        """The lower bound in steps."""
+        """Lower bound in steps."""
         return int(self.low / self.step)
 
     @property
     def high_steps(self) -> int:
-        """The upper bound in steps."""
+        """Upper bound in steps."""
         return int(self.high / self.step)
 
 
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
-    """Return an attribute whose cells are the texts in `values`."""
+    """Return an attribute whose cells are the texts in `values`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.categories(["north", "south"], outside="other").labels
+    ('north', 'south', 'other')
+    """
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise InvalidRequest(f"The categories are {values!r}.", "Give them as a list of texts.")
     return Categories(tuple(values), outside)
 
 
 def unknown_keys(most: int) -> UnknownKeys:
-    """Return an attribute whose categories nobody knows yet: at most `most` of them will be shown."""
+    """Return an attribute with categories that are not known in advance.
+
+    At most `most` of them will be shown; see `release_keys`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.Domain.of(city=gd.unknown_keys(1000)).described("city").most
+    1000
+    """
     return UnknownKeys(most)
 
 
@@ -250,7 +271,14 @@ def bins(
     edges: Sequence[float] | None = None,
     outside: str = "drop",
 ) -> Bins | EdgeBins:
-    """Return numeric bins of equal `width` from `low` to `high`, or between the given `edges`."""
+    """Return numeric bins of equal `width` or between `edges`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.bins(0, 30, 10).labels
+    ('[0,10)', '[10,20)', '[20,30]')
+    """
     one_of(("drop", OTHER), outside=outside)
     if edges is not None:
         return _edge_bins(edges, outside)
@@ -269,7 +297,14 @@ def bins(
 
 
 def integers(first: int, last: int, outside: str = "drop") -> Integers:
-    """Return an attribute with a cell for each whole number from `first` to `last`."""
+    """Return an attribute with a cell for each integer.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.integers(1, 3).labels
+    ('1', '2', '3')
+    """
     one_of(("drop", OTHER), outside=outside)
     whole(minimum=-(2**53), first=first, last=last)
     if first > last:
@@ -280,9 +315,18 @@ def integers(first: int, last: int, outside: str = "drop") -> Integers:
 def bounded(
     low: float, high: float, step: float = 1, missing: str | float = "drop", unknown: Sequence[float] = ()
 ) -> BoundedColumn:
-    """Return a bounded column: clipped to [low, high], in multiples of `step`, `missing` = "drop" or a number.
+    """Return a bounded column, whose values can be summed.
 
-    `unknown` lists the codes that stand for a missing value, such as 99 or −1.
+    low, high : values are clipped to [low, high]
+    step : values are rounded to multiples of it
+    missing : "drop", or a number that replaces missing values
+    unknown : codes that mean a missing value, such as 99 or −1
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.bounded(0, 500, step=10).high_steps
+    50
     """
     finite(low=low, high=high)
     positive(step=step)
@@ -303,7 +347,7 @@ def bounded(
 
 def _codes(unknown: Sequence[float]) -> tuple[Fraction, ...]:
     if isinstance(unknown, str) or not isinstance(unknown, Sequence) or not all(map(is_finite, unknown)):
-        raise InvalidRequest(f"unknown is {unknown!r}.", "Give a list of the codes that mean it, such as [99, -1].")
+        raise InvalidRequest(f"unknown is {unknown!r}.", "Give a list of codes for missing values, such as [99, -1].")
     return tuple(sorted({decimal(code) for code in unknown}))
 
 
@@ -332,5 +376,5 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether the text can be written as UTF-8, and so reach an engine."""
+    """Return True if the text can be encoded as UTF-8."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

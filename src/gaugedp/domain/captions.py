@@ -1,4 +1,4 @@
-"""Captions in place of names and codes: titles, labels, units. They change no query and no answer."""
+"""Captions shown instead of names and codes. They change no query and no answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,12 +7,12 @@ from typing import Any
 from gaugedp.errors import InvalidRequest, UnknownName
 
 TEXTS = ("title", "source", "footnote", "rows")  # of a domain
-OWN = ("label", "labels", "unit", "geography")  # of an attribute or a column
+OWN = ("label", "labels", "unit", "geography")  # for an attribute or a column
 
 
 @dataclass(frozen=True)
 class Caption:
-    """The caption of a column: its title, the labels of its cells, the unit of its numbers, and its map.
+    """Caption of a column: title, unit, cell labels and map.
 
     `areas` are the outlines of cells, as `geography.read_areas` returns them.
     """
@@ -24,7 +24,7 @@ class Caption:
 
     @classmethod
     def of(cls, place: str, facts: Mapping[str, Any], cells: Sequence[str] | None = None) -> "Caption":
-        """Return the caption that the keys `OWN` of a mapping describe; `cells` are those that may have labels."""
+        """Return the caption of a mapping with the keys `OWN`. `cells` are the cells that may have labels."""
         label, unit = (_text(f"{key} in {place}", facts.get(key, "")) for key in ("label", "unit"))
         labels = facts.get("labels", {})
         if not isinstance(labels, Mapping):
@@ -35,61 +35,58 @@ class Caption:
         return cls(label, unit, {cell: _text(f"a label in {place}", text) for cell, text in labels.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is not empty, as JSON can hold it."""
+        """Return the non-empty parts as JSON-compatible data."""
         facts = {"label": self.label, "unit": self.unit, "labels": dict(self.labels), "areas": dict(self.areas)}
         return {key: fact for key, fact in facts.items() if fact}
 
 
 @dataclass(frozen=True)
 class Captions:
-    """The title, source and footnote of what is published from a table, and the captions of its columns by name.
-
-    `rows` is what people call the rows: "persons", "stops".
-    """
+    """Title, source, footnote, and captions of columns by name. `rows` is the name of the rows: "persons", "stops"."""
 
     title: str = ""
     source: str = ""
     footnote: str = ""
     rows: str = ""
     columns: Mapping[str, Caption] = field(default_factory=dict)
-    terms: Mapping[str, str] = field(default_factory=dict)  # titles, by the texts of terms
+    terms: Mapping[str, str] = field(default_factory=dict)  # titles by text of the term
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Captions":
-        """Return what `to_dict` described; also that of a domain file, whose columns are read one by one."""
+        """Return what `to_dict` or a domain file describes. The columns of a domain file are read separately."""
         texts = {key: _text(key, facts.get(key, "")) for key in TEXTS}
         columns = {str(name): Caption(**caption) for name, caption in facts.get("columns", {}).items()}
         terms = {str(text): str(title) for text, title in facts.get("terms", {}).items()}
         return cls(**texts, columns=columns, terms=terms)
 
     def with_columns(self, columns: Mapping[str, Caption]) -> "Captions":
-        """Return them with the captions of these columns."""
+        """Return the captions with those of other columns."""
         return replace(self, columns=columns)
 
     def name(self, column: str) -> str:
-        """Return what people read in place of a column's name: the name, where nothing was said."""
+        """Return a column's label, or its name."""
         return self._of(column).label or column
 
     def unit(self, column: str) -> str:
-        """Return the unit of a column's numbers, or nothing."""
+        """Return the unit of a column's numbers, or ""."""
         return self._of(column).unit
 
     def cell(self, column: str, text: str) -> str:
-        """Return what people read in place of a cell's text; both ends of a run of cells are read so."""
+        """Return the label of a cell or of a run's ends."""
         labels = self._of(column).labels
         return "..".join(labels.get(end, end) for end in text.split("..")) if labels else text
 
     def areas(self, column: str) -> Mapping[str, str]:
-        """Return the outlines of a column's cells; none where no map was given."""
+        """Return the outlines of a column's cells, if any."""
         return self._of(column).areas
 
     def about(self, names: Sequence[str]) -> "Captions":
-        """Return the captions without those of columns that have none of the names."""
+        """Return the captions of the named columns only."""
         columns = {name: caption for name, caption in self.columns.items() if name in names}
         return self.with_columns(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is not empty, as JSON can hold it."""
+        """Return the non-empty parts as JSON-compatible data."""
         texts = {key: getattr(self, key) for key in TEXTS if getattr(self, key)}
         columns = {name: caption.to_dict() for name, caption in self.columns.items() if caption.to_dict()}
         parts = {"columns": columns, "terms": dict(self.terms)}

@@ -1,4 +1,4 @@
-"""Dates as cells: days, weeks, months, quarters or years, from one to another, known before any row is read."""
+"""Dates as cells: days, weeks, months, quarters or years."""
 
 import re
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ _FORMS = {
     QUARTER: r"(\d{4})-Q([1-4])",
     YEAR: r"(\d{4})",
 }
-_MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}  # of one cell
+_MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}  # per cell
 _MOST_CELLS = 100_000  # cells
 
 
 @dataclass(frozen=True)
 class Dates(Attribute):
-    """A cell for each `part` of the calendar, from the one that begins on `first` to the one that begins on `last`.
+    """Calendar cells, one for each `part` from `first` to `last`.
 
-    A value is a date, a time, or text in ISO form: 2017-03-05, 2017-03-05T10:11:12, also with a blank for T, with Z or
-    an offset, and 2017-03 where a cell is a month or more. What says its offset is an instant, and counts on the day
-    that it is in `timezone` (UTC where that is None); what does not is taken as it is written. Weeks are those of ISO
-    8601. Whatever else a value is, no date, it is missing.
+    Both are the first days of cells. A value is a date, a time, or text in ISO form: 2017-03-05, 2017-03-05T10:11:12,
+    also with a space instead of T, with Z or an offset, and 2017-03 if a cell is a month or longer. A value with an
+    offset is an instant, and is assigned its day in `timezone` (UTC if None); a value without one is used as written.
+    Weeks are those of ISO 8601. Any other value is missing.
     """
 
     part: str
@@ -42,7 +42,7 @@ class Dates(Attribute):
 
     @property
     def n_inside(self) -> int:
-        """The number of days, weeks, months, quarters or years."""
+        """Number of days, weeks, months, quarters or years."""
         if self.part in _MONTHS:
             months = 12 * (self.last.year - self.first.year) + self.last.month - self.first.month
             return months // _MONTHS[self.part] + 1
@@ -50,7 +50,7 @@ class Dates(Attribute):
 
     @property
     def days(self) -> int:
-        """The days of a cell, 0 where its cells are months or more."""
+        """Days of a cell, 0 for months or longer."""
         return {DAY: 1, WEEK: 7}.get(self.part, 0)
 
     def start(self, code: int) -> date:
@@ -62,7 +62,10 @@ class Dates(Attribute):
 
     @property
     def shifts(self) -> tuple[tuple[int, int], ...]:
-        """The offsets of `timezone`: pairs (second, offset), each from that second since 1970 on, all in seconds."""
+        """Offsets of `timezone`: pairs (second since 1970, offset in seconds).
+
+        Each offset applies from its second on.
+        """
         zone = ZoneInfo(self.timezone or "UTC")
         ends = (self.start(0) - timedelta(days=1), self.start(self.n_inside) + timedelta(days=1))
         first, last = (int(datetime.combine(end, time(), UTC).timestamp()) for end in ends)
@@ -74,7 +77,7 @@ class Dates(Attribute):
         return tuple(shifts)
 
     def inside_label(self, code: int) -> str:
-        """The day, week, month, quarter or year, such as 2017-01."""
+        """Return the cell's text, such as 2017-01."""
         start = self.start(code)
         match self.part:
             case "week":
@@ -86,10 +89,17 @@ class Dates(Attribute):
 
 
 def dates(first: str, last: str, *, by: str, timezone: str | None = None, outside: str = "drop") -> Dates:
-    """Return an attribute with a cell for each day, week, month, quarter or year (`by`) from `first` to `last`.
+    """Return an attribute with a cell for each calendar period.
 
-    Both are written as a cell is (2017-01-31, 2017-W03, 2017-01, 2017-Q1, 2017), or as a day in it. `timezone` is a
-    name such as "Europe/Ljubljana". Refused: what is no such cell, an unknown zone, more than 100,000 cells.
+    `by` is day, week, month, quarter or year. `first` and `last` are cells (2017-01-31, 2017-W03, 2017-01, 2017-Q1,
+    2017) or days in them. `timezone` is a name such as "Europe/Ljubljana". Invalid cells, unknown time zones and more
+    than 100,000 cells are refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> gd.dates("2017-01", "2017-03", by="month").labels
+    ('2017-01', '2017-02', '2017-03')
     """
     one_of(PARTS, by=by)
     one_of(("drop", OTHER), outside=outside)
@@ -100,12 +110,12 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
         raise InvalidRequest(f"The dates end in {end.year}.", "Let them end before that year.")
     dates = Dates(by, begin, end, _known(timezone), outside)
     if dates.n_inside > _MOST_CELLS:
-        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Ask for at most {_MOST_CELLS:,}.")
+        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Use at most {_MOST_CELLS:,}.")
     return dates
 
 
 def _start(name: str, written: object, part: str) -> date:
-    """Return the first day of the cell that a text names, or that a day is in."""
+    """Return the first day of a named cell."""
     text = str(written) if isinstance(written, str | date | int) else ""
     day = re.fullmatch(_FORMS[DAY], text)
     match = day or re.fullmatch(_FORMS[part], text)
@@ -116,11 +126,11 @@ def _start(name: str, written: object, part: str) -> date:
     except ValueError:
         pass
     example = _EXAMPLES[part]
-    raise InvalidRequest(f"{name} is {written!r}, no {part}.", f"Write it as {example!r}, or as a day in it.")
+    raise InvalidRequest(f"{name} is {written!r}, which is not a {part}.", f"Write {example!r}, or a day in it.")
 
 
 def _named(part: str, numbers: list[int]) -> date:
-    """Return the first day of a week, month, quarter or year of these numbers."""
+    """Return the first day of a period with these numbers."""
     year, number = (*numbers, 1)[:2]
     match part:
         case "week":
@@ -152,7 +162,7 @@ def _offset(zone: ZoneInfo, second: int) -> int:
 
 
 def _change(zone: ZoneInfo, low: int, high: int) -> int:
-    """Return the second in (low, high] at which the offset of `low` ends, by halving."""
+    """Bisect for the second in (low, high] when the offset changes."""
     before = _offset(zone, low)
     while high - low > 1:
         middle = (low + high) // 2

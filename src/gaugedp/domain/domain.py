@@ -1,4 +1,4 @@
-"""Public facts: which values a table may hold, and who is protected. Never read off the data."""
+"""Domain and privacy unit: public facts, never read from the data."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,17 +32,25 @@ from gaugedp.errors import InvalidRequest, UnknownName
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """The privacy unit: who is protected, and how two neighbouring tables differ.
+    """Privacy unit: who is protected, and how neighbouring tables differ.
 
-    `neighbours` = "add_remove": one unit's rows are added or removed. "replace": one unit's rows are changed to
-    other rows, the number of units being public. The unit is a row (`column` = None), or all rows that share a
-    value of `column`, of which at most `max_rows` are used by a question; or all, `as_one` row that was made of them.
+    neighbours : with "add_remove", one unit's rows are added or removed; with "replace", one unit's rows are changed
+        to other rows, and the number of units is public
+    column : the unit is a row (None), or all rows that share a value of this column
+    max_rows : number of rows per unit that a query uses
+    as_one : all rows of a unit are aggregated into one row
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> str(gd.PrivacyUnit("person_id", max_rows=3))
+    'the rows of one person_id (at most 3), added or removed'
     """
 
     column: str | None = None
     neighbours: str = "add_remove"
     max_rows: int = 1
-    as_one: bool = field(default=False, compare=False)  # said by `Domain.by_person`: the same people are protected
+    as_one: bool = field(default=False, compare=False)  # set by `Domain.by_person`: the same people are protected
 
     def __post_init__(self) -> None:
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
@@ -53,59 +61,61 @@ class PrivacyUnit:
             )
         if self.column is None and self.max_rows != 1:
             raise InvalidRequest(
-                f"max_rows is {self.max_rows} without a column.", "Name the column that tells whose a row is."
+                f"max_rows is {self.max_rows} without a column.", "Name the column that identifies the unit of a row."
             )
 
     @property
     def most_changes(self) -> int:
-        """Return the largest number of rows added or removed between neighbouring tables."""
+        """Largest number of rows added or removed between neighbours."""
         return self.max_rows * (2 if self.neighbours == "replace" else 1)
 
     @classmethod
     def load(cls, path: str | Path) -> "PrivacyUnit":
-        """Return the unit that the [unit] section of a domain file describes (a row, add_remove, where absent)."""
+        """Return the unit of a domain file's [unit] section.
+
+        Without that section, the unit is a row, added or removed.
+        """
         return cls.of(read_toml(path).get("unit", {}))
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
-        """Return the unit described by a mapping with the keys column, neighbours and max_rows, or by `to_dict`."""
+        """Return the unit of a mapping or of `to_dict`. The keys are column, neighbours and max_rows."""
         is_made = isinstance(facts, Mapping) and "as_one" in facts
         only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * is_made))
         return cls(**facts)
 
     @property
     def rules(self) -> list[str]:
-        """Return the rules for units with many rows, and for rows of nobody, in sentences."""
+        """Rules for units with many rows, and for rows without unit."""
         if self.column is None:
             return []
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
-        how = "drawn at random; answers and intervals are about the rows that count, not about all rows."
+        how = "drawn at random; answers and intervals describe the rows that count, not all rows."
         return [
-            f"All rows of each {self.column} are made one row: each {self.column} counts once."
+            f"All rows of each {self.column} are aggregated into one row: each {self.column} counts once."
             if self.as_one
             else f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {how}",
-            f"Rows whose {self.column} is missing are left out of every question.",
+            f"Rows whose {self.column} is missing are left out of every query.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON can hold them."""
+        """Return the facts as JSON-compatible data."""
         facts = {"column": self.column, "neighbours": self.neighbours, "max_rows": self.max_rows}
         return {**facts, "as_one": True} if self.as_one else facts
 
     def __str__(self) -> str:
-        rows = "all made one row" if self.as_one else f"at most {self.max_rows}"
+        rows = "aggregated into one row" if self.as_one else f"at most {self.max_rows}"
         who = "one row" if self.column is None else f"the rows of one {self.column} ({rows})"
         return f"{who}, {'added or removed' if self.neighbours == 'add_remove' else 'replaced by others'}"
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The attributes and bounded columns of a table: everything about its values that is public.
+    """Public facts about a table: its attributes and bounded columns.
 
-    `unit` is who the domain file says is protected, None where it does not say. `file` is that file's name.
-    `captions` are what people read in place of names and codes; two domains that differ in them alone are equal.
-    Where a row is a person, made of `rows` that are described there, `made` says how. No row has one of the
-    combinations that are `impossible`: synthetic rows keep that, and nothing else asks.
+    `unit` is the privacy unit of the domain file, or None, and `file` its name. `captions` are shown instead of names
+    and codes; domains that differ only in captions are equal. If a row is a person, aggregated from the `rows` that are
+    described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use.
     """
 
     attributes: Mapping[str, Attribute]
@@ -131,7 +141,17 @@ class Domain:
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
-        """Return a domain from names: a list of categories, `bins`, `integers`, `tree` or `bounded` for each."""
+        """Return a domain from descriptions of columns, by name.
+
+        A description is a list of categories, `bins`, `integers`, `dates`, `tree` or `bounded`.
+
+        Examples
+        --------
+        >>> import gaugedp as gd
+        >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 5000))
+        >>> list(domain.attributes), list(domain.columns)
+        (['sex', 'age'], ['pay'])
+        """
         facts: dict[str, Attribute | BoundedColumn] = {}
         for name, value in columns.items():
             add_facts(facts, _as_facts(name, value))
@@ -142,7 +162,7 @@ class Domain:
 
     @classmethod
     def load(cls, path: str | Path) -> "Domain":
-        """Return the domain that a TOML file describes (see the docs page on domain files)."""
+        """Return the domain described by a TOML file. See docs/how-to/domain-file.md."""
         facts = read_toml(path)
         only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", "person", "impossible", *TEXTS))
         name = facts.get("name", Path(path).stem)
@@ -166,14 +186,15 @@ class Domain:
         return people.with_captions(captions).with_impossible(*impossible)
 
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
-        """Return the domain of a table with one row a person, which says what is `made` of all rows of that person.
+        """Return the domain of a table with one row per person.
 
-        The unit is the person, as one row. Refused: a unit that is no person, or of several rows; what does not fit.
+        `made` states how the rows of a person are aggregated. The unit is the person, as one row. Another unit, and
+        values that do not fit the rows, are refused.
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
-                "Rows of a person are made one row, and the unit is not a person with one row.",
-                "Name the column that says whose a row is, under [unit] or in gd.PrivacyUnit, and leave max_rows out.",
+                "Rows are aggregated by person, but the unit is not a person with one row.",
+                "Name the column that identifies persons, under [unit] or in gd.PrivacyUnit, and omit max_rows.",
             )
         if (
             self.rows is not None
@@ -181,8 +202,8 @@ class Domain:
             or not all(isinstance(per_person, PerPerson) for per_person in made.values())
         ):
             raise InvalidRequest(
-                "It is not said what is made of the rows of a person.",
-                "Say it of rows, under [person] or with such as visits=gd.PerPerson.count(gd.integers(0, 50)).",
+                "Specify how a person's rows are aggregated.",
+                "Use [person] in the domain file, or for example visits=gd.PerPerson.count(gd.integers(0, 50)).",
             )
         facts = {name: self._made(name, per_person) for name, per_person in made.items()}
         captions = {
@@ -205,13 +226,13 @@ class Domain:
         return named(f"[person] {name}", lambda: per_person.described(self.attributes, self.columns))
 
     def origins(self, names: Sequence[str]) -> list[str]:
-        """Return of what rows the named values of a person are made, in sentences; none where a row is as it was."""
+        """Describe how values are aggregated from a person's rows."""
         columns = self.rows.columns if self.rows else {}
         person = self.unit.column if self.unit else None
         return [self.made[name].rule(name, person, columns) for name in dict.fromkeys(names) if name in self.made]
 
     def recipe(self, names: Sequence[str]) -> list[str]:
-        """Return everything that decides what the named values of a person are; nothing where a row is as it was."""
+        """Return everything that decides a person's values, if aggregated."""
         rows = self.rows or self
         per_person = [self.made[name] for name in names if name in self.made]
         sources = [
@@ -220,55 +241,57 @@ class Domain:
         return [repr((per_person, sources))] if per_person else []
 
     def with_attribute(self, name: str, attribute: Attribute) -> "Domain":
-        """Return the same domain with another description of an attribute that it has."""
+        """Return the domain with another description of an attribute."""
         self.described(name)
         return replace(self, attributes={**self.attributes, name: attribute})
 
     def with_captions(self, captions: Captions) -> "Domain":
-        """Return the same domain with other words for people; questions and their answers stay what they are."""
+        """Return the domain with other captions; queries do not change."""
         return replace(self, captions=captions)
 
     def with_impossible(self, *combinations: Mapping[str, str | Sequence[str]]) -> "Domain":
-        """Return the same domain in which no row lies in one of the named cells of every attribute of a combination.
+        """Return the domain with additional structural zeros.
 
-        Say it from public knowledge, such as `{"AGE": "[0,10)", "DEGREE": ["BA", "MA"]}`, and never from the data.
+        No row lies in one of the named cells of every attribute of a combination. State this from public knowledge,
+        such as `{"AGE": "[0,10)", "DEGREE": ["BA", "MA"]}`, and never from the data.
         """
         added = (Impossible.of(combination, self.attributes) for combination in combinations)
         return replace(self, impossible=(*self.impossible, *added))
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
-        """Return `unit`, or that of the domain file, or a row that is added or removed where there is neither.
+        """Return `unit`, the domain file's unit, or a row.
 
-        Refused: a `unit` of other people than the domain file's, or of several rows where a person is one.
+        The default is a row that is added or removed. A `unit` with another column than the file's, and one of several
+        rows per aggregated person, are refused.
         """
         if unit is None or self.unit is None:
             return replace(unit or self.unit or PrivacyUnit(), as_one=self.rows is not None)
         if unit.column != self.unit.column:
             raise InvalidRequest(
                 f"The domain file protects {self.unit}; the call protects {unit}.",
-                "Leave unit= out, or change [unit] in the file.",
+                "Omit unit=, or change [unit] in the file.",
             )
         if self.rows is not None and unit.max_rows != 1:
-            raise InvalidRequest(f"Each {unit.column} is one row, and max_rows is {unit.max_rows}.", "Leave it out.")
+            raise InvalidRequest(f"Each {unit.column} is one row, but max_rows is {unit.max_rows}.", "Omit max_rows.")
         return replace(unit, as_one=self.rows is not None)
 
     def attribute(self, name: str) -> Attribute:
-        """Return the attribute called `name`; refused: one whose categories nobody knows yet."""
+        """Return an attribute; refuse one with unknown categories."""
         attribute = self.described(name)
         if not attribute.has_cells:
             raise InvalidRequest(
                 f"The categories of {name} are not known yet.",
-                f"Release them first, with gaugedp keys --attribute {written(name)} or gd.release_keys, and ask with "
-                "the domain that this gives.",
+                f"Release them first, with gaugedp keys --attribute {written(name)} or gd.release_keys, and use the "
+                "resulting domain.",
             )
         return attribute
 
     def described(self, name: str) -> Attribute:
-        """Return the attribute called `name`, whether or not its categories are known."""
+        """Return an attribute, even if its categories are unknown."""
         if name not in self.attributes and name in self.columns:
             raise UnknownName(
                 f"There is no attribute {name!r}.",
-                f"It is a bounded column: ask for sum({written(name)}) or mean({written(name)}), or describe it under "
+                f"It is a bounded column: use sum({written(name)}) or mean({written(name)}), or describe it under "
                 "[attributes] too.",
             )
         if name not in self.attributes:
@@ -281,7 +304,7 @@ class Domain:
         if name not in self.columns and name in self.attributes:
             raise UnknownName(
                 f"There is no bounded column {name!r}.",
-                "It is an attribute: ask for its counts, which give shares. Where its values are numbers, describe it "
+                "It is an attribute: use its counts, which give shares. If its values are numbers, describe it "
                 "under [columns] too.",
             )
         if name not in self.columns:
@@ -290,12 +313,12 @@ class Domain:
         return self.columns[name]
 
     def _refuse_of_rows(self, name: str) -> None:
-        """Refuse a name that the rows have, where a question is about persons."""
+        """Refuse a name of the rows if queries are about persons."""
         if self.rows is not None and (name in self.rows.attributes or name in self.rows.columns):
             raise UnknownName(
-                f"{name} is of rows, and the question is about persons.",
-                "Say under [person] what of it counts, such as "
-                f'{{ max = "{name}" }}, and ask for that; choose from: {", ".join(self.made)}.',
+                f"{name} describes rows, but this domain aggregates rows by person.",
+                "Describe an aggregate of it under [person], such as "
+                f'{{ max = "{name}" }}; choose from: {", ".join(self.made)}.',
             )
 
     @staticmethod
@@ -304,30 +327,30 @@ class Domain:
             return UnknownName.among(kind, name, names)
         return UnknownName(
             f"There is no {kind} {name!r}: the domain has none.",
-            f"In a domain file, fill in a line of [{kind.rpartition(' ')[2]}s] and take the # away from it.",
+            f"In a domain file, fill in a line of [{kind.rpartition(' ')[2]}s] and remove its #.",
         )
 
     def source(self, name: str) -> str:
-        """Return the table's column that an attribute is read from: that of its own name, or of its tree."""
+        """Return the table's column that an attribute is read from."""
         return self.described(name).column or name
 
     def tree(self, name: str) -> str:
-        """Return the column of the tree that an attribute is a level of; its own name where there is no tree."""
+        """Return the column of an attribute's tree, or its name."""
         return self.described(name).tree or name
 
     def levels(self, name: str) -> list[str]:
-        """Return the levels of an attribute's tree, the coarsest first, up to itself; itself where there is no tree."""
+        """Return the levels of an attribute's tree, down to itself. The coarsest is first."""
         alike = [other for other in self.attributes if self.tree(other) == self.tree(name)]
         ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
         return ordered[: ordered.index(name) + 1]
 
     def finest(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the names without levels of a tree that another of them tells."""
+        """Return the names without levels that another one determines."""
         last = {self.tree(name): name for name in sorted(names, key=lambda name: self.described(name).n_cells)}
         return tuple(name for name in names if last[self.tree(name)] == name)
 
     def starts(self, name: str, finer: str) -> tuple[int, ...]:
-        """Return the first cell of each cell of an attribute, among those of a finer level of its tree, or its own."""
+        """Return each cell's first cell in a finer level."""
         return starts_in(self.attribute(name), self.attribute(finer))
 
     def shape(self, names: Sequence[str]) -> tuple[int, ...]:
@@ -335,7 +358,7 @@ class Domain:
         return tuple(self.attribute(name).n_cells for name in names)
 
     def n_cells(self, names: Sequence[str] | None = None) -> int:
-        """Return the number of cells of the contingency table over the named attributes (the finest where None)."""
+        """Return the number of cells of a contingency table. By default it is over the finest attributes."""
         return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
 
 

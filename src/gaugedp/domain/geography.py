@@ -1,4 +1,4 @@
-"""Areas of a GeoJSON file as outlines to be drawn: public facts about the cells of an attribute."""
+"""Outlines of areas from GeoJSON: public facts about cells."""
 
 import json
 import math
@@ -9,14 +9,14 @@ from typing import Any
 from gaugedp.domain.attributes import OTHER
 from gaugedp.errors import InvalidRequest
 
-SIDE = 1000  # of the longer side of a map, to whose wholes places are rounded
+SIDE = 1000  # length of a map's longer side; coordinates are integers
 _DO = "Give a FeatureCollection of Polygons and MultiPolygons, in degrees of longitude and latitude."
 
 Ring = list[tuple[float, float]]
 
 
 def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
-    """Return the outline of each cell of an attribute, as the path of an SVG on one map of SIDE × SIDE at most."""
+    """Return the outline of each cell as an SVG path. All lie on one map of at most SIDE × SIDE."""
     features = {key: list(_rings(feature)) for feature in _features(path) for key in _keys(feature, name)}
     codes = [cell for cell in cells if cell != OTHER]
     for cell in codes:
@@ -26,7 +26,7 @@ def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
                 f"Give each area its cell as id, or as the property {name!r}.",
             )
     outlines = _drawn({cell: features[cell] for cell in codes})
-    if sum(map(len, outlines.values())) > 300_000:  # letters of all outlines, which every release with them holds
+    if sum(map(len, outlines.values())) > 300_000:  # characters of all outlines, which each release stores
         raise InvalidRequest(f"The areas of {path.name} are too detailed.", "Simplify them: a report is a small map.")
     return outlines
 
@@ -37,9 +37,9 @@ def _features(path: Path) -> list[Mapping[str, Any]]:
     except OSError as error:
         raise InvalidRequest(f"{str(path)!r} cannot be read ({error.strerror}).", "Check the path.") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InvalidRequest(f"{path.name} is no GeoJSON file of areas.", _DO) from None
+        raise InvalidRequest(f"{path.name} is not a GeoJSON file of areas.", _DO) from None
     if not isinstance(features, list) or not all(isinstance(feature, Mapping) for feature in features):
-        raise InvalidRequest(f"{path.name} is no GeoJSON file of areas.", _DO)
+        raise InvalidRequest(f"{path.name} is not a GeoJSON file of areas.", _DO)
     return features
 
 
@@ -50,7 +50,7 @@ def _keys(feature: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _rings(feature: Mapping[str, Any]) -> Iterator[Ring]:
-    """Yield the outer and inner edges of an area; refused: another geometry, and places that are no degrees."""
+    """Yield the edges of an area, refusing other geometries."""
     try:
         geometry = feature["geometry"]
         polygons = {"Polygon": [geometry["coordinates"]], "MultiPolygon": geometry["coordinates"]}[geometry["type"]]
@@ -60,11 +60,11 @@ def _rings(feature: Mapping[str, Any]) -> Iterator[Ring]:
                 raise ValueError
             yield places
     except (KeyError, TypeError, ValueError, IndexError):
-        raise InvalidRequest("An area is no polygon in degrees of longitude and latitude.", _DO) from None
+        raise InvalidRequest("An area is not a polygon in degrees of longitude and latitude.", _DO) from None
 
 
 def _drawn(areas: Mapping[str, list[Ring]]) -> dict[str, str]:
-    """Return the outlines on one map: as wide and as high as all areas, north above."""
+    """Return the outlines on one map, north up."""
     places = [place for rings in areas.values() for ring in rings for place in ring]
     if not places:
         return {}

@@ -1,4 +1,4 @@
-"""Nested attributes: regions, their districts, and tracts of these, all told by one column of the table."""
+"""Nested attributes, such as regions, districts and tracts. One column of the table determines all levels."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +15,11 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class Level(Categories):
-    """A level of a tree of areas. The values of the table's `column` are the `finest` areas, in the tree's order.
+    """Level of a tree of areas.
 
-    Those in area `code` of this level stand together, from `starts[code]` on. So a row that has a finest area has one
-    area of every level, and a row without one has none. What a look-up tells is `alone`: in no tree with others.
+    The values of the table's `column` are the `finest` areas, in the tree's order. Those in area `code` of this level
+    are adjacent, from `starts[code]` on. So a row with a finest area has one area of every level, and a row without one
+    has none. A level from a lookup table is `alone`: it is in no tree with others.
     """
 
     column: str = ""
@@ -28,32 +29,42 @@ class Level(Categories):
 
     @property
     def tree(self) -> str:
-        """See Attribute."""
+        """Column of the tree, or "" if there is none."""
         return "" if self.alone else self.column
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Nested attributes by name, the coarsest first; the last is the table's column."""
+    """Nested attributes by name, the coarsest first. The last one is the table's column."""
 
     levels: Mapping[str, Level]
 
 
 def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
-    """Return nested attributes from columns of one length, the coarsest first, with a line for every finest area.
+    """Return nested attributes from columns, the coarsest first.
 
-    The last column has the name of the table's column, and lists its values, each once. `outside` is the rule for all
-    other values, at every level.
+    The columns have equal length, with a line for every finest area. The last column has the name of the table's
+    column, and lists its values without repetition. `outside` is the rule for all other values, at every level.
 
-    Raises InvalidRequest where there are fewer than two columns, or columns of unlike length; where a finest area is
-    listed twice; and where an area lies in two areas of the level above.
+    Raises
+    ------
+    InvalidRequest
+        Fewer than two columns, unequal lengths, a repeated finest area, or an area in two areas of the level above.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> areas = gd.tree({"region": ["N", "N", "S"], "district": ["N1", "N2", "S1"]})
+    >>> domain = gd.Domain.of(district=areas)
+    >>> domain.shape(["region"]), domain.shape(["district"])
+    ((2,), (3,))
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
         raise InvalidRequest("The tree has fewer than two levels.", "Give a column for each, the coarsest first.")
     levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
     n_lines = {name: len(texts) for name, texts in columns.items()}
     if len(set(n_lines.values())) > 1:
-        raise InvalidRequest(f"The levels have unlike lengths: {n_lines}.", "Name an area of each for every line.")
+        raise InvalidRequest(f"The levels have different lengths: {n_lines}.", "Give each line an area per level.")
     _check_nested(columns)
     order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
     paths = sorted(
@@ -65,7 +76,7 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
 
 
 def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
-    """Return the nested attributes in a CSV file, whose header names them, `column` last; see `tree`."""
+    """Return the nested attributes in a CSV file; see `tree`. The header names them, `column` last."""
     import csv
 
     try:
@@ -74,7 +85,7 @@ def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
     except (OSError, UnicodeDecodeError, csv.Error):
         raise InvalidRequest(
             f"The tree {path.name!r} cannot be read.",
-            "Put a CSV file there, beside the domain file.",
+            "Put a CSV file in the folder of the domain file.",
         ) from None
     header, *areas = lines or [[]]
     if len(set(header)) < len(header) or column not in header[-1:]:
@@ -84,19 +95,19 @@ def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
         )
     for place, line in enumerate(areas, 1):
         if len(line) != len(header) or "" in line:
-            raise InvalidRequest(f"Area {place} in {path.name!r} has not one text for each level.", "Fill them in.")
+            raise InvalidRequest(f"Area {place} in {path.name!r} lacks a text for some level.", "Fill it in.")
     return tree({name: [line[i] for line in areas] for i, name in enumerate(header)}, outside)
 
 
 def finest_of(categories: Categories) -> tuple[Sequence[str], Sequence[int]]:
-    """Return the values of the table's column that are told apart or counted together, and where each cell begins."""
+    """Return the finest values, and the first one of each cell."""
     if isinstance(categories, Level):
         return categories.finest, categories.starts
     return categories.values, range(categories.n_inside)
 
 
 def starts_in(coarse: Attribute, fine: Attribute) -> tuple[int, ...]:
-    """Return the first cell of each cell of a level, in those of a finer level of its tree; for others, their cells."""
+    """Return each cell's first cell in a finer level."""
     if coarse is fine or not isinstance(coarse, Level) or not isinstance(fine, Level):
         return tuple(range(fine.n_cells))
     places = {start: code for code, start in enumerate(fine.starts)}
@@ -105,7 +116,10 @@ def starts_in(coarse: Attribute, fine: Attribute) -> tuple[int, ...]:
 
 
 def nesting(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
-    """Return what JSON holds of the levels of trees: the table's column, and how many finest areas each cell has."""
+    """Return the levels of trees as JSON-compatible data.
+
+    It holds the table's column, and how many finest areas each cell has.
+    """
     levels = {name: level for name, level in attributes.items() if isinstance(level, Level) and level.tree}
     return {
         name: {"column": level.column, "sizes": fold(np.diff([*level.starts, len(level.finest)]))}
@@ -114,7 +128,7 @@ def nesting(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
 
 
 def summed(table: np.ndarray, starts: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return the table with runs of cells added up along its last axes, one for each of `starts`: where runs begin."""
+    """Add up runs of cells along the last axes. `starts` lists where the runs begin, for each of these axes."""
     for axis, begins in enumerate(starts, table.ndim - len(starts)):
         if len(begins) < table.shape[axis]:
             table = np.add.reduceat(table, begins, axis=axis)
@@ -122,7 +136,7 @@ def summed(table: np.ndarray, starts: Sequence[Sequence[int]]) -> np.ndarray:
 
 
 def check_trees(attributes: Mapping[str, Attribute]) -> None:
-    """Refuse attributes that are read from one column and are not levels of one tree."""
+    """Refuse attributes of one column that are not one tree."""
     by_column: dict[str, list[Attribute]] = {}
     for name, attribute in attributes.items():
         by_column.setdefault(attribute.tree or name, []).append(attribute)
@@ -130,7 +144,7 @@ def check_trees(attributes: Mapping[str, Attribute]) -> None:
         for coarse, fine in pairwise(sorted(levels, key=lambda level: level.n_cells)):
             if not _is_above(coarse, fine):
                 raise InvalidRequest(
-                    f"Two attributes that are read from {column} are not levels of one tree.", "Give one gd.tree(…)."
+                    f"Two attributes of column {column} are not levels of one tree.", "Give one gd.tree(…)."
                 )
 
 
@@ -142,11 +156,11 @@ def _is_above(coarse: Attribute, fine: Attribute) -> bool:
 
 
 def _distinct(columns: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Return the texts of each level, each once; of the finest as they are: there each stands once."""
+    """Return the texts of each level without repetition. Those of the finest level are returned unchanged."""
     *coarse, finest = columns
     unlisted = [name for name, texts in columns.items() if isinstance(texts, str) or not isinstance(texts, Sequence)]
     if unlisted:
-        raise InvalidRequest(f"{unlisted[0]} is no list of texts.", "List an area of each level for every line.")
+        raise InvalidRequest(f"{unlisted[0]} is not a list of texts.", "List an area of each level for every line.")
     return {**{name: list(dict.fromkeys(columns[name])) for name in coarse}, finest: columns[finest]}
 
 
@@ -157,7 +171,7 @@ def _check_nested(columns: Mapping[str, Sequence[str]]) -> None:
             if lies_in.setdefault(text, area) != area:
                 raise InvalidRequest(
                     f"{name} {text!r} lies in {above} {lies_in[text]!r} and in {area!r}.",
-                    "Give each area a text of its own.",
+                    "Give each area a different text.",
                 )
 
 
@@ -166,7 +180,7 @@ def _along(columns: Iterable[str], paths: list[tuple[str, ...]]) -> list[tuple[s
 
 
 def _level(column: str, finest: tuple[str, ...], areas: list[str], outside: str) -> Level:
-    """Return the level in which finest area i lies in `areas[i]`, all of an area standing together."""
+    """Return the level in which finest area i is in `areas[i]`."""
     starts, values = [0], []
     for area, same in groupby(areas):
         values.append(area)

@@ -1,4 +1,4 @@
-"""Public tables that say more of a column: of each area its kind, of each product its group."""
+"""Lookup tables: public tables that classify the values of a column."""
 
 import csv
 import math
@@ -19,34 +19,44 @@ _ONE_LINE = "Give a line for each key, with a text in each column."
 def look_up(
     table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop", **numbers: BoundedColumn
 ) -> dict[str, Level | BoundedColumn]:
-    """Return an attribute for each other column of a public table, told by the private table's column `on`.
-
-    A column that is named among `numbers` is summed and not counted by: PRICE=gd.bounded(0, 100). Its numbers are
-    clipped and rounded as that says, and a row whose value is not listed follows its `missing`.
+    """Return an attribute for each other column of a lookup table.
 
     `table` is the path of a CSV file, or columns of texts of one length; its column `on` lists the values of the
-    private table's column, each once. A row is in the cell that the table gives for its value. A row whose value is not
-    listed is missing, and follows `outside`. So a row has the cell by its own value alone, and neighbours stay so
-    (docs/theory/persons.md). Nothing is joined: engines read the cell off the column.
+    private table's column of that name, without repetition. A row is in the cell that the table gives for its value; a
+    row whose value is not listed is missing, and follows `outside`. So the cell of a row depends only on its own value,
+    and neighbours stay neighbours (docs/theory/persons.md). There is no join: engines derive the cell from the column.
 
-    Raises InvalidRequest for a key that is listed twice, for no other column, and for columns of unlike length.
+    A column named in `numbers`, such as PRICE=gd.bounded(0, 100), is a bounded column. Its numbers are clipped and
+    rounded accordingly, and a row whose value is not listed follows its `missing`.
+
+    Raises
+    ------
+    InvalidRequest
+        A repeated key, no other column, or columns of different lengths.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> kinds = gd.look_up({"place": ["a", "b", "c"], "kind": ["town", "city", "town"]}, on="place")
+    >>> gd.Domain.of(**kinds).attribute("kind").labels
+    ('town', 'city')
     """
     if not isinstance(table, str | Path | Mapping):
         raise InvalidRequest(
-            f"The public table is of type {type(table).__name__}.", "Give the path of a CSV file, or columns by name."
+            f"The lookup table is of type {type(table).__name__}.", "Give the path of a CSV file, or columns by name."
         )
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(
-            f"The public table has the columns {', '.join(columns) or '(none)'}.", f"Name {on} and more."
+            f"The lookup table has the columns {', '.join(columns) or '(none)'}.", f"It needs {on} and others."
         )
     if len({len(texts) for texts in columns.values()}) > 1:
-        raise InvalidRequest("The columns of the public table have unlike lengths.", _ONE_LINE)
+        raise InvalidRequest("The columns of the lookup table have different lengths.", _ONE_LINE)
     if "" in (texts := [text for column in columns.values() for text in column]) or None in texts:
-        raise InvalidRequest("The public table has an empty field.", _ONE_LINE)
+        raise InvalidRequest("The lookup table has an empty field.", _ONE_LINE)
     keys = categories(columns.pop(on)).values
     if unknown := [name for name in numbers if name not in columns]:
-        raise UnknownName.among("column of the public table", unknown[0], columns)
+        raise UnknownName.among("column of the lookup table", unknown[0], columns)
     return {
         name: _number(name, on, keys, texts, numbers[name]) if name in numbers else _attribute(on, keys, texts, outside)
         for name, texts in columns.items()
@@ -54,21 +64,21 @@ def look_up(
 
 
 def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bounded: BoundedColumn) -> BoundedColumn:
-    """Return the texts, which are numbers, as a bounded column that `keys` tell."""
+    """Return numeric texts as a bounded column with `keys`."""
     if bounded.unknown:
-        raise InvalidRequest(f"{name} has codes for unknown numbers.", "Leave those lines out of the public table.")
+        raise InvalidRequest(f"{name} has codes for unknown numbers.", "Omit those lines from the lookup table.")
     steps = [_steps(name, text, bounded) for text in texts]
     return replace(bounded, column=on, by_key=tuple(zip(keys, steps, strict=True)))
 
 
 def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
-    """Return the steps above the lower bound of the nearest number that the column may have."""
+    """Return the nearest allowed number, in steps above the bound."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not is_finite(number):
-        raise InvalidRequest(f"{name} of the public table is {text!r}.", "Give a number for each key.")
+        raise InvalidRequest(f"{name} of the lookup table is {text!r}.", "Give a number for each key.")
     return (
         math.floor(min(max(decimal(number), bounded.low), bounded.high) / bounded.step + Fraction(1, 2))
         - bounded.low_steps
@@ -76,7 +86,7 @@ def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
 
 
 def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str) -> Level:
-    """Return the texts as an attribute whose cells are told by `keys`, those of a cell standing together."""
+    """Return the texts as an attribute determined by `keys`."""
     keys_of: dict[str, list[str]] = {}
     for text, key in zip(texts, keys, strict=True):
         keys_of.setdefault(text, []).append(key)
@@ -91,9 +101,9 @@ def _read(path: Path) -> dict[str, list[str]]:
             lines = [line for line in csv.reader(file) if line]
     except (OSError, UnicodeDecodeError, csv.Error):
         raise InvalidRequest(
-            f"The public table {path.name!r} cannot be read.", "Give the path of a CSV file."
+            f"The lookup table {path.name!r} cannot be read.", "Give the path of a CSV file."
         ) from None
     header, *rows = lines or [[]]
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
-        raise InvalidRequest(f"The lines of {path.name!r} do not fit its header.", _ONE_LINE)
+        raise InvalidRequest(f"The lines of {path.name!r} do not match its header.", _ONE_LINE)
     return {name: [row[i] for row in rows] for i, name in enumerate(header)}

@@ -1,4 +1,4 @@
-"""Counts of nested areas: how they add up, and their least squares by recursion over the tree."""
+"""Counts of nested areas and their recursive least squares."""
 
 import math
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-Tables = list[np.ndarray]  # one a level, the coarsest first, each of shape (…, areas, cells)
+Tables = list[np.ndarray]  # one per level, coarsest first, of shape (…, areas, cells)
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a level's counts among all: from `start` on, a table of `shape`; `order` puts areas first."""
+    """Place of a level's counts: `start`, `shape`, and axes by `order`. `order` puts areas first."""
 
     start: int
     shape: tuple[int, ...]
@@ -19,18 +19,18 @@ class Place:
 
     @property
     def n_areas(self) -> int:
-        """The number of areas."""
+        """Number of areas."""
         return self.shape[self.order[0]]
 
     @property
     def stop(self) -> int:
-        """Return the end of the counts."""
+        """End of the counts."""
         return self.start + math.prod(self.shape)
 
 
 @dataclass(frozen=True)
 class Nesting:
-    """Levels of one tree, the coarsest first, each counted in the same cells of other attributes.
+    """Levels of one tree, coarsest first, crossed with the same cells.
 
     The parts of area k of level l are the areas of level l + 1 from `starts[l][k]` on, up to the first of area k + 1.
     """
@@ -52,7 +52,7 @@ class Nesting:
         ]
 
     def joined(self, tables: Tables) -> np.ndarray:
-        """Return the tables of the levels as counts (…, n_answers), in the order of the question."""
+        """Return the tables as counts (…, n_answers), in query order."""
         ahead = tables[0].shape[:-2]
         values = np.empty((*ahead, sum(math.prod(place.shape) for place in self.places)), tables[0].dtype)
         for table, place in zip(tables, self.places, strict=True):
@@ -62,22 +62,22 @@ class Nesting:
         return values
 
     def added(self, finest: np.ndarray) -> Tables:
-        """Return the tables of all levels that add up from that of the finest."""
+        """Return the tables of all levels from the finest."""
         tables = [finest]
         for begins in reversed(self._begins):
             tables.insert(0, np.add.reduceat(tables[0], begins, axis=-2))
         return tables
 
     def total(self, parts: np.ndarray, level: int) -> np.ndarray:
-        """Return for each area of a level the sum over its parts."""
+        """Return the sum of the parts of each area."""
         return np.add.reduceat(parts, self._begins[level], axis=-2)
 
     def most(self, parts: np.ndarray, level: int) -> np.ndarray:
-        """Return for each area of a level the largest of its parts."""
+        """Return the largest of the parts of each area."""
         return np.maximum.reduceat(parts, self._begins[level], axis=-2)
 
     def handed(self, areas: np.ndarray, level: int) -> np.ndarray:
-        """Return for each part of the areas of a level what its area has."""
+        """Repeat the value of each area for its parts."""
         return np.repeat(areas, self._sizes[level], axis=-2)
 
     @cached_property
@@ -92,13 +92,13 @@ class Nesting:
 
 @dataclass(frozen=True)
 class Recursion:
-    """Least squares of counts with independent noise, on the condition that parts add up, in linear time.
+    """Linear-time least squares of noisy counts that must add up.
 
-    Theorem (docs/theory/nesting.md). From below, what is known of an area from its count y (of variance v) and from the
-    sum s of what is known of its parts (of variance S) is z = y + trust·(s − y), trust = v/(v + S), of variance
-    u = trust·S. From above, the estimate of a part is z + share·(x − s), share = u/S, x the estimate of its area.
-    All tables broadcast over the counts; `trusts`, `rooms` (S) and `shares` have one for each level but the finest,
-    `spreads` (u) one for each level.
+    Theorem (docs/theory/nesting.md). The noise is independent. From below, the estimate of an area from its count y (of
+    variance v) and from the sum s of the estimates of its parts (of variance S) is z = y + trust·(s − y), trust = v/(v
+    + S), of variance u = trust·S. From above, the estimate of a part is z + share·(x − s), share = u/S, where x is the
+    estimate of its area. All tables broadcast over the counts; `trusts`, `rooms` (S) and `shares` have one for each
+    level but the finest, `spreads` (u) one for each level.
     """
 
     nesting: Nesting
@@ -109,7 +109,10 @@ class Recursion:
 
     @classmethod
     def of(cls, nesting: Nesting, variances: Tables) -> "Recursion":
-        """Return the recursion for noise of `variances` > 0, tables (areas, cells), or (areas, 1) where cells agree."""
+        """Return the recursion for noise of `variances` > 0.
+
+        The tables are (areas, cells), or (areas, 1) if cells agree.
+        """
         spreads, rooms, trusts, shares = variances[-1:], Tables(), Tables(), Tables()
         for level in reversed(range(len(variances) - 1)):
             rooms.insert(0, nesting.total(spreads[0], level))
@@ -119,7 +122,7 @@ class Recursion:
         return cls(nesting, spreads, rooms, trusts, shares)
 
     def known(self, counts: Tables) -> tuple[Tables, Tables]:
-        """Return what is known of each area from itself and below, and of each area but the finest from below alone."""
+        """Return estimates from below: with and without the area's count."""
         estimates, sums = counts[-1:], Tables()
         for level in reversed(range(len(counts) - 1)):
             sums.insert(0, self.nesting.total(estimates[0], level))
@@ -137,7 +140,10 @@ class Recursion:
 
     @cached_property
     def variances(self) -> Tables:
-        """The variances of the estimates: u for the coarsest, u·(1 − share + share·V/S) for parts of an area with V."""
+        """Variances of the estimates.
+
+        They are u for the coarsest level, and u·(1 − share + share·V/S) for parts of an area with variance V.
+        """
         variances = self.spreads[:1]
         for level, share in enumerate(self.shares):
             left = self.nesting.handed(variances[level] / self.rooms[level], level)

@@ -1,4 +1,4 @@
-"""The facts of a domain that decide an answer and its noise, as JSON holds them."""
+"""Facts of a domain that decide an answer, as JSON."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _CLASSES = {
 
 
 def recipe_of(domain: Domain, attributes: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    """Return the facts about the named attributes and columns; ValueError where a fact is of another class."""
+    """Return the facts about attributes and columns. A fact of an unknown class raises ValueError."""
     few = replace(
         _deciding(domain),
         attributes={name: domain.attribute(name) for name in attributes},
@@ -32,7 +32,7 @@ def recipe_of(domain: Domain, attributes: tuple[str, ...], columns: tuple[str, .
 
 
 def domain_of(recipe: Any) -> Domain:
-    """Return the domain that `recipe_of` wrote; ValueError, TypeError or a refusal for another text."""
+    """Return the domain that `recipe_of` wrote. Any other text raises ValueError, TypeError or a refusal."""
     domain = _read(recipe)
     if not isinstance(domain, Domain):
         raise TypeError
@@ -40,7 +40,7 @@ def domain_of(recipe: Any) -> Domain:
 
 
 def _deciding(domain: Domain) -> Domain:
-    """Return the domain without what decides no answer."""
+    """Return the domain without facts that decide no answer."""
     return replace(domain, captions=Captions(), impossible=(), file=None)
 
 
@@ -51,7 +51,7 @@ def _written(fact: Any) -> Any:
         case Fraction() | date() if type(fact) in (Fraction, date):
             return {"is": type(fact).__name__, "text": str(fact)}
         case tuple() | list():
-            return [each if type(each) is str else _written(each) for each in fact]  # most facts are texts
+            return [each if type(each) is str else _written(each) for each in fact]  # fast path: most facts are texts
         case Mapping():
             return {"is": "dict", "pairs": [[name, _written(each)] for name, each in fact.items()]}
         case Captions():
@@ -68,7 +68,7 @@ def _read(written: Any) -> Any:
         return written
     match written.get("is"):
         case "Fraction":
-            if not re.fullmatch(r"-?[0-9]+(/[0-9]+)?", written["text"]):  # an exponent could fill the memory
+            if not re.fullmatch(r"-?[0-9]+(/[0-9]+)?", written["text"]):  # an exponent could exhaust the memory
                 raise ValueError(written["text"])
             return Fraction(written["text"])
         case "date":

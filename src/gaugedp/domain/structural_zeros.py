@@ -1,4 +1,7 @@
-"""Combinations of cells that no row can have: public facts, such as that no child has a degree."""
+"""Structural zeros: combinations of cells that no row has.
+
+They are public facts, such as that no child has a degree.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,22 +14,26 @@ _HOW = 'Write at least two attributes and their cells, such as AGE = ["[0,10)"] 
 
 @dataclass(frozen=True)
 class Impossible:
-    """A set of cells of each of several attributes: no row lies in one of the cells of every attribute.
+    """Structural zero: a set of cells of each of several attributes.
 
-    It says nothing of the table that a release looks at: such rows are counted as any other.
+    No row lies in one of the cells of every attribute. This does not affect a release: such rows of the table are
+    counted as any other.
     """
 
     cells: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, facts: object, attributes: Mapping[str, Attribute]) -> "Impossible":
-        """Return what a mapping of attributes to a cell or several says; refused: unknown names, and a single one."""
+        """Return the structural zero of a mapping of attributes to cells.
+
+        Unknown names, and a single attribute, are refused.
+        """
         if not isinstance(facts, Mapping) or len(facts) < 2:
-            raise InvalidRequest(f"The impossible combination is {facts!r}.", _HOW)
+            raise InvalidRequest(f"The structural zero is {facts!r}.", _HOW)
         return cls({name: _cells(name, cells, attributes) for name, cells in facts.items()})
 
     def to_dict(self) -> dict[str, list[str]]:
-        """Return the cells as JSON can hold them."""
+        """Return the cells as JSON-compatible data."""
         return {name: list(cells) for name, cells in self.cells.items()}
 
 
@@ -35,10 +42,10 @@ def _cells(name: str, cells: object, attributes: Mapping[str, Attribute]) -> tup
         raise UnknownName.among("attribute", name, attributes)
     listed = [cells] if isinstance(cells, str) else cells
     if not isinstance(listed, Sequence) or not listed or not all(isinstance(cell, str) for cell in listed):
-        raise InvalidRequest(f"The impossible cells of {name} are {cells!r}.", _HOW)
+        raise InvalidRequest(f"The cells of {name} in a structural zero are {cells!r}.", _HOW)
     attribute = attributes[name]
     if not attribute.has_cells:
-        raise InvalidRequest(f"The categories of {name} are not known yet.", "Release them first, or leave it out.")
+        raise InvalidRequest(f"The categories of {name} are not known yet.", "Release them first, or omit it.")
     for cell in listed:
         if cell not in attribute.labels:
             raise UnknownName.among(f"cell of {name}", cell, attribute.labels)

@@ -1,4 +1,4 @@
-"""Domain files: TOML that says what anybody may know about a table, read key by key and refused in words."""
+"""Domain files: TOML with the public description of a table."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 def read_attributes(facts: Mapping[str, Any], folder: Path) -> dict[str, Attribute]:
-    """Return the attributes of a domain file, and the levels of its trees, whose files are in `folder`."""
+    """Return the attributes and tree levels of a domain file. Files of trees are in `folder`."""
     attributes: dict[str, Attribute] = {}
     for name, value in _section(facts, "attributes").items():
         add_facts(attributes, _attributes(name, _plain(value), folder))
@@ -33,28 +33,28 @@ def read_attributes(facts: Mapping[str, Any], folder: Path) -> dict[str, Attribu
 
 
 def add_facts(facts: dict[str, T], more: Mapping[str, T]) -> None:
-    """Add what is described by name; refused: a name that is described twice."""
+    """Add facts by name, refusing names that are described twice."""
     for name, fact in more.items():
         if name in facts:
-            raise InvalidRequest(f"{name} is described twice.", "Describe it once: alone, or as a level of a tree.")
+            raise InvalidRequest(f"{name} is described twice.", "Describe it once: by itself, or as a level of a tree.")
         facts[name] = fact
 
 
 def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
-    """Return the levels of a tree; refused: one whose finest level is not called `name`."""
+    """Return the levels of a tree with finest level `name`."""
     *_, last = described.levels
     if last != name:
-        raise InvalidRequest(f"In attribute {name}: the finest level is {last}.", f"Call it {name}, as the column.")
+        raise InvalidRequest(f"In attribute {name}: the finest level is {last}.", f"Call it {name}, like the column.")
     return described.levels
 
 
 def read_columns(facts: Mapping[str, Any], folder: Path) -> dict[str, BoundedColumn]:
-    """Return the bounded columns of a domain file; the tables that some are looked up in are in `folder`."""
+    """Return the bounded columns; lookup tables are in `folder`."""
     return {name: _column(name, _plain(value), folder) for name, value in _section(facts, "columns").items()}
 
 
 def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the combinations of cells that no row can have, each as it is written."""
+    """Return the structural zeros, as written."""
     listed = facts.get("impossible", [])
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise InvalidRequest(
@@ -64,12 +64,12 @@ def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def read_per_person(facts: Mapping[str, Any]) -> dict[str, PerPerson]:
-    """Return what a domain file makes of all rows of a person."""
+    """Return the aggregations of a person's rows."""
     return {name: _per_person(name, _plain(value)) for name, value in _section(facts, "person").items()}
 
 
 def read_own(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> dict[str, Caption]:
-    """Return what people read in place of the names in [person], and of the cells of those that are `attributes`."""
+    """Return the captions of the names in [person]."""
     captions = {name: _caption_words(value) for name, value in _section(facts, "person").items()}
     return {
         name: Caption.of(f"[person] {name}", words, attributes[name].labels if name in attributes else None)
@@ -79,7 +79,7 @@ def read_own(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> d
 
 
 def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute], folder: Path) -> Captions:
-    """Return the title and other texts of a domain file, and what stands for its names and cells."""
+    """Return the captions of a domain file."""
     captions = {name: _caption_words(value) for name, value in _section(facts, "columns").items()}
     columns = {name: Caption.of(f"column {name}", words) for name, words in captions.items() if words}
     for name, value in _section(facts, "attributes").items():
@@ -104,12 +104,12 @@ def _caption_words(value: object) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a description without what people read in place of names."""
+    """Return a description without captions."""
     return {key: fact for key, fact in value.items() if key not in OWN} if isinstance(value, Mapping) else value
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; refused in words where it cannot be read."""
+    """Return the content of a TOML file, or explain the failure."""
     import tomllib
 
     if not isinstance(path, str | Path):
@@ -124,11 +124,11 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError:
         raise InvalidRequest(f"The domain file {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
-    except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
+    except (ValueError, RecursionError) as error:  # not TOML, or extreme numbers or nesting
         raise InvalidRequest(
             f"The domain file {str(path)!r} is not TOML: {error}.",
-            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
-            "in place of each ….",
+            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; replace each … "
+            "by a number.",
         ) from None
 
 
@@ -137,7 +137,7 @@ def _text(path: str | Path) -> str:
 
 
 def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
-    """Return the text of a domain file in which these are the keys of attribute `name`, and all else is "other"."""
+    """Return a domain file's text with the keys of an attribute. Every other value is "other"."""
     facts = read_toml(path)
     described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
     expected = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
@@ -148,12 +148,12 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
             return _filled(text, places, keys)
     raise InvalidRequest(
         f"The description of {name} in {str(path)!r} cannot be changed.",
-        f'Write it on a line of its own: {name} = {{ keys = "unknown", most = 1000 }}.',
+        f'Write it on its own line: {name} = {{ keys = "unknown", most = 1000 }}.',
     )
 
 
 def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
-    """Yield every pair of places in a text that may say that keys are unknown, and how many may be shown."""
+    """Yield candidate places of `keys = "unknown"` and `most`."""
     for keys in re.finditer(r"""keys"?'?\s*=\s*("unknown"|'unknown')""", text):
         yield from ((keys, most) for most in re.finditer(r"""most"?'?\s*=\s*[+\w]+""", text))
 
@@ -183,7 +183,7 @@ def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def only_keys(place: str, facts: object, keys: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
-    """Refuse what is no mapping, and keys that are not among `keys`; hints name `more` keys, which were read before."""
+    """Refuse anything but a mapping with the given `keys`. Hints also name `more` keys, which were read before."""
     if not isinstance(facts, Mapping):
         raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
     for key in facts:
@@ -204,7 +204,7 @@ def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribut
         return {name: _attribute(name, value)}
     only_keys(place, value, ("tree", "outside"), OWN)
     if not isinstance(value["tree"], str):
-        raise InvalidRequest(f"In {place}: tree is no path.", 'Write the name of a CSV file, such as "areas.csv".')
+        raise InvalidRequest(f"In {place}: tree is not a path.", 'Write the name of a CSV file, such as "areas.csv".')
     return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
 
 
@@ -216,7 +216,7 @@ def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
 
 
 def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
-    """Return the column `name` of a public table, whose keys are the values of the table's column `on`."""
+    """Return an attribute from a lookup table with key `on`."""
     place = f"attribute {name}"
     only_keys(place, value, ("look_up", "on", "outside"), OWN)
     return cast(Attribute, _told(place, name, value["look_up"], value.get("on"), folder, value.get("outside", "drop")))
@@ -227,7 +227,7 @@ def _told(
 ) -> Attribute | BoundedColumn:
     if not isinstance(path, str) or not isinstance(on, str):
         raise InvalidRequest(
-            f"In {place}: look_up or on is no text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
+            f"In {place}: look_up or on is not text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
         )
     columns = named(place, lambda: look_up(folder / path, on, outside, **numbers))
     if name not in columns:
@@ -265,7 +265,7 @@ def _attribute(name: str, value: Any) -> Attribute:
             return named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
         f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
-        "Give a list of categories, or low, high and width, or edges, or from and to, with date where they are dates.",
+        "Give a list of categories, or low, high and width, or edges, or from and to, with date if they are dates.",
     )
 
 
@@ -289,12 +289,12 @@ def _bounded(name: str, value: Any) -> BoundedColumn:
 
 
 def _per_person(name: str, value: Any) -> PerPerson:
-    """Return a value of a person: one of KINDS and what it is of, `is`, `order`, and the values it may have."""
+    """Return the aggregation described by a value of [person]."""
     place = f"[person] {name}"
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
     if len(kinds) != 1:
         raise InvalidRequest(
-            f"{place} is {value!r}.", f"Say one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
+            f"{place} is {value!r}.", f"Use one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
         )
     facts = dict(value)
     of, cells, order = facts.pop(kinds[0]), facts.pop("is", []), facts.pop("order", None)
@@ -308,13 +308,13 @@ def _per_person(name: str, value: Any) -> PerPerson:
 
 
 def _values(name: str, facts: Mapping[str, Any]) -> Attribute | BoundedColumn:
-    """Return the values that a person may have: to be summed where there are bounds alone, else to be counted."""
+    """Return a person's possible values: bounded or cells."""
     is_summed = "low" in facts and not {"width", "edges", "outside"} & set(facts)
     return _bounded(name, facts) if is_summed else _attribute(name, facts)
 
 
 def named(place: str, make: Callable[[], T]) -> T:
-    """Return what `make` gives; its refusal begins with the name of the attribute or column."""
+    """Return `make()`; a refusal is prefixed with the `place`."""
     try:
         return make()
     except InvalidRequest as refusal:
@@ -327,6 +327,6 @@ def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
         for entry in value if isinstance(value, list) else [value]:
             if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
                 raise InvalidRequest(
-                    f"In {place}: {key} is a date, and dates are not numbers here.",
+                    f"In {place}: {key} is a date, and dates are not numbers.",
                     'For dates write { date = "month", from = "2024-01", to = "2024-12" }, under [attributes].',
                 )

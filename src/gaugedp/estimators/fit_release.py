@@ -27,14 +27,14 @@ class FitRelease:
     _repr_html_ = drawn_by("fit_release")
 
     @property
-    def asked(self) -> Guarantee | None:
+    def requested(self) -> Guarantee | None:
         """Requested guarantee, which `guarantee` satisfies; None in older texts."""
         return from_dict(self.facts["asked"]) if "asked" in self.facts else None
 
     def __repr__(self) -> str:
         seeded = "" if self.facts.get("research_seed") is None else ", seeded: NOT PRIVATE"
         return (
-            f"FitRelease({self.estimator}, asked={self.asked!r}, guarantee={self.guarantee!r}, "
+            f"FitRelease({self.estimator}, asked={self.requested!r}, guarantee={self.guarantee!r}, "
             f"exactness={self.exactness!r}{seeded}, values={dict(self.values)!r})"
         )
 
@@ -62,7 +62,7 @@ class FitRelease:
             values = {str(name): np.array(value) for name, value in parts["values"].items()}
             guarantee = from_dict(parts["guarantee"])
             release = cls(str(parts["estimator"]), values, guarantee, str(parts["exactness"]), dict(parts["facts"]))
-            _ = release.asked  # refused here if it is not a guarantee
+            _ = release.requested  # refused here if it is not a guarantee
             return release
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

@@ -43,7 +43,7 @@ class GibbsFit:
         """Return the mechanism for `n_rows` rows."""
         return Gibbs.calibrate(
             self.geometry, self.loss, max(1, round(n_rows)), self.count.remaining,
-            neighbours=self.neighbours, mu_side=self.count.mu_side,
+            neighbours=self.neighbours, auxiliary_mu=self.count.auxiliary_mu,
         )  # fmt: skip
 
     def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:

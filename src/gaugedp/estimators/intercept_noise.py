@@ -30,10 +30,10 @@ _FEWEST = 0.02  # the smallest assumed share of a class
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of integers below 2^53
 
 
-def spares_delta(mu_side: float, guarantee: ApproxDP, n_classes: int) -> bool:
-    """Return True if releases of μ = `mu_side` leave nearly all of δ to objective perturbation."""
+def spares_delta(auxiliary_mu: float, guarantee: ApproxDP, n_classes: int) -> bool:
+    """Return True if releases of μ = `auxiliary_mu` leave nearly all of δ to objective perturbation."""
     corners = 1 if n_classes == 2 else n_classes**2
-    return corners * gaussian_delta(mu_side, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
+    return corners * gaussian_delta(auxiliary_mu, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class InterceptNoise:
     """Noise for two releases of the scores' sums.
 
     The intercept is re-estimated from the sum of scores and then from those of (score, label) near its mean, with noise
-    of one dimension instead of d: noise along the rows' mean shifts all scores alike. `mu_side` is the μ of Gaussian
-    noise, else 0.
+    of one dimension instead of d: noise along the rows' mean shifts all scores alike. `auxiliary_mu` is the μ of
+    Gaussian noise, else 0.
 
     Theorem. Given the weights and the first release, a row's number and its vector have norm at most 1, so each of the
     sums changes by at most 2 if a row is replaced, 1 if it is added. docs/theory/objective_perturbation.md
@@ -50,7 +50,7 @@ class InterceptNoise:
 
     noise: AdditiveNoise | None
     remaining: Guarantee
-    mu_side: float = 0.0
+    auxiliary_mu: float = 0.0
     coarse: AdditiveNoise | None = None
 
     @classmethod
@@ -61,11 +61,11 @@ class InterceptNoise:
         if isinstance(guarantee, ApproxDP):
             mu = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             shares = math.sqrt(_COARSE) * mu, math.sqrt(1 - _COARSE) * mu
-            mu_side = math.hypot(*shares)
-            if not spares_delta(math.hypot(mu_side, beside), guarantee, 2):
+            auxiliary_mu = math.hypot(*shares)
+            if not spares_delta(math.hypot(auxiliary_mu, beside), guarantee, 2):
                 return cls(None, guarantee)
             first, noise = (Gaussian.calibrate(*of) for of in zip((coarse, fine), map(GaussianDP, shares), strict=True))
-            return cls(noise, guarantee, mu_side, first)
+            return cls(noise, guarantee, auxiliary_mu, first)
         assert isinstance(guarantee, PureDP)
         spent = _SHARE * guarantee.epsilon_value
         rest = PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50))

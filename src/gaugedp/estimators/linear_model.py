@@ -23,8 +23,8 @@ from gaugedp.estimators.row_scaling import (
     CONSTANT,
     SHORT,
     Centre,
-    RoughCentre,
     ScaledRows,
+    TwoStageMean,
     clip_factor,
     column_groups,
     read_scaling,
@@ -64,9 +64,9 @@ class LabelledRows:
 class LinearProblem:
     """Input of a solver: scaled rows and public numbers.
 
-    Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `mu_side` is the μ of the row
-    count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for them
-    too. `has_level`: the intercept is re-estimated from scores. `is_rough`: only rows' directions from a centre count.
+    Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `auxiliary_mu` is the μ of
+    the row count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for
+    them too. `has_level`: the intercept is re-estimated from scores. `is_rough`: only directions from a centre count.
     """
 
     rows: np.ndarray
@@ -75,7 +75,7 @@ class LinearProblem:
     n_classes: int
     n_rows: float
     guarantee: Guarantee
-    mu_side: float
+    auxiliary_mu: float
     radius: float
     replaced: bool
     has_level: bool
@@ -111,7 +111,7 @@ class LinearProblem:
         guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
+            guarantee = GaussianDP(math.sqrt(mu * mu - self.auxiliary_mu * self.auxiliary_mu) * (1 - 2.0**-40))
             exactness = "exact"
         shape = self.outputs, self.rows.shape[1]
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked, once)
@@ -123,14 +123,16 @@ class LinearProblem:
         """Return weights (1, d) by the Gibbs sampler."""
         geometry, n_rows = Geometry((self.rows.shape[1],), 2, self.radius), max(1, round(self.n_rows))
         neighbours = "replace" if self.replaced else "add_remove"
-        mechanism = Gibbs.calibrate(geometry, loss, n_rows, self.guarantee, neighbours=neighbours, mu_side=self.mu_side)
+        mechanism = Gibbs.calibrate(
+            geometry, loss, n_rows, self.guarantee, neighbours=neighbours, auxiliary_mu=self.auxiliary_mu
+        )
         return mechanism.sample(self.rows, self.target, rng)[None], mechanism.exactness
 
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return weights (K, d) by objective perturbation, and exactness."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
         radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
-        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.mu_side)
+        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.auxiliary_mu)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
         return mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1), mechanism.exactness
@@ -222,7 +224,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
-            math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
+            math.hypot(count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu),
             self._length(n_classes, solver, noise), replaced, intercept_noise.noise is not None,
             scaled.typical > 0,
         )  # fmt: skip
@@ -309,26 +311,26 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
 
     def _centre(
         self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str
-    ) -> Centre | RoughCentre:
+    ) -> Centre | TwoStageMean:
         """Return the private centre for (classes, column groups); none if it takes much of others' δ."""
         (n_classes, groups), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)
         noise = noise_to_signal(guarantee, n_classes * (len(groups) + 1), n_rows, replaced)
         if n_classes > 2 and noise > _ROUGH and isinstance(guarantee, ApproxDP):
-            centre: Centre | RoughCentre = RoughCentre.plan(guarantee, groups, n_rows, replaced)
+            centre: Centre | TwoStageMean = TwoStageMean.plan(guarantee, groups, n_rows, replaced)
         else:
             centre = Centre.plan(guarantee, len(groups), n_rows, replaced)
             if n_classes == 2 and centre.noise is None:
                 centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
         if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
-        return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
+        return centre if spares_delta(centre.auxiliary_mu, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(
-        self, centre: Centre | RoughCentre, n_classes: int, has_weights: bool = False
+        self, centre: Centre | TwoStageMean, n_classes: int, has_weights: bool = False
     ) -> InterceptNoise:
         """Return the noise of a re-estimated intercept; none for weighted rows, whose total is unknown."""
         if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
-            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
+            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.auxiliary_mu)
         return InterceptNoise(None, centre.remaining)

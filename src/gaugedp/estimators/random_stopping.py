@@ -39,14 +39,14 @@ class RandomStopping:
         assert isinstance(total, PureDP)
         return PureDP(part(total.epsilon_value, Fraction(share)))
 
-    def allows(self, run: Guarantee, asked: ApproxDP | PureDP, total: ApproxDP | PureDP) -> bool:
-        """Return True if the best of such runs satisfies `total`; `run` implies `asked`, a `part` of it."""
+    def allows(self, run: Guarantee, requested: ApproxDP | PureDP, total: ApproxDP | PureDP) -> bool:
+        """Return True if the best of such runs satisfies `total`; `run` implies `requested`, a `part` of it."""
         if self.draws == 1:
             return True
-        c = math.nextafter(float((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2), 0.0)
+        c = math.nextafter(float((decimal(total.epsilon_value) - decimal(requested.epsilon_value)) / 2), 0.0)
         return run.delta(c) <= math.expm1(min(c, _LARGEST_EXPONENT)) / (self.draws - 1) * (1 - PARAMETERS)
 
-    def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda asked: asked) -> ApproxDP | PureDP:
+    def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda requested: requested) -> ApproxDP | PureDP:
         """Return the largest per-run budget whose composition stays within `total`."""
         low, high = (1 / 3, 1.0) if self.draws > 1 else (1.0, 1.0)
         if not self._is_allowed(low, total, keeps):

@@ -38,7 +38,7 @@ class NoisyRowCount:
 
     def __init__(self, guarantee: Guarantee, neighbours: str, largest: float | None = None) -> None:
         self.mechanism: Laplace | Gaussian | None = None
-        self.mu_side = 0.0  # its μ where it is Gaussian
+        self.auxiliary_mu = 0.0  # its μ where it is Gaussian
         self.remaining = guarantee
         if neighbours == "add_remove":
             epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
@@ -51,13 +51,13 @@ class NoisyRowCount:
         """Return the count next to Gaussian releases, which takes a twentieth of their μ²."""
         count = cls(guarantee, "replace")
         if neighbours == "add_remove":
-            count.mu_side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.mu_side))
+            count.auxiliary_mu = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.auxiliary_mu))
         return count
 
     def with_remaining(self, guarantee: Guarantee) -> Guarantee:
         """Return the total guarantee; that of the others includes a Gaussian count."""
-        return guarantee if self.mechanism is None or self.mu_side > 0 else self.mechanism.guarantee + guarantee
+        return guarantee if self.mechanism is None or self.auxiliary_mu > 0 else self.mechanism.guarantee + guarantee
 
     def draw(self, n_rows: int, rng: Entropy) -> float:
         """Return the (noisy) number of rows."""

@@ -156,10 +156,10 @@ class ScaledRows:
 class Centre:
     """Noise for the sums of (u, ‖u‖²) over unit rows.
 
-    `remaining` is the rest of the guarantee, and `mu_side` the μ of Gaussian noise, else 0. The sums take a tenth of μ²
-    (of ε for a pure guarantee), or less if the mean's noise is then a tenth of the ball. They take nothing if that
-    noise would exceed half of the ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one of
-    the `groups` (d,) of columns.
+    `remaining` is the rest of the guarantee, and `auxiliary_mu` the μ of Gaussian noise, else 0. The sums take a tenth
+    of μ² (of ε for a pure guarantee), or less if the mean's noise is then a tenth of the ball. They take nothing if
+    that noise would exceed half of the ball. Then Σ⟨u, e⟩ are released instead, for a tenth of μ²: e is 1/√size on one
+    of the `groups` (d,) of columns.
 
     Theorem. One row changes the sums by at most 2 if it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
     √2 if it is added; those of groups by 2 and 1. docs/theory/objective_perturbation.md
@@ -167,7 +167,7 @@ class Centre:
 
     noise: AdditiveNoise | None
     remaining: Guarantee
-    mu_side: float = 0.0
+    auxiliary_mu: float = 0.0
     groups: np.ndarray | None = None
 
     @property
@@ -181,11 +181,11 @@ class Centre:
         sensitivity, n_groups = (2.0 if replaced else 1.0) * (1 + SCORES), int(groups.max()) + 1
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
-        mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        if sensitivity * math.sqrt(n_groups) > _WORST_OF_GROUPS * n_rows * mu_side:
+        auxiliary_mu = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        if sensitivity * math.sqrt(n_groups) > _WORST_OF_GROUPS * n_rows * auxiliary_mu:
             return cls(None, guarantee)
-        noise = Gaussian.calibrate(LpBall(n_groups, 2, sensitivity), GaussianDP(mu_side))
-        return cls(noise, guarantee, mu_side, groups)
+        noise = Gaussian.calibrate(LpBall(n_groups, 2, sensitivity), GaussianDP(auxiliary_mu))
+        return cls(noise, guarantee, auxiliary_mu, groups)
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
@@ -246,7 +246,7 @@ class Centre:
 
 
 @dataclass(frozen=True, eq=False)
-class RoughCentre:
+class TwoStageMean:
     """Noise for a rough mean of the unit rows, refined once.
 
     `remaining` is the rest of the guarantee. The first release is Σu over unit rows u, or if its noise would exceed 0.7
@@ -262,11 +262,11 @@ class RoughCentre:
     noise: AdditiveNoise
     near: AdditiveNoise | None
     remaining: Guarantee
-    mu_side: float
+    auxiliary_mu: float
     is_whole: ClassVar[bool] = True
 
     @classmethod
-    def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "RoughCentre":
+    def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "TwoStageMean":
         """Return Gaussian noise for groups 0, 1, …; no `near` noise if it hides the ball."""
         moved, width = (2.0 if replaced else 1.0) * (1 + SCORES), len(groups)
         mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)

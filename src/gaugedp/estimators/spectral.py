@@ -174,7 +174,7 @@ def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> Noisy
         return SphereExponential.calibrate(shape, remaining, neighbours)
     guarantee = for_gaussian_releases(remaining)
     assert isinstance(guarantee, GaussianDP)
-    for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.mu_side**2) * (1 - 2.0**-40))
+    for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.auxiliary_mu**2) * (1 - 2.0**-40))
     return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, for_moments, neighbours)
 
 
@@ -191,8 +191,8 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
     if isinstance(guarantee, ApproxDP):
         mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         ratio = sensitivity**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
-        mu_side = mu * math.sqrt(ratio / (1 + ratio))
-        return Centre.spending(mu_side, guarantee, ball, sensitivity * math.sqrt(size) / (n_rows * mu_side))
+        auxiliary_mu = mu * math.sqrt(ratio / (1 + ratio))
+        return Centre.spending(auxiliary_mu, guarantee, ball, sensitivity * math.sqrt(size) / (n_rows * auxiliary_mu))
     assert isinstance(guarantee, PureDP)
     ratio = sensitivity**2 * size / (guarantee.epsilon_value * n_rows * _SPREAD)
     spent = guarantee.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits

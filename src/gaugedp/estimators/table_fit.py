@@ -16,8 +16,8 @@ from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta
-from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
+from gaugedp.estimators.reference_levels import Contrasts
 from gaugedp.estimators.table_models import ModelKind, kind_of
 from gaugedp.estimators.table_rows import RULES, TableDesign
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose

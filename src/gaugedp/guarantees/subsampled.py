@@ -17,9 +17,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
+from gaugedp.guarantees.losses.small_noise import FaintPrivacyLoss
 from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 

@@ -1,4 +1,4 @@
-"""The durable account of one table and one privacy unit: what is spent, and what is left."""
+"""Durable account of one table and one privacy unit."""
 
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Entry, Reservation, Stored

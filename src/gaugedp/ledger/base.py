@@ -1,4 +1,4 @@
-"""The ledger: reserve before looking, settle before showing."""
+"""Ledger: reserve before reading data, settle before showing results."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,18 +25,18 @@ from gaugedp.ledger.verify import Report, verify
 
 T = TypeVar("T")
 MAX_RELEASED_BYTES = 900_000_000
-_FORGETS = "is not durable: a restart or a power cut may lose what was spent. Use it for trials, or put it on a disk."
+_FORGETS = "is not durable: a restart or a power cut may lose what was spent. Use it for trials, or move it to a disk."
 
 
 class Ledger:
-    """The durable account of one table and one privacy unit, shared by threads and processes.
+    """Durable account of one table and one privacy unit.
 
-    Whatever races and whenever a process is killed: the charges of all reservations together never exceed the budget. A
-    reservation that was returned is on the disk and stays spent, settled or not. A settled release is on the disk
-    before `settle` returns. Entries are never changed or removed, and a hash chain shows changes by other hands. The
-    clock decides nothing.
+    Threads and processes share it. Whatever races, and whenever a process is killed, the charges of all reservations
+    together never exceed the budget. A reservation that was returned is on disk and stays spent, settled or not. A
+    settled release is on disk before `settle` returns. Entries are never changed or removed, and a hash chain reveals
+    changes by other programs. The clock decides nothing.
 
-    `is_new`: whether the call of `open` that returned it made the ledger.
+    `is_new`: whether the call of `open` that returned it created the ledger.
     """
 
     is_new = False
@@ -57,16 +57,23 @@ class Ledger:
         unit: PrivacyUnit | None = None,
         timeout: float = 30.0,
     ) -> "Ledger":
-        """Return the ledger in the file `path`; where there is none, create it with `budget`.
+        """Open the ledger in the file `path`, or create it.
 
-        On a server, `path` is "postgresql://user@host:port/database?ledger=people": the ledger is a schema of that
-        database, "gaugedp" where none is named. Passwords are best left to PGPASSWORD or a password file.
+        path : a file, ":memory:", or "postgresql://user@host:port/database?ledger=people", a schema of that database
+            (default "gaugedp"); pass passwords by PGPASSWORD or a password file
+        budget : of a new ledger; an existing one never changes its budget, and another one is refused
+        table, unit : bind the ledger if it is not yet bound (else the first reservation does); must match a bound one
+        timeout : seconds to wait for a locked ledger
 
-        An existing ledger keeps its budget: another one is refused. `table` and `unit` bind the ledger where
-        it is not yet bound (else the first reservation does) and must be the bound ones where it is. A locked
-        ledger is waited for at most `timeout` seconds. ":memory:" is an in-memory ledger. A file system in memory, or a
-        server that does not wait for its disk, brings the warning `NotDurable`. A ledger that is replaced later is
-        refused: open it again.
+        A file system in memory, or a server that does not wait for its disk, causes the warning `NotDurable`. A ledger
+        that is replaced later is refused: open it again.
+
+        Examples
+        --------
+        >>> import gaugedp as gd
+        >>> ledger = gd.Ledger.open(":memory:", gd.PureDP(2))
+        >>> ledger.remaining, ledger.is_new
+        (PureDP(2), True)
         """
         check_names(table, unit)
         non_negative(timeout=timeout)
@@ -80,14 +87,15 @@ class Ledger:
 
     @classmethod
     def in_memory(cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None) -> "Ledger":
-        """Return a ledger for tests and tries: `durable` is False, and it is gone when the process ends."""
+        """Return a ledger for tests and trials. Its `durable` is False, and it is lost when the process ends."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
 
     def signed(self, *, by: str | None = None, purpose: str | None = None) -> "Ledger":
-        """Return this ledger for one payer: its entries say `by` whom and for which `purpose` they were paid.
+        """Return this ledger with an author and a purpose.
 
-        Both are public, one line of at most 200 letters, and hashed with the entry. They change no cost: a key
-        returns what it paid for, whoever asks. What is settled or resumed keeps the signature of its payment.
+        Its entries record `by` whom and for which `purpose` they were charged. Both are public, one line of at most 200
+        characters, and hashed with the entry. They change no cost: a key returns what it was charged for, for any
+        caller. A settlement or a resumed reservation keeps the signature of its charge.
         """
         ledger = Ledger(self._store, Signature.checked(by, purpose), self._chain)
         ledger.is_new = self.is_new
@@ -95,61 +103,70 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """Return whether entries outlive the process and, as far as the store can tell, a power cut."""
+        """True if entries outlive the process and a power cut. The latter is as far as the store can tell."""
         return self._store.durable
 
     @property
     def shared(self) -> bool:
-        """Return whether other processes can open it; one in memory belongs to its process alone."""
+        """True if other processes can open it."""
         return self._store.shared
 
     @property
     def budget(self) -> Guarantee:
-        """The guarantee that all releases together keep."""
+        """Guarantee that all releases together satisfy."""
         return self._read(LedgerTransaction.header).budget
 
     @property
     def spent(self) -> Guarantee:
-        """Return the reserved total so far, in the budget's own kind."""
+        """Reserved total so far, in the budget's accounting."""
         return self._total.guarantee(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def remaining(self) -> Guarantee:
-        """Return the remaining budget, in its own kind; of a best order at the orders that still have room."""
+        """Remaining budget, in its accounting.
+
+        For a `RenyiBudget`, it is stated at the orders with remaining budget.
+        """
         return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def balance(self) -> dict[str, str]:
-        """`budget`, `spent` and `remaining` as text: exact guarantees, or of a best order its ε in few digits."""
+        """`budget`, `spent` and `remaining` as text.
+
+        They are exact guarantees or, for a `RenyiBudget`, its ε in few digits.
+        """
         spent, remaining = self._total.in_words(self._read(lambda ledger: ledger.spent(self._total)))
         return {"budget": repr(self.budget), "spent": spent, "remaining": remaining}
 
     @property
     def total(self) -> Guarantee:
-        """Return all guarantees charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
+        """Composition of all charged guarantees, whose `epsilon(delta)` is tight.
 
-        That holds for guarantees fixed in advance; where they were chosen after answers were seen, it is a display, and
-        `spent` bounds the loss.
+        That holds for guarantees fixed in advance. If they were chosen after answers were seen, it is only for
+        information, and `spent` bounds the loss.
         """
         return compose((entry.guarantee, 1) for entry in self.entries() if entry.guarantee is not None)
 
     @property
     def table(self) -> str | None:
-        """The name of the table, None until bound."""
+        """Name of the table, None until bound."""
         return self._read(LedgerTransaction.header).table
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Return the privacy unit, None until bound."""
+        """Privacy unit, None until bound."""
         return self._read(LedgerTransaction.header).unit
 
     @property
     def tip(self) -> str:
-        """The hash that stands for all entries so far: print it with a release, and `verify(tip)` later."""
+        """Hash of all entries so far, for a later `verify(tip)`. Print it with a release."""
         return self._read(lambda ledger: ledger.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
-        """Return whether a reservation of the first of `guarantees` that has a cost here would fit now."""
+        """Return True if a reservation would fit now.
+
+        The first of `guarantees` that the budget can express is considered.
+        """
         _check_guarantees(guarantees)
         if self._total.first_chargeable(guarantees) is None:
             return False
@@ -165,13 +182,15 @@ class Ledger:
         key: str | None = None,
         resume: bool = False,
     ) -> Reservation | Stored:
-        """Pay for one release before looking: charge the first of `guarantees` that has a cost here.
+        """Charge one release before any data is read.
 
-        On return the charge is durable and final. `request` says what is asked, never what was seen. A `key`
-        that was settled for the same request and guarantee returns the stored release at no cost. With `resume`,
-        one that was reserved for them and never settled returns its reservation, at no cost: it can still be
-        settled, once. Refused, with nothing spent: what does not fit the budget; another table or unit; a key
-        of another request, or, without `resume`, one that was reserved and never settled.
+        The first of `guarantees` that the budget can express is charged. On return the charge is durable and final.
+        `request` describes the query, never data. A `key` that was settled for the same request and guarantee returns
+        the stored release at no cost. With `resume`, one that was reserved for them and never settled returns its
+        reservation, at no cost: it can still be settled, once.
+
+        A charge that does not fit the budget, another table or unit, a key of another request, and, without `resume`, a
+        key that was reserved and never settled are refused; then nothing is spent.
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:
@@ -182,9 +201,9 @@ class Ledger:
         return self._write(lambda ledger: ledger.reserve(event, requested, resume))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
-        """Store what will be shown for `reservation`, durably, and return the tip of the chain. Once only."""
+        """Store the result of a reservation durably, once. It returns the tip of the chain."""
         if not isinstance(reservation, Reservation):
-            raise InvalidRequest("This is not a reservation.", "Settle with what reserve returned.", STAYS_SPENT)
+            raise InvalidRequest("This is not a reservation.", "Settle with the result of reserve.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
             what = f"The release is not bytes, or more than {MAX_RELEASED_BYTES:,}."
             raise InvalidRequest(what, "Settle with bytes.", STAYS_SPENT)
@@ -192,14 +211,15 @@ class Ledger:
             return self._write(lambda ledger: ledger.settle(reservation, released))
 
     def stored(self, key: str) -> bytes:
-        """Return what was stored under a key, at no cost. Refused: a key under which nothing was."""
+        """Return the release stored under a key, at no cost. A key without a stored release is refused."""
         check_text("The key", key)
         return self._read(lambda ledger: ledger.stored(key))
 
     def account(self, reservation: Reservation) -> dict[str, Any]:
-        """Return what is told of `reservation`: `balance`, what was charged, and the place in the chain.
+        """Return public facts about a reservation.
 
-        It is read before the look, so that nothing can fail after it but the storing.
+        They are `balance`, the charge, and its position in the chain. They are read before the evaluation, so that only
+        storing can fail after it.
         """
         with _after_paying():
             numbers = self.balance
@@ -207,14 +227,14 @@ class Ledger:
         return {**numbers, **charged, "durable": self.durable}
 
     def entries(self) -> list[Entry]:
-        """Return all entries, oldest first; the stored releases stay in the ledger."""
+        """Return all entries, oldest first, without stored releases."""
         return self._read(LedgerTransaction.entries)
 
     def verify(self, tip: str | None = None) -> Report:
-        """Recompute chain, sums, budget and head from the entries; `tip` is one exported before.
+        """Recompute chain, sums, budget and head from the entries.
 
-        Edits of entries, head and releases are found without a tip; a restored older copy and a history that
-        was rewritten to its end are found with one.
+        `tip` is one exported before. Edits of entries, head and releases are found without a tip; a restored older copy
+        and a history that was rewritten to its end are found with one.
         """
 
         def verified(ledger: LedgerTransaction) -> Report:
@@ -224,9 +244,9 @@ class Ledger:
         return self._run(verified, write=False)
 
     def save_html(self, path: str | PathLike[str], year: int | None = None) -> None:
-        """Write the page of a `year`, by default that of the last entry: what was spent, by whom, and what is left.
+        """Write the page of a `year`, by default the last one.
 
-        Needs the extra `report`.
+        It shows what was spent, by whom, and what is left. Needs the extra `report`.
         """
         check_ending(fspath(path), ".html")
         Path(path).write_text(drawing("ledger_page")(self, year), encoding="utf-8")
@@ -239,7 +259,7 @@ class Ledger:
         return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, text)
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
-        """Refuse another budget, table or unit than the ledger's; bind what is not yet bound."""
+        """Check budget, table and unit; bind what is not bound."""
         header = self._read(LedgerTransaction.header)
         header.check_budget(self._store.name, budget)
         header.check(self._store.name, table, unit)
@@ -247,7 +267,7 @@ class Ledger:
             self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
     def _begins_with(self, opening: LedgerEvent) -> bool:
-        """Return whether the first entry is `opening`: no two ledgers begin alike."""
+        """Return True if the first entry is `opening`, which is unique."""
         first = self._read(lambda ledger: ledger.transaction.row(1))
         return first is not None and first.event.request == opening.request
 
@@ -258,7 +278,7 @@ class Ledger:
         return self._follow(act, write=True)
 
     def _follow(self, act: Callable[[LedgerTransaction], T], write: bool) -> T:
-        """Run `act` on the chain that was seen before, and remember its last entry."""
+        """Run `act` on the known chain, and remember its last entry."""
 
         def following(ledger: LedgerTransaction) -> tuple[T, Seen]:
             return act(ledger.following(self._chain.seen)), ledger.seen(self._chain.seen)
@@ -288,19 +308,19 @@ class Ledger:
 
 
 class _Chain:
-    """The last entry that was seen of a ledger, by all objects that `signed` makes of one."""
+    """Last known entry of a ledger, shared by `signed` copies."""
 
     def __init__(self, seen: Seen) -> None:
         self.seen = seen
 
     def advance(self, seen: Seen) -> None:
-        """Remember a later entry; another thread may have seen one after it."""
+        """Remember a later entry, unless another thread saw a later one."""
         if seen.number >= self.seen.number:
             self.seen = seen
 
 
 def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store:
-    """Return the store at `path`, created with the entry `opening` where there is none."""
+    """Return the store at `path`, created with `opening` if absent."""
     if is_address(path):
         from gaugedp.ledger.postgres import PostgresStore
 
@@ -312,7 +332,7 @@ def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store
 
 @contextmanager
 def _after_paying() -> Iterator[None]:
-    """Context manager: a refusal inside says that the cost stays spent."""
+    """State in a refusal inside that the cost stays spent."""
     try:
         yield
     except LedgerRefused as refused:

@@ -1,4 +1,4 @@
-"""Entries as text, and the hash chain that binds each entry to all the entries before it."""
+"""Entries as text, and the hash chain that links them."""
 
 import json
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from gaugedp.errors import InvalidRequest
 
 Units = tuple[int, ...]
 
-ORIGIN = "0" * 64  # what stands before the first entry
+ORIGIN = "0" * 64  # tip before the first entry
 
 
 @dataclass(frozen=True)
 class LedgerEvent:
-    """The content of an entry, as text: `kind` is "open", "bind", "reserve" or "settle"."""
+    """Content of an entry, as text. `kind` is "open", "bind", "reserve" or "settle"."""
 
     kind: str
     key: str | None = None
@@ -28,7 +28,7 @@ class LedgerEvent:
 
 @dataclass(frozen=True)
 class Row:
-    """An entry in its place: the sum `spent` after it, its `time`, and the `tip` of the chain."""
+    """Entry with its position, sum `spent`, `time` and chain `tip`."""
 
     number: int
     event: LedgerEvent
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Head:
-    """The state after the last entry: the number of `entries`, the sum `spent` and the `tip`."""
+    """State after the last entry: `entries`, sum `spent` and `tip`."""
 
     entries: int
     spent: str
@@ -50,12 +50,15 @@ NOTHING = Head(0, "", ORIGIN)
 
 
 def canonical(facts: object) -> str:
-    """Return the one JSON text of `facts`: keys sorted, no spaces, ASCII; numbers must be finite."""
+    """Return the canonical JSON of `facts`.
+
+    Keys are sorted, there are no spaces, and the text is ASCII; numbers must be finite.
+    """
     return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def request_text(request: Mapping[str, Any]) -> str:
-    """Return the canonical text of a request; refuse what JSON cannot hold, without repeating it."""
+    """Return the canonical text of a request. A request that JSON cannot represent is refused, without repeating it."""
     try:
         text = canonical(dict(request))
         if json.loads(text) == _plain(request):
@@ -69,14 +72,14 @@ def request_text(request: Mapping[str, Any]) -> str:
 
 
 def _plain(facts: Any) -> Any:
-    """Return `facts` with tuples as lists, as JSON reads them back."""
+    """Return `facts` with tuples as lists."""
     if isinstance(facts, Mapping):
         return {key: _plain(value) for key, value in facts.items()}
     return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else facts
 
 
 def units_text(units: Units) -> str:
-    """Return whole units as decimals with a space between them: "100 0"."""
+    """Return integer units as text, such as "100 0"."""
     return " ".join(map(str, units))
 
 
@@ -86,12 +89,12 @@ def units(text: str) -> Units:
 
 
 def add(first: Units, second: Units) -> Units:
-    """Return the sum, number by number."""
+    """Return the elementwise sum."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def link(previous: str, row: Row) -> str:
-    """Return the tip of `row` after the tip `previous`: SHA-256 of all it says (a release by its SHA-256)."""
+    """Return the tip of `row` after `previous`: SHA-256 of its content. A release enters by its own SHA-256."""
     event = row.event
     released = None if event.released is None else sha256(event.released).hexdigest()
     said = [event.kind, event.key, event.guarantee, event.charge, event.request, released]
@@ -99,7 +102,7 @@ def link(previous: str, row: Row) -> str:
 
 
 def extend(head: Head, event: LedgerEvent) -> tuple[Row, Head]:
-    """Return the entry that puts `event` after `head`, and the head after it. The time is noted only."""
+    """Return the entry of `event` after `head`, and the new head. The time is recorded only for information."""
     spent = head.spent
     if event.charge:
         spent = units_text(add(units(head.spent), units(event.charge))) if head.spent else event.charge

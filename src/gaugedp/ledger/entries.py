@@ -10,12 +10,12 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.chain import Row, Units, units
 from gaugedp.ledger.signature import Signature, unsigned
 
-ANSWERED, UNANSWERED, SEEDED = "answered", "paid, never answered", "seeded: not private"
+ANSWERED, UNANSWERED, SEEDED = "answered", "charged, never answered", "seeded: not private"
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """A payment: entry `number` of the ledger charges `guarantee` under `key`, for ever. It can be settled once."""
+    """Permanent charge of `guarantee` by entry `number` under `key`. It can be settled once."""
 
     key: str
     guarantee: Guarantee
@@ -25,7 +25,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Stored:
-    """The release stored for an earlier reservation with the same `key` and request; it costs nothing."""
+    """Stored release of an earlier identical request, at no cost."""
 
     key: str
     released: bytes = field(repr=False)
@@ -33,10 +33,10 @@ class Stored:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger. `charge` is in the budget's whole units, `time` is ISO 8601 in UTC.
+    """Entry of the ledger.
 
-    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `by` and `purpose`
-    are who paid and what for, where the ledger was `signed`.
+    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `charge` is in the
+    budget's integer units, `time` is ISO 8601 in UTC. `by` and `purpose` are those of a `signed` ledger.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def question(self) -> str:
-        """The question that was asked, whose keys, or the model and target of a fit; nothing where there is none."""
+        """Text of the query, keys or fit; "" if there is none."""
         request = self.request or {}
         if "keys" in request:
             return f"keys of {request['keys']}"
@@ -66,12 +66,12 @@ class Entry:
 
     @property
     def is_seeded(self) -> bool:
-        """Return whether the noise was drawn with a research seed, and so protects nobody."""
+        """True if the noise has a research seed and protects nobody."""
         return (self.request or {}).get("research_seed") is not None
 
 
 def states(entries: Sequence[Entry]) -> list[str]:
-    """Return for each entry what became of its payment; nothing for an entry that is none."""
+    """Return the state of each charge, "" for other entries."""
     settled = {entry.key for entry in entries if entry.kind == "settle"}
     return [_state(entry, entry.key in settled) for entry in entries]
 
@@ -84,7 +84,7 @@ def _state(entry: Entry, is_settled: bool) -> str:
 
 
 def entry(row: Row) -> Entry:
-    """Return the line of a stored `row`, without its release."""
+    """Return the entry of a stored `row`, without its release."""
     event = row.event
     guarantee = None if event.guarantee is None else from_dict(json.loads(event.guarantee))
     stored = None if event.request is None else json.loads(event.request)

@@ -1,4 +1,4 @@
-"""Checks of the path of a ledger file: a local disk, a folder and file that this user may write."""
+"""Checks of a ledger's path: local, writable, with one name."""
 
 import os
 import re
@@ -21,18 +21,18 @@ _NETWORK = re.compile(
 
 
 def check_path(path: str) -> Path:
-    """Return the absolute path; refuse a server's address and text that is no path."""
+    """Return the absolute path; refuse addresses and other texts."""
     if not isinstance(path, str) or "\0" in path or not path.strip():
         raise InvalidRequest("The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'.")
     if "://" in path or is_no_path(path):
         raise InvalidRequest(
-            "A ledger is a file or lies on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
+            "A ledger is a file or a schema on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
         )
     return Path(os.path.abspath(path))
 
 
 def check_place(path: Path, name: str) -> bool:
-    """Return whether there is a file; refuse a place where a ledger can neither be opened nor created."""
+    """Return True if the file exists; refuse an unusable place."""
     try:
         folder, kind = path.parent.stat(), _kind(path)
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def check_place(path: Path, name: str) -> bool:
 
 
 def is_gone(path: Path) -> bool:
-    """Return whether there is no file any more; False where this cannot be known."""
+    """Return True if the file is known to be missing."""
     try:
         return _kind(path) is None
     except OSError:
@@ -59,17 +59,17 @@ def is_gone(path: Path) -> bool:
 
 
 def network_kind(path: Path, mounts: str) -> str | None:
-    """Return the kind of network file system of `path`, by the text of /proc/mounts; None where local."""
+    """Return the kind of network file system, or None. `mounts` is the text of /proc/mounts."""
     mount = _mount_of(path, list(_mounted(mounts)))
     kind = "" if mount is None else mount.kind.removeprefix("fuse.")
     return kind if _NETWORK.fullmatch(kind) else None
 
 
 def is_in_memory(path: Path) -> bool:
-    """Return whether a restart may lose what is written at `path`, by /proc/mounts; False where that is not known.
+    """Return True if a restart may lose what is written here.
 
-    An overlay is where its upper folder is; a volatile one never waits for the disk. A container does not see the upper
-    folder of its own root.
+    It uses /proc/mounts, and returns False if that is unknown. For an overlay, the upper folder decides; a volatile one
+    never waits for the disk. A container does not see the upper folder of its own root.
     """
     place, mounts = Path(os.path.realpath(path)), list(_mounted(_mounts()))
     while (mount := _mount_of(place, mounts)) is not None and mount.kind == "overlay":
@@ -83,7 +83,7 @@ def is_in_memory(path: Path) -> bool:
 
 
 def _mounts() -> str:
-    """Return the text of /proc/mounts; nothing where this system has no such list."""
+    """Return the text of /proc/mounts, or ""."""
     try:
         return os.fsdecode(_MOUNTS.read_bytes())
     except OSError:
@@ -91,7 +91,7 @@ def _mounts() -> str:
 
 
 class _Mount(NamedTuple):
-    """A line of /proc/mounts."""
+    """Line of /proc/mounts."""
 
     source: str
     point: str
@@ -108,13 +108,13 @@ def _mounted(mounts: str) -> Iterator[_Mount]:
 
 
 def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:
-    """Return the nearest mount of `path`, the later of two; None where none holds it."""
+    """Return the nearest, latest mount of `path`, or None."""
     holding = [mount for mount in mounts if path.is_relative_to(mount.point)]
     return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
 
 
 def _kind(path: Path) -> int | None:
-    """Return the kind of file at `path`, None where there is none."""
+    """Return the kind of file at `path`, or None."""
     try:
         return stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:
@@ -122,39 +122,42 @@ def _kind(path: Path) -> int | None:
 
 
 def _check_access(path: Path, name: str, *, exists: bool) -> None:
-    """Refuse a file or folder that may not be written: a reservation also writes beside the file."""
+    """Refuse a file or folder that is not writable. A reservation also writes files next to the ledger."""
     if exists and not os.access(path, os.R_OK):
         raise LedgerRefused(
-            f"The ledger {name} may not be read by this user.", "Ask for the right to read and write it."
+            f"The ledger {name} may not be read by this user.", "Obtain permission to read and write it."
         )
     if exists and not os.access(path, os.W_OK):
-        raise LedgerRefused(f"The ledger {name} is read-only.", "Ask for the right to write it.")
+        raise LedgerRefused(f"The ledger {name} is read-only.", "Obtain write permission for it.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise LedgerRefused(f"The folder of {name} is read-only.", "Ask for the right to write in it.")
+        raise LedgerRefused(f"The folder of {name} is read-only.", "Obtain write permission for it.")
 
 
 def _check_local(path: Path, name: str) -> None:
     kind = network_kind(Path(os.path.realpath(path)), _mounts())
     if kind is not None:
         raise LedgerRefused(
-            f"The ledger {name} lies on a network file system ({kind}); two machines could spend one budget.",
-            "Put it on a local disk.",
+            f"The ledger {name} is on a network file system ({kind}); two machines could spend one budget.",
+            "Move it to a local disk.",
         )
 
 
 def check_single(path: Path, name: str) -> None:
-    """Refuse a file with a second name: SQLite's log is found by name, so two names would spend the budget twice."""
+    """Refuse a file with a second name.
+
+    SQLite finds its log by the file's name, so with two names the budget could be spent twice.
+    """
     place = os.path.realpath(path)
     if any(mount.point == place for mount in _mounted(_mounts())):
         raise LedgerRefused(
-            f"The ledger {name} is a mount by itself: the file has a second name elsewhere.",
-            "Mount its folder, and give the path in it.",
+            f"The ledger {name} is a mount point: the file has a second name elsewhere.",
+            "Mount its folder instead, and give the path in it.",
         )
     for _ in range(50):  # tries
         try:
             if os.stat(path).st_nlink <= 1:
                 return
         except OSError:
-            return  # what is wrong with the file is said when it is opened
+            return  # opening the file reports the error
         time.sleep(0.02)
     raise LedgerRefused(f"The ledger {name} has a second name (a hard link).", "Remove the other name.")

@@ -1,4 +1,4 @@
-"""The header of a ledger: its budget, table and unit."""
+"""Header of a ledger: its budget, table and unit."""
 
 import json
 from dataclasses import dataclass, replace
@@ -12,22 +12,22 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 @dataclass(frozen=True)
 class LedgerHeader:
-    """The `budget` of a ledger, and the `table` and `unit` that it accounts for; both are None until bound."""
+    """Budget of a ledger, and the table and unit it accounts for. Table and unit are None until bound."""
 
     budget: Guarantee
     table: str | None = None
     unit: PrivacyUnit | None = None
 
     def bind(self, table: str | None, unit: PrivacyUnit | None) -> "LedgerHeader":
-        """Return the header with what is not yet bound taken from `table` and `unit`."""
-        people = None if unit is None else replace(unit, as_one=False)  # the same ones, however their rows are read
+        """Return the header with missing table and unit filled in."""
+        people = None if unit is None else replace(unit, as_one=False)  # the same people, however their rows are read
         return replace(self, table=self.table or table, unit=self.unit or people)
 
     def check(self, name: str, table: str | None, unit: PrivacyUnit | None) -> None:
-        """Refuse another table or another unit than the bound ones, naming both; `name` is the ledger's."""
+        """Refuse a table or unit other than the bound ones. The message names both; `name` is the ledger's."""
         if None not in (table, self.table) and table != self.table:
             raise LedgerRefused(
-                f"The ledger {name} is for the table {self.table!r}, and the request is about {table!r}.",
+                f"The ledger {name} is for the table {self.table!r}, but the request is about {table!r}.",
                 "Use the ledger of that table.",
             )
         if None not in (unit, self.unit) and unit != self.unit:
@@ -40,11 +40,11 @@ class LedgerHeader:
         if budget is not None and budget != self.budget:
             raise LedgerRefused(
                 f"The ledger {name} was opened with a budget of {self.budget!r}, not {budget!r}.",
-                "Leave the budget out, or give the stored one: a budget is set once.",
+                "Omit the budget, or give the stored one: a budget is set once.",
             )
 
     def bindings(self) -> str:
-        """Return the table and the unit as the text of a "bind" entry."""
+        """Return table and unit as the text of a "bind" entry."""
         return canonical({"table": self.table, "unit": None if self.unit is None else self.unit.to_dict()})
 
     def bound_by(self, bindings: str) -> "LedgerHeader":
@@ -56,25 +56,25 @@ class LedgerHeader:
 
 
 def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    """Return what to do about a request for another unit; that for other rows of the same one is often meant."""
+    """Return the remedy for a request with another unit."""
     if (
         bound is None
         or requested is None
         or (bound.column, bound.neighbours) != (requested.column, requested.neighbours)
     ):
-        return f"Ask with the ledger's own unit{_in_domain_file(bound, requested)}."
+        return f"Use the unit of the ledger{_in_domain_file(bound, requested)}."
     return (
-        f"Ask with the ledger's own unit: max_rows is fixed with the ledger, here at {bound.max_rows}. To count "
-        "persons too, ask for a column that marks one row of each person, or open another ledger: two budgets add up."
+        f"Use the unit of the ledger: max_rows is fixed with the ledger, here at {bound.max_rows}. To count persons "
+        "too, use a column that marks one row of each person, or open another ledger: two budgets add up."
     )
 
 
 def _in_domain_file(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    """Return the lines of a domain file that make the `requested` unit the bound one."""
+    """Return domain file lines that give the bound unit."""
     if bound is None or requested is None:
         return ""
     old, new = requested.to_dict(), bound.to_dict()
-    no_column = bound.column is None and requested.column is not None  # nor max_rows, which needs one
+    no_column = bound.column is None and requested.column is not None  # and no max_rows, which needs one
     names = [name for name in ("column", "neighbours", "max_rows") if new[name] not in (None, old[name])]
     lines = [f"{name} = {json.dumps(new[name])}" for name in names if not (no_column and name == "max_rows")]
     return f": under [unit] in the domain file write {' and '.join([*lines, *['no column'] * no_column])}"
@@ -86,14 +86,14 @@ def opened_by(opening: str) -> LedgerHeader:
 
 
 def opening_event(budget: Guarantee) -> LedgerEvent:
-    """Return the first entry of a new ledger; no two ledgers begin alike. Refuse what is not a budget."""
+    """Return the unique first entry of a new ledger."""
     nothing = Budget(budget).nothing
     facts = {"budget": budget.to_dict(), "format": 1, "id": urandom(16).hex()}
     return LedgerEvent("open", charge=units_text(nothing), request=canonical(facts))
 
 
 def check_names(table: object, unit: object) -> None:
-    """Refuse a table name that is not a text, and a unit that is not a `PrivacyUnit`; None passes."""
+    """Refuse invalid table names and units; None passes."""
     if table is not None:
         check_text("The table's name", table)
     if unit is not None and not isinstance(unit, PrivacyUnit):
@@ -101,7 +101,7 @@ def check_names(table: object, unit: object) -> None:
 
 
 def check_text(what: str, text: object) -> None:
-    """Refuse anything but a text of 1 … 1,000 characters that can be stored."""
+    """Refuse anything but a storable text of 1 … 1,000 characters."""
     if not isinstance(text, str) or not 1 <= len(text) <= 1000 or not _storable(text):
         raise InvalidRequest(f"{what} is not a text of 1 to 1000 characters.", "Give a short text.")
 

@@ -1,4 +1,4 @@
-"""The locks of this process and of a ledger file, whatever name it has, and waiting for other processes."""
+"""Locks of this process and of ledger files, with waiting."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from typing import Any
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger.store import T
 
-process_lock = threading.RLock()  # `fork` waits for it too, so that no child inherits an open transaction
+process_lock = threading.RLock()  # `fork` also waits for it, so that no child inherits an open transaction
 
 
 if hasattr(os, "register_at_fork"):
@@ -26,10 +26,10 @@ def retry_while_locked(
     failures: type[Exception] | tuple[type[Exception], ...],
     judge: Callable[[Any], tuple[bool, LedgerRefused]],
 ) -> T:
-    """Return `attempt()`, tried again for at most `seconds` while another holds the lock.
+    """Retry `attempt()` for at most `seconds` while a lock is held.
 
-    `judge` tells of each of the store's `failures` whether to wait, and the refusal that says it in words. Nothing of
-    the failure itself is left in what is raised. An attempt that fails must have kept nothing.
+    `judge` decides for each of the store's `failures` whether to wait, and returns the refusal. Nothing of the failure
+    itself remains in what is raised. A failed attempt must have stored nothing.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -39,21 +39,22 @@ def retry_while_locked(
             is_busy, refusal = judge(failure)
         if not is_busy or time.monotonic() >= deadline:
             raise refusal
-        time.sleep(os.urandom(1)[0] / 8000)  # up to 32 ms, so that waiting processes do not march in step
+        time.sleep(os.urandom(1)[0] / 8000)  # up to 32 ms of jitter, so that waiting processes do not retry together
 
 
 try:
     import fcntl
-except ImportError:  # a system without it mounts no files
+except ImportError:  # not available on this system
     fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
 def held(path: Path, write: bool) -> Iterator[None]:
-    """Hold the file at `path`: nobody else beside a writer, readers beside a reader; else raise BlockingIOError.
+    """Lock the file at `path`, or raise BlockingIOError.
 
-    SQLite's own lock of writers lies beside the name, so that two names have two. Closing the file drops every lock
-    that SQLite has on it in this process, so this encloses a connection, and happens in turn.
+    A writer excludes all others; readers share the lock. SQLite's own lock of writers depends on the file name, so that
+    two names have two locks. Closing the file drops every lock that SQLite has on it in this process, so this encloses
+    a connection, and callers take turns.
     """
     with path.open("rb", buffering=0) as file:
         if fcntl is None:
@@ -63,4 +64,4 @@ def held(path: Path, write: bool) -> Iterator[None]:
         try:
             yield
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # closing alone leaves it to a child that has not yet begun its program
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough: a child before its exec still holds the lock

@@ -1,8 +1,8 @@
-"""A ledger in a schema of a PostgreSQL database, durable when a transaction returns.
+"""Ledger in a schema of a PostgreSQL database.
 
-Writers lock the head with SELECT … FOR UPDATE before they read, so that each sees what the one before it committed. A
-commit waits for the disk of the server, whatever the settings of the user. Messages show nothing that the server said,
-and no user or password.
+It is durable when a transaction returns. Writers lock the head with SELECT … FOR UPDATE before they read, so that each
+sees what the previous one committed. A commit waits for the disk of the server, whatever the settings of the user.
+Messages contain no text of the server, and no user or password.
 """
 
 import os
@@ -20,19 +20,19 @@ from gaugedp.ledger.store import T, Transaction, gone, no_ledger
 
 
 class PostgresStore:
-    """The ledger in the schema `name` of a database; a lock is waited for at most `timeout` seconds."""
+    """Ledger in the schema `name` of a database. A lock is waited for at most `timeout` seconds."""
 
     shared = True
 
     def __init__(self, address: Address, schema_name: str, timeout: float) -> None:
         self._address, self._schema, self._timeout = address, schema_name, timeout
         self._connection = Connection(address, timeout)
-        self.durable = False  # until a server that waits for its disk (fsync = on) is seen
+        self.durable = False  # until a server with fsync = on was seen
         self.name = repr(f"{address.shown}?ledger={schema_name}")  # without user and password
 
     @classmethod
     def open(cls, url: str, timeout: float, opening: LedgerEvent | None) -> "PostgresStore":
-        """Return the store at postgresql://…/database?ledger=name; an absent one appears, complete, with `opening`."""
+        """Return the store at postgresql://…/database?ledger=name. A new one is created atomically with `opening`."""
         address, said = Address.parse(url, "ledger")
         return cls.at(address, schema.schema_name(said), timeout, opening)
 
@@ -40,7 +40,7 @@ class PostgresStore:
     def at(
         cls, address: Address, schema_name: str, timeout: float, opening: LedgerEvent | None = None
     ) -> "PostgresStore":
-        """Return the store in the schema of the database at `address`, as `open`."""
+        """Return the store in a schema of the database at `address`."""
         store = cls(address, schema_name, timeout)
         if not store._in_transaction(lambda connection: schema.is_there(connection, store.name), write=False):
             if opening is None:
@@ -61,7 +61,7 @@ class PostgresStore:
         return self._in_transaction(work, write)
 
     def _create(self, opening: LedgerEvent) -> None:
-        """Make the ledger appear with `opening`, complete or not at all; where one is there now, it stays."""
+        """Create the ledger atomically with `opening`, unless it exists."""
 
         def work(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])
@@ -72,7 +72,7 @@ class PostgresStore:
         self._in_transaction(work, write=True)
 
     def _in_transaction(self, work: Callable[[Any], T], write: bool) -> T:
-        """Commit once. Whatever is raised before the commit, the connection keeps nothing of it."""
+        """Commit once; an exception before the commit stores nothing."""
 
         def begin(connection: Any) -> bool:
             return schema.begin(connection, self._schema, write)
@@ -86,7 +86,7 @@ class PostgresStore:
         return retry_while_locked(attempt, self._timeout, driver().Error, self._judge)
 
     def _commit(self, connection: Any, write: bool) -> None:
-        """Commit; where the answer to a writing commit does not come, nobody knows whether it was kept."""
+        """Commit; without the server's answer, the outcome is unknown."""
         is_kept = False
         try:
             is_kept = connection.execute("COMMIT").statusmessage == "COMMIT"
@@ -103,13 +103,13 @@ class PostgresStore:
 
 
 class PostgresTransaction(Transaction):
-    """One transaction of one connection."""
+    """Transaction of a connection."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     def damage(self) -> list[str]:
-        """Return a sentence where the guards or the keys of the tables are gone."""
+        """Return a sentence if guards or indexes are missing."""
         return schema.damage(self._connection)
 
     def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
@@ -123,10 +123,11 @@ class PostgresTransaction(Transaction):
 
 
 class Connection:
-    """A connection to the server at `address`, made in at most about `seconds` when it is first used, or broke.
+    """Connection to the server, made on first use or after a failure.
 
-    The lock of the process keeps it to one thread, and forks out of transactions. A forked process connects by itself:
-    it cannot reach the socket that it inherits, and the parent's connection goes on.
+    It is made in at most about `seconds`. The lock of the process limits it to one thread, and keeps forks out of
+    transactions. A forked process connects by itself: it cannot use the inherited socket, and the parent's connection
+    continues.
     """
 
     def __init__(self, address: Address, seconds: float) -> None:
@@ -136,10 +137,10 @@ class Connection:
 
     @contextmanager
     def transaction(self, begin: Callable[[Any], T]) -> Iterator[tuple[Any, T]]:
-        """Give a connection in the transaction that `begin` began, and what `begin` returned; commit it inside.
+        """Yield a connection in a begun transaction, with `begin`'s result.
 
-        Whatever is raised inside, closing the connection keeps nothing of an open transaction. Where the idle
-        connection turns out to be broken as a transaction begins, another one is made: nothing has been done yet.
+        The caller commits inside. After an exception inside, closing the connection discards an open transaction. If
+        the idle connection is broken when a transaction begins, another one is made: nothing has been done yet.
         """
         connection, begun = self._begun(begin)
         try:
@@ -179,7 +180,7 @@ def _hang_up(idle: list[tuple[int, Any]]) -> None:
 
 
 def _let_go(connection: Any) -> None:
-    """Close the parent's connection in this process alone: the word of leave goes nowhere."""
+    """Close the parent's connection in this process only, silently."""
     with suppress(OSError, driver().Error):
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, connection.fileno(), inheritable=False)

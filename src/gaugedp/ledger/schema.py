@@ -1,4 +1,4 @@
-"""The tables of a ledger file, and SQLite's refusals in plain words."""
+"""Tables of a ledger file, and SQLite's failures in words."""
 
 import sqlite3
 import struct
@@ -47,11 +47,14 @@ _WORDS = {
         "is locked by another process",
         "Try again when it has finished, or wait longer (timeout=…).",
     ),
-    sqlite3.SQLITE_READONLY: ("is read-only", "Ask for the right to write the file and its folder."),
-    sqlite3.SQLITE_PERM: ("may not be opened by this user", "Ask for the right to read and write it."),
+    sqlite3.SQLITE_READONLY: ("is read-only", "Obtain write permission for the file and its folder."),
+    sqlite3.SQLITE_PERM: ("may not be opened by this user", "Obtain permission to read and write it."),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "Check that this user may write the file and its folder."),
-    sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", "Make room on the disk."),
-    sqlite3.SQLITE_IOERR: ("cannot be written or read: the disk is full or failing", "Make room, or check the disk."),
+    sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", "Free disk space."),
+    sqlite3.SQLITE_IOERR: (
+        "cannot be written or read: the disk is full or failing",
+        "Free disk space, or check the disk.",
+    ),
     sqlite3.SQLITE_NOTADB: ("is not a ledger file", "Check the path, or restore the ledger from a copy."),
     sqlite3.SQLITE_CORRUPT: ("is damaged", RESTORE),
 }
@@ -59,7 +62,7 @@ _WORDS[sqlite3.SQLITE_LOCKED] = _WORDS[sqlite3.SQLITE_PROTOCOL] = _WORDS[sqlite3
 
 
 def primary_code(error: Exception) -> int:
-    """Return SQLite's primary result code, or that of what went wrong with the file before SQLite had it."""
+    """Return SQLite's primary result code, or that of an OSError."""
     match error:
         case BlockingIOError():
             return sqlite3.SQLITE_BUSY
@@ -71,7 +74,7 @@ def primary_code(error: Exception) -> int:
 
 
 def refusal(code: int, name: str, is_gone: bool = False) -> LedgerRefused:
-    """Return the refusal for SQLite's primary result `code`, quoting neither SQLite nor the data."""
+    """Return the refusal of a result `code`, without SQLite's text."""
     if code == sqlite3.SQLITE_CANTOPEN and is_gone:
         return gone(name)
     if code not in _WORDS:
@@ -81,7 +84,7 @@ def refusal(code: int, name: str, is_gone: bool = False) -> LedgerRefused:
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Create the tables, the guards, the head before its first entry, and the marks of the format."""
+    """Create tables, guards, the initial head and the format marks."""
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     for statement in (*_TABLES, *_GUARDS):
@@ -90,21 +93,21 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def distrust(connection: sqlite3.Connection) -> None:
-    """Let the file's tables and guards call harmless functions alone, and check the cells of each page that is read."""
+    """Restrict the file's functions, and check the cells of pages."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
 
 
 def make_durable(connection: sqlite3.Connection, name: str) -> None:
-    """Set what a commit has to wait for; refuse a file that cannot be in WAL mode."""
+    """Set what a commit waits for; refuse a file without WAL."""
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
     if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-        raise LedgerRefused(f"The ledger {name} cannot keep a write-ahead log here.", "Put it on a local disk.")
+        raise LedgerRefused(f"The ledger {name} cannot have a write-ahead log here.", "Move it to a local disk.")
 
 
 def check_header(header: bytes, name: str) -> None:
-    """Refuse a file whose first bytes are not those of a ledger of this version."""
+    """Refuse a file without the header of this version."""
     if header[:16] != b"SQLite format 3\0" or len(header) < HEADER_BYTES:
         raise refusal(sqlite3.SQLITE_NOTADB, name)
     version, application_id = struct.unpack(">i4xi", header[60:72])  # the file format's section 1.3
@@ -127,7 +130,7 @@ def _check_mark(version: int, application_id: int, name: str) -> None:
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:
-    """Return a sentence where pages are damaged, and where tables or guards are not the original."""
+    """Return sentences about damaged pages, and changed tables or guards."""
     faults = []
     if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         faults.append("The file is damaged.")

@@ -1,8 +1,8 @@
-"""A ledger in a SQLite file: one connection for each transaction, durable when it returns; and one in memory.
+"""Ledger in a SQLite file, or in memory.
 
-The file is in WAL mode with synchronous = FULL. Transactions and forks of this process wait for each other, so that no
-child inherits an open transaction. Beside the locks of SQLite, which go by the name of the file, the file itself is
-locked.
+A file has one connection per transaction, and is durable when it returns. It is in WAL mode with synchronous = FULL.
+Transactions and forks of this process wait for each other, so that no child inherits an open transaction. In addition
+to the locks of SQLite, which depend on the name of the file, the file itself is locked.
 """
 
 import os
@@ -22,13 +22,13 @@ from gaugedp.ledger.file_checks import check_path, check_place, check_single, is
 from gaugedp.ledger.lock import held, process_lock, retry_while_locked
 from gaugedp.ledger.store import MEMORY, T, Transaction, no_ledger
 
-_FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second where damage makes SQLite's message unreadable
-_OWNER_ALONE = 0o600  # what SQLite puts beside a file has its mode
+_FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second if damage makes SQLite's message unreadable
+_OWNER_ALONE = 0o600  # files that SQLite adds have the same mode
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
 class SqliteStore:
-    """The ledger file at `path`, `shown` in messages; a lock is waited for at most `timeout` seconds."""
+    """Ledger file at `path`, `shown` in messages. A lock is waited for at most `timeout` seconds."""
 
     shared = True
 
@@ -38,12 +38,12 @@ class SqliteStore:
 
     @property
     def durable(self) -> bool:
-        """Return whether a restart leaves the file, by the kind of its file system."""
+        """True if a restart preserves the file, by its file system."""
         return not is_in_memory(self._path)
 
     @classmethod
     def open(cls, shown: str, timeout: float, opening: LedgerEvent | None) -> "SqliteStore":
-        """Return the store at the path `shown`; an absent file appears, complete, with `opening`."""
+        """Return the store at `shown`, created atomically if absent."""
         store = cls(check_path(shown), shown, timeout)
         if not check_place(store._path, store.name):
             if opening is None:
@@ -57,7 +57,7 @@ class SqliteStore:
         return self._retry_while_locked(lambda: self._attempt(act, write))
 
     def _attempt(self, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
-        """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
+        """Commit once; an exception before the commit stores nothing."""
         check_single(self._path, self.name)
         with process_lock, held(self._path, write), closing(_connect(self._path)) as connection:
             schema.check_mark(connection, self.name)
@@ -68,7 +68,7 @@ class SqliteStore:
             return outcome
 
     def _retry_while_locked(self, attempt: Callable[[], T]) -> T:
-        """Return `attempt()`; try again while another holds the lock, and put failures into words."""
+        """Retry `attempt()` while locked, and translate failures."""
         return retry_while_locked(attempt, self._timeout, _FAILURES, self._judge)
 
     def _judge(self, error: Exception) -> tuple[bool, LedgerRefused]:
@@ -76,14 +76,14 @@ class SqliteStore:
         return code in _BUSY, schema.refusal(code, self.name, is_gone(self._path))
 
     def _create(self, opening: LedgerEvent) -> None:
-        """Make the file appear with `opening`, complete or not at all; where one is there now, it stays."""
+        """Create the file atomically with `opening`, unless it exists."""
         for suffix in ("-wal", "-journal"):
             if os.path.lexists(f"{self._path}{suffix}"):
                 if os.path.lexists(self._path):
-                    return  # another process made the ledger in the meantime, and has it open
+                    return  # another process created the ledger in the meantime, and has it open
                 raise LedgerRefused(
-                    f"There is no ledger {self.name}, but {self._shown + suffix!r} of an earlier one.",
-                    "Bring the ledger back, or move that file away.",
+                    f"There is no ledger {self.name}, but there is {self._shown + suffix!r} of an earlier one.",
+                    "Restore the ledger, or move that file away.",
                 )
         draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
         try:
@@ -102,10 +102,10 @@ class SqliteStore:
                     os.unlink(f"{draft}{suffix}")
 
     def _check_file(self) -> None:
-        """Refuse a file that is not a ledger of this format, without changing it or the files beside it.
+        """Refuse a file of another format, without changing it.
 
-        SQLite itself would first mend what a killed process left. Closing the file drops every lock of this
-        process on it, so it happens in turn, when there are none.
+        SQLite itself would first repair what a killed process left. Closing the file drops every lock of this process
+        on it, so it happens in turn, when there are none.
         """
         try:
             with process_lock, self._path.open("rb") as file:
@@ -121,13 +121,13 @@ class SqliteStore:
 
 
 class SqliteTransaction(Transaction):
-    """One transaction of one connection."""
+    """Transaction of a connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def damage(self) -> list[str]:
-        """Return a sentence where pages of the file are damaged or its guards are gone."""
+        """Return sentences about damaged pages or changed guards."""
         return schema.damage(self._connection)
 
     def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
@@ -146,7 +146,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
-    """Write a complete ledger, durably, under a name that nobody else knows."""
+    """Write a complete ledger durably under a temporary name."""
     with process_lock, closing(_connect(draft)) as connection:
         schema.make_durable(connection, name)
         connection.execute("BEGIN IMMEDIATE")
@@ -156,14 +156,14 @@ def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, durably; refuse with FileExistsError where the name is taken."""
+    """Give the draft its name durably, or raise FileExistsError."""
     os.link(draft, path)
     os.unlink(draft)
     sync_folder(path.parent)
 
 
 class MemoryStore:
-    """Entries in a database in memory: not durable, for the threads of one process only."""
+    """Entries in memory, for the threads of one process."""
 
     durable = shared = False
     name = repr(MEMORY)
@@ -179,22 +179,22 @@ class MemoryStore:
         SqliteTransaction(self._connection).append(*extend(NOTHING, opening))
 
     def run(self, act: Callable[[SqliteTransaction], T], *, write: bool = True) -> T:
-        """Return `act(transaction)` as `Store.run` guarantees, except that nothing outlives the process."""
+        """Return `act(transaction)` as `Store.run`, without durability."""
         if os.getpid() != self._owner:
             raise LedgerRefused(
                 "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget."
             )
         with self._lock:
-            if self._connection.in_transaction:  # of this thread: a signal came between
+            if self._connection.in_transaction:  # of this thread: a signal interrupted it
                 raise LedgerRefused(
-                    f"The ledger {self.name} is in the middle of another transaction.", "Ask again when it has ended."
+                    f"The ledger {self.name} is in the middle of another transaction.", "Try again when it has ended."
                 )
-            with self._connection:  # which commits, or keeps nothing where `act` raises
+            with self._connection:  # commits, or stores nothing if `act` raises
                 self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 return act(SqliteTransaction(self._connection))
 
     def __reduce__(self) -> NoReturn:
         raise InvalidRequest(
-            "An in-memory ledger cannot be sent to another process or kept in a file.",
+            "An in-memory ledger cannot be sent to another process or saved in a file.",
             "Open a ledger file: Ledger.open('people.ledger', budget=…).",
         )

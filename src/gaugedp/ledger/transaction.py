@@ -1,4 +1,4 @@
-"""One transaction of a ledger: reading, binding, reserving and settling."""
+"""Ledger transaction: reading, binding, reserving and settling."""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
 
 class Seen(NamedTuple):
-    """The known state of a chain: the tip of the first entry; number and tip after the last transaction."""
+    """Known chain: first tip, and number and tip of the last entry."""
 
     first: str
     number: int
@@ -26,34 +26,37 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class LedgerTransaction:
-    """A ledger within one `transaction` of its store; messages call it `name`."""
+    """Ledger within a `transaction` of its store, named `name`."""
 
     transaction: Transaction
     name: str
 
     def first(self) -> Seen:
-        """Return what a `Ledger` object has seen when it is opened: the first entry."""
+        """Return the initial knowledge of a `Ledger`: the first entry."""
         row = self.transaction.row(1)
         if row is None:
             raise self._altered()
         return Seen(row.tip, 1, row.tip)
 
     def seen(self, before: Seen) -> Seen:
-        """Return what was seen `before`, with the last entry of now."""
+        """Return what was seen `before`, with the current last entry."""
         head = self.transaction.head()
         return before._replace(number=head.entries, tip=head.tip)
 
     def check_same(self, seen: Seen) -> None:
-        """Refuse another ledger in the place of the one that was opened."""
+        """Refuse a ledger that replaced the opened one."""
         row = self.transaction.row(1)
         if row is not None and row.tip != seen.first:
             raise LedgerRefused(
                 f"The ledger {self.name} was replaced after it was opened.",
-                "Bring it back, or open the new one where that is right.",
+                "Restore it, or open the new one if that is intended.",
             )
 
     def following(self, seen: Seen) -> "LedgerTransaction":
-        """Return this transaction; refuse also an older copy: it lacks the last entry that was `seen`."""
+        """Return this transaction; refuse a replaced or older ledger.
+
+        An older copy lacks the last entry that was `seen`.
+        """
         self.check_same(seen)
         row = self.transaction.row(seen.number)
         if row is None or row.tip != seen.tip:
@@ -61,7 +64,7 @@ class LedgerTransaction:
         return self
 
     def header(self) -> LedgerHeader:
-        """Return whose budget it is, as the first entries say."""
+        """Return the budget, table and unit, from the first entries."""
         try:
             opening, *binding = (row.event.request or "" for row in self.transaction.opening())
             header = opened_by(opening)
@@ -72,7 +75,7 @@ class LedgerTransaction:
         return header
 
     def spent(self, budget: Budget) -> Units:
-        """Return the sum of all charges, as the head says."""
+        """Return the sum of all charges, from the head."""
         try:
             spent = units(self.transaction.head().spent)
         except ValueError:
@@ -89,11 +92,11 @@ class LedgerTransaction:
             raise self._altered() from None
 
     def bind(self, requested: LedgerHeader) -> None:
-        """Bind what is not bound yet to the table and unit of `requested`; refuse others than the bound ones."""
+        """Bind missing table and unit; refuse other than the bound ones."""
         self._bind(self._checked(requested), requested)
 
     def reserve(self, event: LedgerEvent, requested: LedgerHeader, resume: bool) -> Reservation | Stored:
-        """Charge `event`, or return what its key was reserved or settled with; refuse as `Ledger.reserve` says."""
+        """Charge `event`, or return what its key was settled with. Refusals are those of `Ledger.reserve`."""
         header = self._checked(requested)
         earlier = self.transaction.find("reserve", str(event.key))
         if earlier is not None:
@@ -103,34 +106,34 @@ class LedgerTransaction:
         return _reservation(self._append(event))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
-        """Store `released`; refuse a reservation that is not here, or was settled before."""
+        """Store `released` for an unsettled reservation of this ledger."""
         self._check_intact()
         row = self.transaction.find("reserve", reservation.key)
         if row is None or (row.number, row.tip) != (reservation.number, reservation.tip):
             raise LedgerRefused(
                 f"The reservation {reservation.key!r} is not in {self.name}.",
-                "Settle with what this ledger's reserve returned.",
+                "Settle with the result of this ledger's reserve.",
             )
         if self.transaction.find("settle", reservation.key) is not None:
             raise LedgerRefused(
-                f"The reservation {reservation.key!r} in {self.name} was settled before.",
+                f"The reservation {reservation.key!r} in {self.name} is already settled.",
                 "Reserve again for another release.",
             )
         return self._append(LedgerEvent("settle", reservation.key, released=released)).tip
 
     def stored(self, key: str) -> bytes:
-        """Return what was stored under a key; refuse one under which nothing was."""
+        """Return the release stored under a key. A key without a stored release is refused."""
         settled = self.transaction.find("settle", key)
         if settled is None or settled.event.released is None:
             raise InvalidRequest(
                 f"Nothing is stored under the key {key!r}.",
-                "Look for keys in Ledger.entries(), or by `gaugedp ledger show`.",
+                "List the keys with Ledger.entries() or `gaugedp ledger show`.",
             )
         self._check_link(settled)
         return settled.event.released
 
     def _checked(self, requested: LedgerHeader) -> LedgerHeader:
-        """Return the header; refuse an altered ledger, and another budget, table or unit than the `requested` one."""
+        """Return the header; refuse an altered or different ledger."""
         self._check_intact()
         header = self.header()
         header.check_budget(self.name, requested.budget)
@@ -138,7 +141,7 @@ class LedgerTransaction:
         return header
 
     def _replay(self, earlier: Row, event: LedgerEvent, resume: bool) -> Reservation | Stored:
-        """Return what the `earlier` reservation was settled with, where `event` asks the same again."""
+        """Return the result of an `earlier`, identical reservation."""
         self._check_link(earlier)
         if (_asked(earlier.event), earlier.event.guarantee) != (_asked(event), event.guarantee):
             raise _other_request(earlier.event, self.name)
@@ -148,7 +151,7 @@ class LedgerTransaction:
         if settled is None or settled.event.released is None:
             raise LedgerRefused(
                 f"The key {event.key!r} was reserved in {self.name} at {earlier.time} and has no answer yet.",
-                "If that run is still going, wait and ask again under the same key: it will be free. "
+                "If that run is still going, wait and repeat the request with the same key: it will be free. "
                 "If it was killed, the budget is lost: use a new key.",
             )
         self._check_link(settled)
@@ -161,9 +164,9 @@ class LedgerTransaction:
             raise LedgerRefused(
                 f"This release costs {rounded_up(_words(budget, charge, event))}; "
                 f"{remaining} of {rounded_up(budget.total)} is left in {self.name}.",
-                "Ask for a smaller delta, or for none: the epsilon would fit."
+                "Use a smaller delta, or none: the epsilon would fit."
                 if budget.accounting == "approx" and budget.admits(spent, (charge[0], 0))
-                else "Ask for less, or use the answers already released.",
+                else "Request less, or use the answers already released.",
             )
 
     def _bind(self, header: LedgerHeader, requested: LedgerHeader) -> None:
@@ -177,7 +180,7 @@ class LedgerTransaction:
         return row
 
     def _check_intact(self) -> None:
-        """Refuse a head that the last entry did not leave, and altered first or last entries."""
+        """Refuse a changed head, and changed first or last entries."""
         head = self.transaction.head()
         last = self.transaction.row(head.entries)
         if last is None or (last.spent, last.tip) != (head.spent, head.tip):
@@ -186,17 +189,17 @@ class LedgerTransaction:
             self._check_link(row)
 
     def _check_link(self, row: Row) -> None:
-        """Refuse an entry that was altered since it was written."""
+        """Refuse an entry that was altered after it was written."""
         before = self.transaction.row(row.number - 1)
         if link(ORIGIN if before is None else before.tip, row) != row.tip:
             raise self._altered()
 
     def _altered(self) -> LedgerRefused:
-        return LedgerRefused(f"The ledger {self.name} was altered by other hands.", "Run its verify() to see where.")
+        return LedgerRefused(f"The ledger {self.name} was altered by another program.", "Run verify() to see where.")
 
 
 def _asked(event: LedgerEvent) -> str:
-    """Return the text of what is asked, without who asked."""
+    """Return the request as text, without its signature."""
     return canonical(unsigned(json.loads(event.request or "{}")))
 
 
@@ -205,7 +208,10 @@ def _reservation(row: Row) -> Reservation:
 
 
 def _words(budget: Budget, charge: Units, event: LedgerEvent) -> str:
-    """Return the charge in the budget's own kind, or the guarantee where no such number exists (δ ≥ 1)."""
+    """Return the charge in the budget's accounting, if possible.
+
+    For δ ≥ 1 there is no such number, and the guarantee is returned.
+    """
     try:
         return repr(budget.guarantee(charge))
     except (InvalidRequest, OverflowError):
@@ -213,7 +219,7 @@ def _words(budget: Budget, charge: Units, event: LedgerEvent) -> str:
 
 
 def _other_request(earlier: LedgerEvent, name: str) -> LedgerRefused:
-    """Return the refusal of a key under which something else was asked; questions are public."""
+    """Return the refusal of a key of another, public request."""
     question = json.loads(earlier.request or "{}").get("query")
-    again = f" Or ask for {question!r} as it was asked, at no cost." if question else ""
+    again = f" Or repeat the request {question!r} unchanged, at no cost." if question else ""
     return LedgerRefused(f"The key {earlier.key!r} belongs to another request in {name}.", f"Use a new key.{again}")

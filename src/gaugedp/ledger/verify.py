@@ -10,9 +10,9 @@ from gaugedp.ledger.store import Transaction
 
 @dataclass(frozen=True)
 class Report:
-    """The result of `verify`: `ok` where there are no `problems`.
+    """Result of `verify`; `ok` if there are no `problems`.
 
-    `unsettled` lists the keys that were reserved and never settled. They stay spent, and are no problem.
+    `unsettled` lists the keys that were reserved and never settled. They stay spent, and are not a problem.
     """
 
     ok: bool
@@ -23,10 +23,10 @@ class Report:
 
 
 def verify(transaction: Transaction, *tips: str | None) -> Report:
-    """Return the report of a ledger: chain, sums, budget and head, recomputed from the entries.
+    """Recompute chain, sums, budget and head from the entries.
 
-    Found are an edited, missing, reordered or inserted entry, an edited head and an edited release. Whoever
-    rewrites every later entry and the head, or restores an older copy, is found by `tips` exported before.
+    It finds edited, missing, reordered and inserted entries, an edited head and an edited release. A history that was
+    rewritten to its end, or an older copy, is found by `tips` exported before.
     """
     replay = _Replay()
     for row in transaction.rows():
@@ -34,13 +34,13 @@ def verify(transaction: Transaction, *tips: str | None) -> Report:
     replay.close(transaction.head())
     for tip in dict.fromkeys(tips):
         if tip is not None and tip not in replay.tips:
-            replay.problems.append(f"The tip {tip} is not in this chain: it is an older copy, or another ledger.")
+            replay.problems.append(f"The tip {tip} is not in this chain: this is an older copy, or another ledger.")
     problems = (*transaction.damage(), *replay.problems)
     return Report(not problems, replay.entries, problems, replay.tip, tuple(replay.unsettled))
 
 
 class _Replay:
-    """The state after the entries read so far, and their `problems`; each fault is reported once."""
+    """State after the entries read so far, and their `problems`. Each fault is reported once."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -68,7 +68,7 @@ class _Replay:
         if head.entries > self.number:
             self.problems.append(f"Entries {self.number + 1} to {head.entries} are missing.")
         if head != Head(self.number, self.spent, self.tip):
-            self.problems.append("The head does not say what the entries say.")
+            self.problems.append("The head does not match the entries.")
 
     def _note(self, row: Row, what: str) -> None:
         self.problems.append(f"Entry {row.number} {what}.")
@@ -82,7 +82,7 @@ class _Replay:
     def _check_kind(self, row: Row) -> None:
         event = row.event
         if (event.kind == "open") != (row.number == 1):
-            wrong = "opens the ledger at the wrong place" if event.kind == "open" else "does not open the ledger"
+            wrong = "opens the ledger in the wrong position" if event.kind == "open" else "does not open the ledger"
             self._note(row, wrong)
         elif event.kind == "open":
             self.header = opened_by(event.request or "")
@@ -107,4 +107,4 @@ class _Replay:
         if min(charge) < 0 or add(before, charge) != units(row.spent):
             self._note(row, "does not add up")
         if not budget.admits(units(row.spent), budget.nothing):
-            self._note(row, "goes beyond the budget")
+            self._note(row, "exceeds the budget")

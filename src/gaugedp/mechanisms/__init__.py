@@ -13,6 +13,7 @@ from gaugedp.mechanisms.laplace import Laplace
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.nim import NIM
 from gaugedp.mechanisms.noisy_max import NoisyMax
+from gaugedp.mechanisms.partition_selection import PartitionSelection
 from gaugedp.mechanisms.peeling import Peeling
 from gaugedp.mechanisms.permute_and_flip import PermuteAndFlip
 from gaugedp.mechanisms.quality import Quality
@@ -21,7 +22,6 @@ from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
 from gaugedp.mechanisms.selection import Selection
 from gaugedp.mechanisms.staircase import Staircase
-from gaugedp.mechanisms.unknown_keys import KeySelection
 
 __all__ = [
     "NIM",
@@ -35,11 +35,11 @@ __all__ = [
     "Gaussian",
     "Identity",
     "KNorm",
-    "KeySelection",
     "Laplace",
     "Matrix",
     "Mechanism",
     "NoisyMax",
+    "PartitionSelection",
     "Peeling",
     "PermuteAndFlip",
     "Prepared",

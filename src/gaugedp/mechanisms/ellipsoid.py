@@ -19,8 +19,8 @@ from gaugedp.mechanisms.body_limits import TOO_WIDE, has_delta, is_long, size, w
 from gaugedp.mechanisms.factorisation import Factorisation, factorise
 from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.strategies.certified import Proved, proved
 from gaugedp.mechanisms.strategies.dense import Dense, words_for
-from gaugedp.mechanisms.strategies.proved import Proved, proved
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.variables import Spherical
 

@@ -17,7 +17,7 @@ from gaugedp.mechanisms.noise_laws import HullLaw, NoiseLaw, Unchecked
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.rejection import ByRejection
+from gaugedp.samplers.rejection import RejectionNoise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class KNorm(NormNoise):
         """
         noise = gauge_noise(body)
         if noise.walks and not walk:
-            noise = ByRejection(cast(Polytope, body), noise)
+            noise = RejectionNoise(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)

@@ -102,8 +102,8 @@ class Matrix(AdditiveNoise):
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
         """Return the reason why there is no candidate."""
-        beaten = _is_beaten(body, guarantee, weights)
-        return "no strategy has a smaller mean square here" if beaten else "no strategy is found in seconds"
+        dominated = _is_beaten(body, guarantee, weights)
+        return "no strategy has a smaller mean square here" if dominated else "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
         """Return the mechanism with the same strategy."""

@@ -103,7 +103,7 @@ class Gibbs:
         convexity: float | None = None,
         in_ball: bool = True,
         lipschitz: float | None = None,
-        mu_side: float = 0.0,
+        auxiliary_mu: float = 0.0,
     ) -> "Gibbs":
         """Return the mechanism for ApproxDP(ε, δ) or PureDP(ε).
 
@@ -121,8 +121,8 @@ class Gibbs:
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
             `convexity`·r has been added, and minimises those.
 
-        mu_side : the μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the sample:
-            the distribution is √(μ² − mu_side²)-GDP, as Gaussian parameters compose as squares.
+        auxiliary_mu : the μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the
+            sample: the distribution is √(μ² − auxiliary_mu²)-GDP, as Gaussian parameters compose as squares.
 
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
         """
@@ -138,7 +138,7 @@ class Gibbs:
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
-        problem = GibbsProblem(walk.geometry, row_loss.lipschitz * row_norm, n_rows, factor, convexity, mu_side)
+        problem = GibbsProblem(walk.geometry, row_loss.lipschitz * row_norm, n_rows, factor, convexity, auxiliary_mu)
         rate, strength, tau, stop, satisfied = problem.solve(guarantee, purpose, in_ball)
         bias = 0.0
         if isinstance(row_loss, Loss):
@@ -328,11 +328,11 @@ class GibbsProblem:
     n_rows: int
     factor: int
     convexity: float | None
-    mu_side: float = 0.0
+    auxiliary_mu: float = 0.0
 
     def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, float, ApproxDP]:
         """Return κ, λ, τ, the stopping probability and the guarantee."""
-        if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0 and self.mu_side == 0:
+        if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0 and self.auxiliary_mu == 0:
             epsilon, share = guarantee.epsilon_value, ALLOWANCE / 2
             rate, strength = self._pure(epsilon, in_ball)
             satisfied = ApproxDP(epsilon, ALLOWANCE)
@@ -350,12 +350,12 @@ class GibbsProblem:
 
     def _remaining(self, mu: float) -> float:
         """Return the μ that remains for the sample."""
-        if not 0 <= self.mu_side < mu:
+        if not 0 <= self.auxiliary_mu < mu:
             raise InvalidRequest(
-                f"mu_side is {self.mu_side!r}, but the guarantee has mu = {mu:.4g}.",
+                f"mu_side is {self.auxiliary_mu!r}, but the guarantee has mu = {mu:.4g}.",
                 "Choose a number from 0 to below that mu.",
             )
-        return math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40)
+        return math.sqrt(mu * mu - self.auxiliary_mu * self.auxiliary_mu) * (1 - 2.0**-40)
 
     def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
         outer = self.geometry.row_reach * self.geometry.length

@@ -17,11 +17,11 @@ from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
-_CLIPPED_SHARE = 0.03  # the same for each count of clipped residuals
+_CLIPPED_SHARE = 0.03  # the same for a count of clipped residuals
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
-_COUNTED_AT = (2, 4)  # preconditioned steps before which clipped residuals are counted
-_SIGNIFICANT = 2.5  # standard deviations of the noise of a count
-_FEWEST_HALVED = 4  # steps without second moments, of which the second half may use wider residuals
+_COUNTED_AT = 2  # the preconditioned step before which clipped residuals are counted
+_SIGNIFICANT = 2.5  # standard deviations of the noise of the count
+_VISIBLE = 3.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
 _EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
@@ -38,8 +38,8 @@ class LeastSquares:
     Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
     noise, its eigenvalues raised to the edge of the noise, and the last steps are averaged. "gradient": M is a multiple
     of the identity; n, d, ε and δ alone set the path's length, and a long path uses `momentum`, with about twice the
-    square root of the steps (Nesterov 1983). The width c is 1 at first. It is doubled, and earlier gradients are
-    discarded, if a noisy count of residuals beyond c shows that clipping changes the gradient more than noise does.
+    square root of the steps (Nesterov 1983). The width c is 1. "preconditioned" doubles it, once, and discards earlier
+    gradients if a noisy count of residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
     Theorem. One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are added or removed) and a gradient
     by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
@@ -55,8 +55,7 @@ class LeastSquares:
     pace: float
     momentum: bool = False
     residuals: AdditiveNoise | None = None  # with moments
-    clipped: AdditiveNoise | None = None  # of a count of clipped residuals
-    counted_at: tuple[int, ...] = ()  # steps
+    clipped: AdditiveNoise | None = None  # of the number of clipped residuals, with moments
 
     @classmethod
     def calibrate(
@@ -95,23 +94,18 @@ class LeastSquares:
             radius = math.sqrt(d) * (8.0 if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
-            once = _MOMENTS_SHARE + _RESIDUALS_SHARE + len(_COUNTED_AT) * _CLIPPED_SHARE
-            step = _noise(ball, guarantee, (1 - once) / _STEPS)
-            residuals, clipped = (_noise(LpBall(1, 2, 1.0), guarantee, s) for s in (_RESIDUALS_SHARE, _CLIPPED_SHARE))
-            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, False, residuals, clipped, _COUNTED_AT)
+            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE - _CLIPPED_SHARE) / _STEPS)
+            residuals = _noise(LpBall(1, 2, 1.0), guarantee, _RESIDUALS_SHARE)
+            clipped = _noise(LpBall(1, 2, 1.0), guarantee, _CLIPPED_SHARE)
+            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals, clipped=clipped)
         steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
-        if steps < _FEWEST_HALVED:
-            return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
-        step = _noise(ball, guarantee, (1 - _CLIPPED_SHARE) / steps)
-        clipped = _noise(LpBall(1, 2, 1.0), guarantee, _CLIPPED_SHARE)
-        return cls(n_rows, d, radius, solver, None, step, steps, pace, momentum, None, clipped, (steps // 2,))
+        return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all releases together."""
-        once = ((self.moments, 1), (self.residuals, 1), (self.clipped, len(self.counted_at)))
-        others = [(noise.guarantee, times) for noise, times in once if noise is not None]
-        return compose([(self.gradient.guarantee, self.steps), *others])
+        once = [noise.guarantee for noise in (self.moments, self.residuals, self.clipped) if noise is not None]
+        return compose([(self.gradient.guarantee, self.steps), *((guarantee, 1) for guarantee in once)])
 
     @property
     def exactness(self) -> str:
@@ -142,13 +136,9 @@ class LeastSquares:
     def _by_gradients(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, None]:
         metric = Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
         start = weights = np.zeros(self.n_columns)
-        clip, begun = 1.0, 0
         for step in range(self.steps):
-            if step in self.counted_at and self._is_clipping(sums, weights, clip, rng):
-                clip, begun, start = 2 * clip, step, weights  # with momentum that starts again
-            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, clip, rng)))
-            speed = (step - begun) / (step - begun + 3)
-            start = self._rounded(weights + speed * (weights - before)) if self.momentum else weights
+            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, 1.0, rng)))
+            start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
         return weights, None
 
     def _by_moments(
@@ -157,39 +147,40 @@ class LeastSquares:
         """Return the mean of the last steps and the distribution of the best w, from moments and gradients."""
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
-        points, gradients = [np.zeros(self.n_columns)], []
-        clip, begun, counted_at = 1.0, 0, self.counted_at
-        for step in range(self.steps):
-            if step in counted_at:
-                is_clipping = self._is_clipping(sums, points[-1], clip, rng)
-                clip, begun, counted_at = (2 * clip, step, counted_at) if is_clipping else (clip, begun, ())
-            gradients.append(self._gradient(sums, points[-1], clip, rng))
-            points.append(self._rounded(metric.step(points[-1], gradients[-1])))
-        weights = self._rounded(np.mean(points[max(begun, 1) + _SKIPPED :], axis=0))
+        points, gradients, clip = self._path(metric, sums, rng)
+        skipped = _SKIPPED + 1 if clip == 1 else _SKIPPED  # a path that was not widened begins at 0
+        weights = self._rounded(np.mean(points[skipped:], axis=0))
         mean_square = self._mean_square(sums, weights, clip, rng)
         unclipped = before_clipping(mean_square) if clip == 1 else mean_square
-        asked, slopes = np.array(points[begun:-1]), np.array(gradients[begun:])
-        whole = self.n_rows * unclipped + explained(second, asked, slopes, weights)
+        whole = self.n_rows * unclipped + explained(second, points[:-1], gradients, weights)
         noise = clip * deviation_of(self.gradient)
-        releases = NoisyEvidence(second, asked, slopes, deviation_of(moments), noise, whole)
+        releases = NoisyEvidence(second, points[:-1], gradients, deviation_of(moments), noise, whole)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
+
+    def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return points (k + 1, d), their gradients (k, d) and the width of residuals, from where it was set."""
+        points, clip = [np.zeros(self.n_columns)], 1.0
+        gradients: list[np.ndarray] = []
+        for step in range(self.steps):
+            if step == _COUNTED_AT and self._is_clipping(sums, points[-1], rng):
+                points, gradients, clip = points[-1:], [], 2.0
+            gradients.append(self._gradient(sums, points[-1], clip, rng))
+            points.append(self._rounded(metric.step(points[-1], gradients[-1])))
+        return np.array(points), np.array(gradients), clip
 
     def _gradient(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> np.ndarray:
         exact = sums(Gradient(np.rint(point / self._fine), self._fine, clip)) * 4.0**-BITS
         return clip * released(exact, self.gradient, rng)
 
-    def _is_clipping(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> bool:
-        """Return whether clipping changes the gradient more than noise does.
-
-        It releases the number of residuals beyond `clip`, with noise.
-        """
+    def _is_clipping(self, sums: Sums, point: np.ndarray, rng: Entropy) -> bool:
+        """Return whether clipping changes the gradient more than noise does, by a noisy count."""
         assert self.clipped is not None
-        exact = sums(Clipped(np.rint(point / self._fine), self._fine, clip)).astype(float)
+        exact = sums(Clipped(np.rint(point / self._fine), self._fine)).astype(float)
         n_clipped = float(released(exact, self.clipped, rng)[0])
         hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
-        return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), hidden)
+        return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), _VISIBLE * hidden)
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         """Return the residuals' noisy mean square plus one standard deviation."""

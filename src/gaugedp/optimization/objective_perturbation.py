@@ -90,14 +90,14 @@ class Problem:
     """The problem that objective perturbation is calibrated for.
 
     Rows have norm at most 1. `radius` is the expected length of w; λ is at least the length of the noise divided by it.
-    `mu_side` is the μ of Gaussian releases of the same rows, before and after.
+    `auxiliary_mu` is the μ of Gaussian releases of the same rows, before and after.
     """
 
     loss: Loss | Softmax
     ambient_dim: int
     radius: float
     replaced: bool = True
-    mu_side: float = 0.0
+    auxiliary_mu: float = 0.0
 
     def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
         """Return lists that each bound the privacy loss: docs/theory/objective_perturbation.md."""
@@ -195,8 +195,8 @@ class ObjectivePerturbation:
     ∝ e^{−‖b‖/σ} for a pure guarantee (σ is `noise`, λ `strength`).
 
     Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
-    releases of `problem.mu_side`-GDP; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011, theorem 9,
-    corrected). docs/theory/objective_perturbation.md
+    releases of `problem.auxiliary_mu`-GDP; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011, theorem
+    9, corrected). docs/theory/objective_perturbation.md
     """
 
     problem: Problem
@@ -272,18 +272,18 @@ def profile(problem: Problem, strength: float, noise: float, epsilon: float, eno
     """
     least = 1.0
     for few in problem.extremes(strength, noise):
-        least = min(least, _profile(few, noise, epsilon, problem.mu_side))
+        least = min(least, _profile(few, noise, epsilon, problem.auxiliary_mu))
         if least <= enough:
             break
     return least
 
 
-def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -> float:
+def _profile(few: list[Extreme], noise: float, epsilon: float, auxiliary_mu: float) -> float:
     if any(extreme.jacobian > epsilon for extreme in few):
         return 1.0
     parts = [
         extreme.count
-        * gaussian_delta(up(math.hypot((1 + NORMS) * extreme.reach / noise, mu_side)), epsilon - extreme.jacobian)
+        * gaussian_delta(up(math.hypot((1 + NORMS) * extreme.reach / noise, auxiliary_mu)), epsilon - extreme.jacobian)
         for extreme in few
     ]
     return min(1.0, up(sum(parts)))
@@ -301,7 +301,7 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
     beside = problem
     if isinstance(guarantee, ApproxDP):
         mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        beside = replace(problem, mu_side=math.hypot(problem.mu_side, mu))
+        beside = replace(problem, auxiliary_mu=math.hypot(problem.auxiliary_mu, mu))
 
     def keeps(noise: float) -> bool:
         strength = strength_of(problem, guarantee, noise)

@@ -1,4 +1,4 @@
-"""Questions: linear maps from a table to answers, with the body that one unit can move them by."""
+"""Queries: linear maps and quantiles, with their sensitivity bodies."""
 
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import (

@@ -1,4 +1,4 @@
-"""The interface of a query before any row is read."""
+"""Interface of a query before any row is read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
@@ -19,12 +19,15 @@ from gaugedp.queries.steps import Steps
 from gaugedp.statistics.base import Statistic
 from gaugedp.tables.aggregate import Rows
 
-IN_ROWS = "rows: a sum's error is divided by the most that one row can add to it"
+IN_ROWS = "rows: the error of a sum is divided by the largest contribution of a row"
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorScale:
-    """The largest change of each released integer by a row, in `runs` of equal ones, and the unit of errors."""
+    """Scale on which errors are compared.
+
+    It holds the largest change of each released integer by a row, in `runs` of equal changes, and units.
+    """
 
     runs: list[tuple[float, int]]
     step: float
@@ -34,28 +37,31 @@ class ErrorScale:
 
     @cached_property
     def reach(self) -> np.ndarray:
-        """Return the changes, shape (n_released,)."""
+        """Changes by a row, shape (n_released,)."""
         scales, counts = zip(*self.runs, strict=True)
         return np.repeat(scales, counts)
 
     @property
     def weights(self) -> np.ndarray | None:
-        """Return the scales on which errors are compared; None where all are the same."""
+        """Scales on which errors are compared; None if all are equal."""
         return self.given if self.given is not None or len({scale for scale, _ in self.runs}) == 1 else self.reach
 
     def of(self, mechanism: Mechanism) -> tuple[np.ndarray | None, float]:
-        """Return the scales for a mechanism, and what one unit of an error on them is worth: a step, else a row."""
+        """Return a mechanism's scales and the unit of its error.
+
+        The unit is a step or a row.
+        """
         if mechanism.in_rows:
             return None, 1.0
         return self.weights, self.step if self.has_one_unit and self.weights is None else 1.0
 
 
 class MechanismChoice(ABC):
-    """The mechanisms that can answer a query, and the reasons why others cannot."""
+    """Mechanisms that can answer a query, and reasons against others."""
 
     @property
     def preferences(self) -> tuple[object, ...]:
-        """The preferences that decide the noise besides the query's digest and the guarantee."""
+        """Preferences that decide the noise, in addition to query and guarantee."""
         return ()
 
     @abstractmethod
@@ -63,22 +69,23 @@ class MechanismChoice(ABC):
         """Yield the mechanisms that a plan compares; each satisfies `guarantee`."""
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:  # noqa: ARG002
-        """Return why mechanisms are no candidates, in words, by the names that are not in `offered`."""
+        """Return the reasons against mechanisms that are not in `offered`."""
         return {}
 
     @abstractmethod
     def accept(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism releases the integers of this query, for some unit."""
+        """Return True if the mechanism releases this query's integers."""
 
     def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
-        """Return what must be known to read the intervals of a plan with this mechanism, in sentences."""
+        """Return remarks on the intervals of a plan with this mechanism."""
         return []
 
 
 class Query(ABC):
-    """A map from a table to a vector of integers (in public steps), with the body that one unit can move it by.
+    """Map from a table to integers in public steps, with sensitivity.
 
-    Released are noisy integers; `estimates` turn them into the answers that were asked for.
+    The sensitivity body contains every change of these integers by one unit. Noisy integers are released, and
+    `estimates` compute the answers from them.
     """
 
     if TYPE_CHECKING:  # read-only: a field of some queries, computed by others
@@ -93,33 +100,33 @@ class Query(ABC):
 
     @property
     def parts(self) -> "tuple[Query, ...]":
-        """The questions that have a mechanism each; itself where one mechanism answers all."""
+        """Queries with one mechanism each; the query itself if it has one."""
         return (self,)
 
     @property
     def n_answers(self) -> int:
-        """The number of answers."""
+        """Number of answers."""
         return sum(estimate.n_answers for estimate in self.estimates)
 
     @property
     @abstractmethod
     def labels(self) -> Labels:
-        """Pairs (question, cell), one for each answer, made when they are looked at."""
+        """Pairs (query, cell), one for each answer, made lazily."""
 
     @property
     @abstractmethod
     def outlines(self) -> tuple[Outline, ...]:
-        """Return the kind of answers of each term, and their axes."""
+        """Outline of each term: its measure and its axes."""
 
     @property
     @abstractmethod
     def attributes(self) -> tuple[str, ...]:
-        """The attributes in use."""
+        """Attributes in use."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The bounded columns in use."""
+        """Bounded columns in use."""
 
     @property
     @abstractmethod
@@ -129,16 +136,16 @@ class Query(ABC):
     @property
     @abstractmethod
     def errors(self) -> ErrorScale:
-        """Return the scales on which the errors of released integers are compared, and their unit."""
+        """Scales and unit of the errors of released integers."""
 
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:
-        """Return the body that holds every difference between neighbours, in steps."""
+        """Return the body of all differences between neighbours, in steps."""
 
     def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
-        """Return the question with terms whose errors count more or less; see `Workload.with_importance`."""
+        """Return the query with weighted terms; see `Workload.with_importance`."""
         raise InvalidRequest(
-            "Only linear questions (counts, sums and means) have terms of unlike importance.", "Leave out importance."
+            "Only linear queries (counts, sums and means) have terms with an importance.", "Omit importance."
         )
 
     @property
@@ -148,15 +155,16 @@ class Query(ABC):
 
     @abstractmethod
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
-        """Look at the data: return exact integers, one for each dimension of the sensitivity body.
+        """Read the data and return the exact integers.
 
-        They are the released ones without the noise, where noise is added. Only the release may call this.
+        There is one for each dimension of the sensitivity body: the released ones without noise, if noise is added.
+        Only the release may call this.
         """
 
     @property
     @abstractmethod
     def estimates(self) -> tuple[Statistic, ...]:
-        """Return the statistic of each term, by arithmetic alone, from the released values."""
+        """Statistic of each term, computed from the released values."""
 
     @abstractmethod
     def digest(self) -> str:

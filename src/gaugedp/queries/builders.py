@@ -1,4 +1,4 @@
-"""Questions, ready to ask."""
+"""Functions that build queries."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,23 +25,55 @@ Names = str | Sequence[str] | None
 
 
 def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
-    """Return the counts of every cell of each set of attributes, in product order, the last attribute fastest."""
+    """Return the counts of each marginal, the last attribute fastest.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10))
+    >>> gd.marginals(domain, "sex", ["sex", "age"]).n_answers
+    22
+    """
     return Workload(domain, tuple(_marginal(domain, _names(names)) for names in attribute_sets))
 
 
 def count(domain: Domain) -> Workload:
-    """Return the number of rows."""
+    """Return the number of rows.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.count(domain).n_answers
+    1
+    """
     return Workload(domain, (_marginal(domain, ()),))
 
 
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
-    """Return, for each cell of the attribute, the number of rows up to and with it."""
+    """Return cumulative counts over the cells of an attribute.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.prefix_sums(domain, "age").n_answers
+    10
+    """
     cells = n_cells(domain, (attribute,))
     return Workload(domain, (_counts(f"prefix({written(attribute)})", (attribute,), Prefix(cells)),))
 
 
 def ranges(domain: Domain, attribute: str) -> Workload:
-    """Return the number of rows in every range of cells of the attribute."""
+    """Return the number of rows in every range of cells.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.ranges(domain, "age").n_answers
+    55
+    """
     cells = n_cells(domain, (attribute,))
     n_ranges = cells * (cells + 1) // 2
     check_size(f"ranges({attribute}) has {n_ranges:,} answers", n_ranges)
@@ -49,17 +81,24 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 
 
 def product(*queries: Workload) -> Workload:
-    """Return the count of the rows that are in an answer of each question at once, for all tuples of their answers.
+    """Return the counts of rows in all combinations of answers.
 
-    The questions are marginals, prefix sums and ranges of different attributes. The last runs fastest:
-    `product(ranges(d, "A"), marginals(d, "R"))` has every range of A in every cell of R.
+    The queries are marginals, prefix sums and ranges of different attributes. The last runs fastest: `product(ranges(d,
+    "A"), marginals(d, "R"))` has every range of A in every cell of R.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.product(gd.ranges(domain, "age"), gd.marginals(domain, "sex")).n_answers
+    110
     """
     terms = [_factor(query) for query in queries]
     if not terms:
-        raise InvalidRequest("There is nothing to multiply.", "Give questions of different attributes.")
+        raise InvalidRequest("There is nothing to multiply.", "Give queries of different attributes.")
     domain, names = queries[0].domain, tuple(name for names, _ in terms for name in names)
     if any(query.domain != domain for query in queries):
-        raise InvalidRequest("The questions speak of different domains.", "Build them from one domain.")
+        raise InvalidRequest("The queries have different domains.", "Build them from one domain.")
     n_cells(domain, names)
     factors = tuple(factor for _, maps in terms for factor in maps)
     if all(isinstance(factor, Identity) for factor in factors):
@@ -69,7 +108,7 @@ def product(*queries: Workload) -> Workload:
 
 
 def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
-    """Return the attributes of a question that counts over one table, and the map along each of them."""
+    """Return attributes and maps of a single-table count."""
     pieces = query.pieces if isinstance(query, Workload) else ()
     if len(pieces) != 1 or pieces[0].column or not pieces[0].attributes or isinstance(pieces[0].cells, MatrixMap):
         raise InvalidRequest(
@@ -83,10 +122,18 @@ def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
 
 
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
-    """Return matrix @ cells, one answer a row; the cells are the joint table of all attributes of the domain.
+    """Return matrix @ cells, one answer per row.
 
-    Entries are rounded, before any data, to whole steps of their row: not at all where the row's entries are fractions
-    with denominators up to 10,000 of little common denominator, else by 2^−24 of its largest entry at most.
+    The cells are the joint table of all attributes of the domain. Before any data is read, entries are rounded to
+    integer steps of their row: exactly if the row's entries are fractions with denominators up to 10,000 and a small
+    common denominator, otherwise by at most 2^−24 of its largest entry.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> gd.workload([[1, 1], [1, -1]], domain).n_answers
+    2
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(
@@ -107,45 +154,83 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 
 
 def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
-    """Return the sum of a bounded column, in total or for each cell of `by`."""
+    """Return the sum of a bounded column, in total or by cell.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.bounded_sums(domain, "pay", by="sex").text
+    'sum(pay) by sex'
+    """
     return measured(domain, Sum, column, by)
 
 
 def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
-    """Return the mean of a bounded column, in total or for each cell of `by`.
+    """Return the mean of a bounded column, in total or by cell.
 
-    Released are the sums of the distances from the middle of the bounds, which are half as sensitive as the sums,
-    and the counts; the mean is computed from both. The middle stands for a cell whose noisy count is not positive.
+    The released values are the sums of the distances from the middle of the bounds, which are half as sensitive as the
+    sums, and the counts; the mean is computed from both. The middle is returned for a cell whose noisy count is not
+    positive.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.bounded_means(domain, "pay", by="sex").text
+    'mean(pay) by sex'
     """
     return measured(domain, ColumnMean, column, by)
 
 
 def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workload:
-    """Return the standard deviation of a bounded column, in total or for each cell of `by`; it divides by the rows.
+    """Return the standard deviation of a column, in total or by cell.
 
-    Released are the sums of the distances from the middle of the bounds, of twice their squares less the largest, and
-    the counts; the standard deviation is computed from these. Values are squared as whole steps, above 2^24 steps
-    rounded to 2^-24 of the range. Half of half the range stands for a cell whose noisy count is not positive.
+    It divides by the number of rows. The released values are the sums of the distances from the middle of the bounds,
+    of twice their squares minus the largest, and the counts; the standard deviation is computed from these. Values are
+    squared as integer steps; above 2^24 steps they are rounded to 2^-24 of the range. Half of half the range is
+    returned for a cell whose noisy count is not positive.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.bounded_deviations(domain, "pay").text
+    'sd(pay)'
     """
     return measured(domain, StandardDeviation, column, by)
 
 
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) -> Workload:
-    """Return the share of the rows that is in each cell of `attributes`, among all rows or those of each cell of `by`.
+    """Return shares of the cells of `attributes`, in total or by cell.
 
-    Released are the counts of `attributes` crossed with `by`, as `marginals` releases them; the shares are computed
-    from these alone. 1/(number of cells of `attributes`) stands where the noisy total is not positive.
+    The released values are the counts of `attributes` crossed with `by`, as for `marginals`; the shares are computed
+    from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.shares(domain, "sex", by="age").text
+    'share(sex) by age'
     """
     return measured(domain, Share, attributes, by)
 
 
 def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> Workload:
-    """Return the counts of the cells of an attribute beside others, among all rows or those of each cell of `by`.
+    """Compare the counts of an attribute's cells, in total or by cell.
 
-    `kind` is "difference" (less the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio) or
-    "change" (from the cell before, in percent of it). Released are the counts of `attribute` crossed with `by`, as
-    `marginals` releases them. Where the noisy count that is divided by is below 1, both are taken as at least 1.
-    Refused: another kind; an attribute with one cell.
+    `kind` is "difference" (minus the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio)
+    or "change" (from the previous cell, in percent of it). The released values are the counts of `attribute` crossed
+    with `by`, as for `marginals`. If the noisy denominator is below 1, both counts are raised to at least 1. Another
+    kind, and an attribute with one cell, are refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.comparisons(domain, "ratio", "sex", by="age").text
+    'ratio(sex) by age'
     """
     if kind not in COMPARISONS:
         raise UnknownName.among("comparison", str(kind), COMPARISONS)
@@ -153,7 +238,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
 
 
 def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None) -> Workload:
-    """Return a statistic of a bounded column or of counts of attributes, `of`, in total or for each cell of `by`."""
+    """Return a statistic of a column or of counts, by cell."""
     names, groups = _names(of), _names(by)
     text = f"{kind.word}({_crossed(names)}){_by(groups)}"
     if kind.moments:
@@ -167,7 +252,7 @@ def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None)
 
 
 def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
-    """Return the numbers of a bounded column that a moment names, for the cells of `counts`."""
+    """Return the piece of a bounded column for a moment."""
     counts = replace(counts, may_miss=column.missing is None)
     span = column.high_steps - column.low_steps
     if moment == SUMMED:
@@ -182,19 +267,25 @@ def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
 
 
 def stack(*queries: Query) -> Query:
-    """Return several questions as one: answered together, paid once, about the same rows.
+    """Join queries: answered together, charged once, about the same rows.
 
-    Counts, sums and means make one `Workload`, at the place of the first of them. Quantiles have a mechanism of their
-    own: beside others each gets an equal share of the guarantee, and intervals that hold at the same time as all else.
+    Counts, sums and means form one `Workload`, at the position of the first of them. Quantiles have their own
+    mechanism: in a stack, each has an equal share of the guarantee, and intervals that hold simultaneously with all
+    others.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.stack(gd.marginals(domain, "sex"), gd.quantiles(domain, "pay", 0.5)).text
+    'sex; median(pay)'
     """
     if not queries:
-        raise InvalidRequest("There is nothing to stack.", "Give at least one question.")
+        raise InvalidRequest("There is nothing to stack.", "Give at least one query.")
     if not all(isinstance(query, Query) for query in queries):
-        raise InvalidRequest(
-            "What is stacked are questions.", "Give gd.marginals(...), gd.quantiles(...) and the like."
-        )
+        raise InvalidRequest("Only queries can be stacked.", "Give gd.marginals(...), gd.quantiles(...) or similar.")
     if any(query.domain != queries[0].domain for query in queries):
-        raise InvalidRequest("The questions speak of different domains.", "Build them from one domain.")
+        raise InvalidRequest("The queries have different domains.", "Build them from one domain.")
     return joined([part for query in queries for part in query.parts])
 
 

@@ -1,4 +1,4 @@
-"""The columns of a workload as an operator: what one row can add to the answers, never written out."""
+"""Columns of a workload as an operator, never written out."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain.domain import Domain
 from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.folded import folded, nested
+from gaugedp.queries.coarsened import folded, nested
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
@@ -25,13 +25,12 @@ _KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges:
 
 @dataclass(frozen=True)
 class WorkloadColumns:
-    """The generators of a workload: one for each cell of the joint table of `attributes`, the last one fastest.
+    """Generators of a workload, one per cell of the joint table.
 
-    `attributes` are all that the pieces use, but of a tree the finest level alone: a cell of it has one of each other.
-
-    With bounded columns, one for each cell and each choice, for every column, of its lower bound, its upper bound or,
-    where that can be, no value (the choice slowest); the squares of a column are one more column. A row in the cell
-    adds a point of the hull of these.
+    The last of the `attributes` runs fastest. They are all attributes of the pieces, but only the finest level of each
+    tree: its cells determine those of the others. With bounded columns, there is one generator for each cell and each
+    choice, for every column, of its lower bound, its upper bound or, if possible, no value (the choice slowest); the
+    squares of a column are one more column. A row in the cell adds a point of the hull of these.
     """
 
     domain: Domain
@@ -41,40 +40,40 @@ class WorkloadColumns:
 
     @classmethod
     def of(cls, domain: Domain, columns: tuple[str, ...], pieces: Sequence[Piece]) -> "WorkloadColumns":
-        """Return the generators of the pieces, their attributes in the domain's order."""
+        """Return the generators of the pieces, in domain order."""
         used = {name for piece in pieces for name in piece.attributes}
         return cls(domain, domain.finest([name for name in domain.attributes if name in used]), columns, pieces)
 
     @cached_property
     def _pieces(self) -> Sequence[Piece]:
-        """The pieces over `attributes`, each with the same answers as before."""
+        """Pieces over `attributes`, with the same answers."""
         return [folded(piece, self.domain, self.attributes) for piece in self.pieces]
 
     @property
     def ambient_dim(self) -> int:
-        """The number of released integers."""
+        """Number of released integers."""
         return sum(piece.cells.n_released for piece in self.pieces)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The numbers of cells of the attributes."""
+        """Numbers of cells of the attributes."""
         return self.domain.shape(self.attributes)
 
     @property
     def n_generators(self) -> int:
-        """The number of joint cells, times 2 or 3 for each bounded column."""
+        """Number of joint cells, times 2 or 3 per bounded column."""
         return math.prod(self.shape) * math.prod(self._n_choices)
 
     whole_numbers = True
 
     @property
     def counting(self) -> bool:
-        """Return whether only rows are counted: then neighbours differ by whole columns."""
+        """True if rows are only counted: neighbours differ by columns."""
         return not self.columns
 
     @property
     def structure(self) -> Structure | None:
-        """The blocks of cells, prefixes, ranges and their products; None with a matrix or a bounded column."""
+        """Blocks of cells, prefixes, ranges and products, or None. It is None with a matrix or a bounded column."""
         if not self.counting or any(type(piece.cells) not in _KINDS for piece in self._pieces):
             return None
         places = [tuple(self.attributes.index(name) for name in piece.attributes) for piece in self._pieces]
@@ -84,20 +83,20 @@ class WorkloadColumns:
 
     @cached_property
     def nesting(self) -> Nesting | None:
-        """The levels of one tree, where their counts are asked and nothing else."""
+        """Levels of one tree, if only their counts are requested."""
         return nested(self.domain, self.pieces)
 
     @property
     def corners(self) -> Corners | None:
-        """The box of whose corners the generators are the hull, where the columns are summed over all rows.
+        """Box whose corners span the generators, or None.
 
-        None where there are cells to tell apart, where bounds are beyond 2^53 steps, where fewer than two columns are
-        summed, where one is summed twice, and where a count leaves out the rows without a value: then what a row adds
-        to one released number depends on what it adds to another.
+        It exists if the columns are summed over all rows. It is None if there are several cells, if bounds are beyond
+        2^53 steps, if fewer than two columns are summed, if one is summed twice, and if a count leaves out the rows
+        without a value: then a row's contribution to one released number depends on that to another.
         """
         if len(self.columns) < 2 or any(piece.cells != Identity(1) for piece in self.pieces):
             return None
-        if max(piece.reach for piece in self.pieces) > 2**53:  # floats are exact up to here
+        if max(piece.reach for piece in self.pieces) > 2**53:  # floats represent integers exactly up to here
             return None
         moving = [piece.choice for piece in self.pieces if not piece.counts]
         if len(set(moving)) < len(moving) or any(piece.counts and piece.may_miss for piece in self.pieces):
@@ -108,17 +107,17 @@ class WorkloadColumns:
 
     @cached_property
     def rank(self) -> int:
-        """The dimension of the span."""
+        """Dimension of the span."""
         if self.counting and all(piece.cells.injective for piece in self.pieces):
             return self._interactions()
         n_cells, choices = math.prod(self.shape), self._spanning_choices()
         if self.ambient_dim * n_cells * len(choices) > _MOST_DENSE:
-            raise InvalidRequest("The rank of so large a question is not computed.", "Ask for fewer cells or rows.")
+            raise InvalidRequest("The rank of so large a query is not computed.", "Request fewer cells or rows.")
         few = [self.column(choice * n_cells + cell) for choice in choices for cell in range(n_cells)]
         return int(np.linalg.matrix_rank(np.stack(few, axis=1)))
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return the answers (…, d) of tables that have `coefficients` (…, n) in their joint cells."""
+        """Return the answers (…, d) of joint tables (…, n)."""
         choices = coefficients.reshape(*coefficients.shape[:-1], math.prod(self._n_choices), *self.shape)
         return np.concatenate([self._piece_rows(piece, choices) for piece in self._pieces], axis=-1)
 
@@ -131,9 +130,9 @@ class WorkloadColumns:
         return total.ravel()
 
     def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return max_v ⟨direction, v⟩ and min_v, each with the index of a generator v."""
+        """Return max_v and min_v ⟨direction, v⟩, each with its index."""
         _check_size(math.prod(self.shape))
-        alike: dict[str | None, list[np.ndarray]] = {}  # by column, its part of the products under each choice
+        alike: dict[str | None, list[np.ndarray]] = {}  # by column, the products under each choice
         for piece, spread in self._products(direction):
             values = [weight * spread for weight in ((1,) if piece.choice is None else (piece.low, piece.high, 0))]
             before = alike.get(piece.choice, [np.zeros(self.shape)] * len(values))
@@ -144,7 +143,7 @@ class WorkloadColumns:
         return high, (-low[0], low[1])
 
     def _best(self, fixed: np.ndarray, tables: list[np.ndarray]) -> tuple[float, int]:
-        """Return the largest sum of `fixed` and a choice from each table, over the cells, and its index."""
+        """Return the largest total over cells and choices, with index."""
         total = fixed + sum(table.max(axis=0) for table in tables)
         cell = int(total.argmax())
         choice = 0
@@ -153,7 +152,7 @@ class WorkloadColumns:
         return float(total.ravel()[cell]), choice * math.prod(self.shape) + cell
 
     def _products(self, direction: np.ndarray) -> Iterable[tuple[Piece, np.ndarray]]:
-        """Yield each piece with the part of ⟨direction, v⟩ that a row of weight 1 in each cell adds, a table."""
+        """Yield each piece with its table of unit-weight products."""
         start = 0
         for piece in self._pieces:
             cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_released], dtype=float))
@@ -172,7 +171,7 @@ class WorkloadColumns:
         return np.concatenate(parts)
 
     def row_squares(self) -> np.ndarray:
-        """Return, for counts, the squares of a cell's row times the joint cells that fall in it."""
+        """Return, for counts, row squares times the joint cells per cell."""
         joint = math.prod(self.shape)
         return np.concatenate([piece.cells.row_squares() * (joint // piece.cells.n_cells) for piece in self._pieces])
 
@@ -186,7 +185,7 @@ class WorkloadColumns:
         return _root(_gather([fixed, self._largest_total(moving, p)], p), p)
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
-        """Return at least the largest distance of two generators: the blocks' largest distances, gathered."""
+        """Bound the largest distance of two generators, block by block."""
         blocks = []
         for scale, piece in self._scaled(p, weights):
             apart = scale * piece.cells.largest_difference_power(p)
@@ -196,7 +195,7 @@ class WorkloadColumns:
         return _root(_gather(blocks, p), p)
 
     def _scaled(self, p: float, weights: np.ndarray | None) -> Iterable[tuple[float, Piece]]:
-        """Yield (reach/least weight)^p with each piece; the least weight of a piece errs on the safe side."""
+        """Yield (reach/least weight)^p with each piece. The least weight of a piece is conservative."""
         start = 0
         for piece in self._pieces:
             stop = start + piece.cells.n_released
@@ -224,12 +223,12 @@ class WorkloadColumns:
 
     @property
     def _n_choices(self) -> tuple[int, ...]:
-        """Return the number of choices of every column: lower bound, upper bound and, where that can be, no value."""
+        """Numbers of choices per column: bounds, and no value if possible."""
         missing = {piece.choice for piece in self.pieces if piece.may_miss}
         return tuple(3 if name in missing else 2 for name in self.columns)
 
     def _weight(self, piece: Piece, choice: int) -> int:
-        """The piece's weight under a choice for all columns, written in mixed radix, the last column fastest."""
+        """Return the piece's weight under a mixed-radix choice. The last column runs fastest."""
         if piece.choice is None:
             return 1
         place = self.columns.index(piece.choice)
@@ -237,11 +236,11 @@ class WorkloadColumns:
         return (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
 
     def _weights(self, piece: Piece) -> np.ndarray:
-        """The piece's weight under each choice."""
+        """Return the piece's weight under each choice."""
         return np.array([self._weight(piece, choice) for choice in range(math.prod(self._n_choices))])
 
     def _spanning_choices(self) -> list[int]:
-        """Choices whose generators span all: the first, and those that differ from it in one column."""
+        """Return choices that span: the first, and single changes of it."""
         n_later = [math.prod(self._n_choices[place + 1 :]) for place in range(len(self.columns))]
         pairs = zip(self._n_choices, n_later, strict=True)
         return [0, *(digit * later for count, later in pairs for digit in range(1, count))]
@@ -266,7 +265,7 @@ def _check_size(n_cells: int) -> None:
 
 
 def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:
-    """Return the table over `names` as an array that broadcasts over the axes `onto`."""
+    """Return the table over `names`, broadcastable over `onto`."""
     table = cells.reshape(domain.shape(names))
     shared = [name for name in onto if name in names]
     table = table.transpose([names.index(name) for name in shared])
@@ -274,7 +273,7 @@ def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tupl
 
 
 def _ordered(table: np.ndarray, have: tuple[str, ...], want: tuple[str, ...]) -> np.ndarray:
-    """Bring the last axes, over the names in `have` that are wanted, into the order `want` and flatten them."""
+    """Reorder the last axes from `have` to `want` and flatten them."""
     shared = [name for name in have if name in want]
     ahead = table.ndim - len(shared)
     order = [*range(ahead), *(ahead + shared.index(name) for name in want)]

@@ -1,4 +1,4 @@
-"""Labels of answers, made when they are looked at: a question of a million cells keeps the words of its attributes."""
+"""Labels of answers, generated lazily from their axes."""
 
 import math
 from abc import ABC, abstractmethod
@@ -9,33 +9,33 @@ from functools import cached_property
 from itertools import accumulate, chain, groupby, product, repeat
 from typing import Any, overload
 
-_WRITTEN_OUT = 100_000  # answers up to which JSON lists the label of each
+_WRITTEN_OUT = 100_000  # up to so many answers, JSON lists each label
 
 Pair = tuple[str, str]
 
 
 class Words(ABC):
-    """The texts of the answers along one axis of a term, by number."""
+    """Texts of the answers along one axis, by number."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of texts."""
 
     @abstractmethod
     def __getitem__(self, place: int) -> str:
-        """Return one, 0 ≤ place < len."""
+        """Return one text, 0 ≤ place < len."""
 
     def __iter__(self) -> Iterator[str]:
         return map(self.__getitem__, range(len(self)))
 
     @abstractmethod
     def facts(self) -> Any:
-        """Return what JSON holds of them."""
+        """Return the JSON-compatible description."""
 
 
 @dataclass(frozen=True)
 class Listed(Words):
-    """Texts that are at hand."""
+    """Texts in a sequence."""
 
     texts: Sequence[str]
 
@@ -52,7 +52,7 @@ class Listed(Words):
 
 @dataclass(frozen=True)
 class Spans(Words):
-    """Every range of cells, by its first and its last, in lexicographic order."""
+    """Every range of cells, by first and last, in lexicographic order."""
 
     texts: Sequence[str]
 
@@ -74,7 +74,7 @@ class Spans(Words):
 
 @dataclass(frozen=True)
 class Numbered(Words):
-    """The rows of a matrix: its cells may be too many to name."""
+    """Rows of a matrix, by number."""
 
     count: int
 
@@ -85,12 +85,12 @@ class Numbered(Words):
         return f"row {place}"
 
     def facts(self) -> Any:
-        """Return how many there are."""
+        """Return the number of rows."""
         return {"rows": self.count}
 
 
 def words(facts: Any) -> Words:
-    """Return the words that `facts` described."""
+    """Return the texts that `facts` described."""
     match facts:
         case {"ranges": [*texts]}:
             return Spans([str(text) for text in texts])
@@ -103,7 +103,7 @@ def words(facts: Any) -> Words:
 
 @dataclass(frozen=True)
 class Cells(Sequence[str]):
-    """The texts of a term's answers: one for each combination of words along `axes`, the last axis fastest."""
+    """Texts of a term's answers: combinations of `axes`, last fastest."""
 
     axes: tuple[Words, ...]
 
@@ -139,16 +139,13 @@ class Cells(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Labels(Sequence[Pair]):
-    """Pairs (question, cell), one for each answer: those of each of `terms`, a question with its cells, in order.
-
-    It equals a list of the same pairs; a slice is a list.
-    """
+    """Pairs (query, cell) of all answers, by term. It equals a list of the same pairs; a slice is a list."""
 
     terms: tuple[tuple[str, Cells], ...]
 
     @classmethod
     def of(cls, facts: Any) -> "Labels":
-        """Return the labels that `facts` described, or those of a list of pairs."""
+        """Return labels from `facts` or from a list of pairs."""
         if facts and isinstance(facts[0], Mapping):
             return cls(tuple((str(term["query"]), Cells(tuple(map(words, term["cells"])))) for term in facts))
         pairs = [(str(query), str(cell)) for query, cell in facts]
@@ -156,15 +153,15 @@ class Labels(Sequence[Pair]):
         return cls(tuple((query, Cells((Listed(cells),))) for query, cells in grouped))
 
     def facts(self) -> list[Any]:
-        """Return the labels as JSON can hold them: all pairs, or, of very many, the words of each term."""
+        """Return the labels for JSON: pairs, or if many, by term."""
         return list(self) if len(self) <= _WRITTEN_OUT else self.by_terms()
 
     def by_terms(self) -> list[dict[str, Any]]:
-        """Return the words of each term, from which its labels are made."""
+        """Return the axes of each term, which give its labels."""
         return [{"query": query, "cells": [axis.facts() for axis in cells.axes]} for query, cells in self.terms]
 
     def questions(self) -> Iterator[str]:
-        """Yield the question of each answer."""
+        """Yield the query of each answer."""
         return chain.from_iterable(repeat(query, len(cells)) for query, cells in self.terms)
 
     def cells(self) -> Iterator[str]:
@@ -190,10 +187,10 @@ class Labels(Sequence[Pair]):
             return False
         return all(mine == theirs for mine, theirs in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]  # as that of a list
+    __hash__ = None  # type: ignore[assignment]  # as for a list
 
     def __repr__(self) -> str:
-        return repr(list(self)) if len(self) <= 100 else f"{repr(self[:3])[:-1]}, ... {len(self):,} in all]"
+        return repr(list(self)) if len(self) <= 100 else f"{repr(self[:3])[:-1]}, ... {len(self):,} in total]"
 
     @cached_property
     def _ends(self) -> list[int]:

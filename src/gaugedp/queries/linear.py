@@ -1,4 +1,4 @@
-"""Linear questions: counts and sums over the cells of contingency tables, stacked."""
+"""Linear queries: stacked counts and sums over contingency tables."""
 
 import hashlib
 import math
@@ -29,64 +29,64 @@ from gaugedp.tables.aggregate import Aggregate
 
 @dataclass(frozen=True)
 class Term:
-    """One question of a stack: its text, what is released for it, and how the answers follow from that."""
+    """Term of a stack: its text, released pieces and estimate."""
 
     text: str
     pieces: tuple[Piece, ...]
     estimate: Statistic
 
     def answered(self, words: tuple[Words, ...]) -> tuple[Words, ...]:
-        """Return those of the words along each axis that have an answer: what others are compared with has none."""
+        """Return the labels that have an answer, without references."""
         first = self.estimate.first_cell
         return (Listed(list(words[0])[first:]), *words[1:]) if first else words
 
 
 @dataclass(frozen=True, eq=False)
 class Workload(Query):
-    """A stack of terms over one domain, which all speak of the same rows.
+    """Stack of terms over one domain, about the same rows.
 
-    A row is left out of the whole question when an attribute that any term uses is missing or outside its cells and
-    the rule for that is "drop": it is then the zero vector. A row without a value in a bounded column, where the
-    rule is "drop", is left out of the terms about that column alone.
+    A row is left out of the whole query, as the zero vector, if an attribute of any term is missing or out of domain
+    and its rule is "drop". A row without a value in a bounded column whose rule is "drop" is left out only of the terms
+    about that column.
     """
 
     domain: Domain
     terms: tuple[Term, ...]
-    importance: tuple[float, ...] = ()  # of each term; empty where all are alike
+    importance: tuple[float, ...] = ()  # of each term; empty if all are equal
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise InvalidRequest("The question is empty.", "Ask for at least one term, such as a marginal.")
+            raise InvalidRequest("The query is empty.", "Give at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
-            raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
+            raise InvalidRequest(f"A term is repeated in {self.text!r}.", "Use each term once.")
         in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
         n_released = sum(term.estimate.n_released for term in self.terms)
-        check_size(f"The question has {n_released:,} answers", in_counts, n_released - in_counts)
+        check_size(f"The query has {n_released:,} answers", in_counts, n_released - in_counts)
 
     @property
     def text(self) -> str:
-        """The terms, joined by semicolons."""
+        """Texts of the terms, joined by semicolons."""
         return "; ".join(term.text for term in self.terms)
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The pieces of all terms, in order."""
+        """Pieces of all terms, in order."""
         return tuple(piece for term in self.terms for piece in term.pieces)
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes in use, in the domain's order."""
+        """Attributes in use, in the domain's order."""
         used = {name for piece in self.pieces for name in piece.attributes}
         return tuple(name for name in self.domain.attributes if name in used)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The bounded columns in use."""
+        """Bounded columns in use."""
         return tuple(dict.fromkeys(piece.column for piece in self.pieces if piece.column))
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the choices of what a row adds to its cell, see `Piece.choice`: columns, and squares of columns."""
+        """Choices of the pieces: columns, and squares of columns."""
         return tuple(dict.fromkeys(piece.choice for piece in self.pieces if piece.choice))
 
     @cached_property
@@ -96,14 +96,14 @@ class Workload(Query):
 
     @cached_property
     def steps(self) -> Steps:
-        """The worth of one unit of the integers of each piece."""
+        """Value of one unit of the integers of each piece."""
         return Steps([(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs])
 
     @cached_property
     def errors(self) -> ErrorScale:
-        """Return the scale: 1 for a count (a row of a matrix is compared as it is), the bound for a sum.
+        """Error scale: 1 for a count, the bound for a sum.
 
-        Where terms have an importance, each is divided by its root.
+        A row of a matrix is compared as it is. If terms have an importance, each scale is divided by its root.
         """
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
         runs = [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
@@ -113,14 +113,14 @@ class Workload(Query):
             weights = alike.reach / np.sqrt(np.repeat(self.importance, sizes))
         is_of_sums = alike.weights is None and not self.importance and not any(piece.counts for piece in self.pieces)
         words = "rows" if not self.columns else "the unit of the sums" if is_of_sums else IN_ROWS
-        words += ", times the root of a term's importance" * bool(self.importance)
+        words += ", times the square root of the term's importance" * bool(self.importance)
         return ErrorScale(runs, float(self.steps.runs[0][0]), words, not self.columns or is_of_sums, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
-        """Return the question for plans that count the squared errors of a named term so many times; others count once.
+        """Return the query with weights of squared errors by term.
 
-        The answers and their digest stay what they are: the importance decides which noise is best, never what it
-        protects. Refused: a name that is no term, and an importance that is not above 0.
+        Terms that are not named have weight 1. The answers and their digest do not change: the importance decides which
+        noise is best, never what it protects. Unknown terms and weights that are not above 0 are refused.
         """
         texts = [term.text for term in self.terms]
         for text, times in importance.items():
@@ -131,21 +131,22 @@ class Workload(Query):
 
     @property
     def said_importance(self) -> dict[str, float]:
-        """The importance of each term by its text; empty where all are alike."""
+        """Importance of each term by text; empty if all are equal."""
         return dict(zip((term.text for term in self.terms), self.importance, strict=False))
 
     @cached_property
     def operator(self) -> WorkloadColumns:
-        """The linear map from joint tables to the released integers."""
+        """Linear map from joint tables to the released integers."""
         return WorkloadColumns.of(self.domain, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
+        """Return the sensitivity body, max_rows·conv{±v} or with differences.
 
-        The ±v are there because a row may be left out: by a rule, or as a broken line of a text file.
-        v runs over what one row can add. For sums of several columns over all rows, and means of columns that have a
-        value in every row, these are points of a box, and the body is a `BoxHull`. The radii are exact there, and for
-        marginals, prefix sums, ranges and sums alone, and for stacks of marginals; elsewhere they are upper bounds.
+        It is max_rows·conv{±v} under add_remove and max_rows·conv({v − v′} ∪ {±v}) under replace, where v runs over the
+        contributions of a row. The ±v are included because a row may be left out: by a rule, or as a broken line of a
+        text file. For sums of several columns over all rows, and means of columns that have a value in every row, these
+        are points of a box, and the body is a `BoxHull`. The radii are exact there, for single marginals, prefix sums,
+        ranges and sums, and for stacks of marginals; otherwise they are upper bounds.
         """
         replace = unit.neighbours == "replace"
         corners = self.operator.corners
@@ -154,9 +155,10 @@ class Workload(Query):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
+        """Count flags of the released values, shape (n_released,), bool.
 
-        Those that shares are computed from are counts: without negative ones, the shares of a group add up to 1.
+        Sums, general combinations of cells, and the sums and counts of means are not counts. Those of shares are:
+        without negative ones, the shares of a group add up to 1.
         """
         return np.concatenate([_are_counts(term) for term in self.terms])
 
@@ -175,11 +177,11 @@ class Workload(Query):
 
     @property
     def estimates(self) -> tuple[Statistic, ...]:
-        """Return the estimate of each term from the released values."""
+        """Estimate of each term from the released values."""
         return tuple(term.estimate for term in self.terms)
 
     def digest(self) -> str:
-        """Return a hash of everything that decides the answer: the text, the domain's facts and any matrix."""
+        """Return a hash of text, domain facts and matrices."""
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.attributes)]
         facts += [f"{name}={self.domain.column(name)!r}" for name in self.columns]
         facts += self.domain.recipe([*self.attributes, *self.columns])
@@ -192,7 +194,7 @@ class Workload(Query):
 
     @cached_property
     def outlines(self) -> tuple[Outline, ...]:
-        """One a term."""
+        """Outlines, one per term."""
         return tuple(self._outline(term) for term in self.terms)
 
     def _outline(self, term: Term) -> Outline:
@@ -222,7 +224,7 @@ class Workload(Query):
 
 @dataclass(frozen=True, eq=False)
 class LinearMechanisms(MechanismChoice):
-    """The mechanisms that add noise shaped to the sensitivity body of a workload."""
+    """Mechanisms with additive noise for a workload's sensitivity body."""
 
     query: Workload
 
@@ -236,21 +238,24 @@ class LinearMechanisms(MechanismChoice):
         return candidates(self.query.sensitivity(unit), guarantee, self.query.errors.weights)
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
-        """Return why mechanisms are not for the sensitivity body, by name."""
+        """Return the reasons against mechanisms, by name."""
         return left_out(self.query.sensitivity(unit), guarantee, self.query.errors.weights, offered)
 
     def accept(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism adds whole numbers of steps."""
+        """Return True if the mechanism adds integer multiples of steps."""
         return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
 
 
 def as_workload(query: Query | None) -> Workload | None:
-    """Return the query where its released integers are linear in the joint table, and so can be consistent."""
+    """Return the query if it is a workload, else None.
+
+    The released integers of a workload are linear in the joint table, so that they can be made consistent.
+    """
     return query if isinstance(query, Workload) else None
 
 
 def are_counts(query: Query) -> np.ndarray:
-    """Return which released values count rows, each as 0 or 1; shape (n_released,), bool."""
+    """Return which released values count rows, shape (len(steps),)."""
     linear = [(part, as_workload(part)) for part in query.parts]
     return np.concatenate(
         [np.zeros(len(part.steps), dtype=bool) if one is None else one.are_counts for part, one in linear]
@@ -278,7 +283,7 @@ def _needed(piece: Piece) -> Sequence[Aggregate]:
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
-    """Return the piece's own totals from the table's, which sum columns, and their squares, centred."""
+    """Return the piece's totals from the table's centred ones."""
     counts, *sums = (totals[total] for total in _needed(piece))
     if piece.counts:
         return counts
@@ -288,7 +293,7 @@ def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
 
 
 def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
-    """Return the number of cells of a marginal, refusing what cannot be answered."""
+    """Return the number of cells of a valid marginal."""
     size = math.prod(domain.shape(attributes))
     if len(set(attributes)) < len(attributes):
         raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")

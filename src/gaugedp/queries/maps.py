@@ -1,4 +1,4 @@
-"""Linear maps from the cells of one contingency table to answers, in integers, never larger than they must be."""
+"""Linear maps from the cells of a contingency table, in integers. They are never larger than necessary."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,25 +18,25 @@ from gaugedp.queries.labels import Listed, Numbered, Spans, Words
 from gaugedp.queries.outline import CELLS, PREFIX, RANGES, ROWS
 from gaugedp.queries.steps import StepRuns
 
-_COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one of Python's that may be longer
-_MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry
-_COUNTED = 10**18  # bytes; nobody asks how many more
+_COUNT_BYTES, _SUM_BYTES = 8, 64  # per released number: machine integers, and Python's
+_MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much and still fits a ledger entry
+_COUNTED = 10**18  # bytes; larger sizes are not stated
 _MATRIX_BITS = 30
-_FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, and 2^54 at most
+_FINEST = 2**44  # steps in the largest entry: noise has as many / epsilon, at most 2^54
 
 
 def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
-    """Refuse more released numbers than memory and a ledger hold; `what` is a sentence that says how many."""
+    """Refuse more released numbers than memory and ledger hold."""
     needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
     if needed > _MOST_BYTES:
         raise InvalidRequest(
-            f"{what}: these numbers alone take {readable(min(needed, _COUNTED) / 1e9)} GB of memory or more.",
-            f"Ask for at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
+            f"{what}: these numbers take {readable(min(needed, _COUNTED) / 1e9)} GB of memory or more.",
+            f"Request at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
         )
 
 
 class CellMap(ABC):
-    """An integer matrix of shape (n_released, n_cells), each row times its step. `injective` maps lose nothing."""
+    """Integer matrix (n_released, n_cells), with a step per row. `injective` maps lose no information."""
 
     if TYPE_CHECKING:  # read-only: a field of some maps, computed by others
 
@@ -44,8 +44,8 @@ class CellMap(ABC):
         def n_cells(self) -> int:
             """The number of cells."""
 
-    form: ClassVar[str] = CELLS  # how answers are made of cells
-    factors: "tuple[CellMap, ...]" = ()  # of a product
+    form: ClassVar[str] = CELLS  # form of the answers
+    factors: "tuple[CellMap, ...]" = ()  # for a product
 
     @property
     def injective(self) -> bool:
@@ -54,17 +54,17 @@ class CellMap(ABC):
 
     @property
     def step_runs(self) -> StepRuns:
-        """Return the value of one unit of each row, in runs of equal ones."""
+        """Value of one unit of each row, in runs."""
         return [(Fraction(1), self.n_released)]
 
     @property
     def n_released(self) -> int:
-        """The number of answers; a row for each cell, where no map says otherwise."""
+        """Number of answers; by default one for each cell."""
         return self.n_cells
 
     @abstractmethod
     def apply(self, cells: np.ndarray) -> np.ndarray:
-        """Return the map of `cells` (…, n_cells), in steps, shape (…, n_released); integers stay exact integers."""
+        """Map `cells` (…, n_cells) to exact steps (…, n_released)."""
 
     @abstractmethod
     def adjoint(self, rows: np.ndarray) -> np.ndarray:
@@ -72,19 +72,19 @@ class CellMap(ABC):
 
     @abstractmethod
     def powers(self, p: float) -> np.ndarray:
-        """Return Σ_row |entry|^p for each cell (the largest |entry| at p = ∞), shape (n_cells,)."""
+        """Return Σ_row |entry|^p per cell (maximum at p = ∞), (n_cells,)."""
 
     def row_squares(self) -> np.ndarray:
-        """Return Σ_cell entry² for each row, shape (n_released,); where all entries are 0 or 1, its number of cells."""
+        """Return Σ_cell entry² per row; for 0/1 its number of cells."""
         return self.apply(np.ones(self.n_cells))
 
     @abstractmethod
     def largest_difference_power(self, p: float) -> float:
-        """Return at least the largest Σ_row |entry − entry′|^p (largest |entry − entry′|) over two cells."""
+        """Bound Σ_row |entry − entry′|^p over two cells (maximum at p = ∞)."""
 
     @abstractmethod
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """Return the words of the answers along each axis, `columns` holding the labels of each attribute."""
+        """Return the labels along each axis, from attribute `columns`."""
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,22 @@ class Identity(CellMap):
         return rows
 
     def powers(self, p: float) -> np.ndarray:
-        """One entry 1 in each column."""
+        """Return ones: each column has one entry 1."""
         del p
         return np.ones(self.n_cells)
 
     def largest_difference_power(self, p: float) -> float:
-        """Two entries differ by 1."""
+        """Return the value for two entries that differ by 1."""
         return 0.0 if self.n_cells == 1 else (1.0 if np.isinf(p) else 2.0)
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """The cells' labels."""
+        """Return the cells' labels."""
         return tuple(map(Listed, columns)) or (Listed(["all"]),)
 
 
 @dataclass(frozen=True)
 class Prefix(CellMap):
-    """Answer k counts the cells 0 … k."""
+    """Prefix sums: answer k counts the cells 0 … k."""
 
     form: ClassVar[str] = PREFIX
     n_cells: int
@@ -131,15 +131,15 @@ class Prefix(CellMap):
         return np.cumsum(rows[::-1])[::-1]
 
     def powers(self, p: float) -> np.ndarray:
-        """Cell j is in n − j answers."""
+        """Return n − j for cell j, the number of its answers."""
         return np.ones(self.n_cells) if np.isinf(p) else np.arange(self.n_cells, 0, -1, dtype=float)
 
     def largest_difference_power(self, p: float) -> float:
-        """The first and the last cell differ in n − 1 answers."""
+        """Return n − 1, by which the first and last cell differ."""
         return min(1.0, self.n_cells - 1.0) if np.isinf(p) else self.n_cells - 1.0
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """The last cell that is counted, of the only attribute."""
+        """Return the last counted cell of each answer."""
         return (Listed([f"..{label}" for label in columns[0]]),)
 
 
@@ -152,7 +152,7 @@ class Ranges(CellMap):
 
     @property
     def n_released(self) -> int:
-        """n(n + 1)/2."""
+        """Number of ranges, n(n + 1)/2."""
         return self.n_cells * (self.n_cells + 1) // 2
 
     @cached_property
@@ -166,7 +166,7 @@ class Ranges(CellMap):
         return running[..., last] - running[..., first] + cells[..., first]
 
     def adjoint(self, rows: np.ndarray) -> np.ndarray:
-        """Return, for each cell, the sum of the rows whose range holds it."""
+        """Sum, for each cell, the rows whose range contains it."""
         first, last = self._ends
         change = np.zeros(self.n_cells + 1, dtype=np.asarray(rows).dtype)
         np.add.at(change, first, rows)
@@ -174,12 +174,12 @@ class Ranges(CellMap):
         return np.cumsum(change)[:-1]
 
     def powers(self, p: float) -> np.ndarray:
-        """Cell j is in (j + 1)(n − j) ranges."""
+        """Return (j + 1)(n − j) for cell j, the number of its ranges."""
         place = np.arange(self.n_cells, dtype=float)
         return np.ones(self.n_cells) if np.isinf(p) else (place + 1) * (self.n_cells - place)
 
     def largest_difference_power(self, p: float) -> float:
-        """Ranges that hold exactly one of two cells, the most over all pairs."""
+        """Return the most ranges that contain exactly one of two cells."""
         if np.isinf(p):
             return min(1.0, self.n_cells - 1.0)
         held = self.powers(1)
@@ -189,16 +189,17 @@ class Ranges(CellMap):
         )
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """The first and the last cell, of the only attribute."""
+        """Return the first and the last cell of each range."""
         return (Spans(columns[0]),)
 
 
 class MatrixMap(CellMap):
-    """A given real matrix in whole steps, each entry moved by 2^−31 of its row's top, or 2^−24 where rows are unlike.
+    """Given real matrix, rounded to integer steps.
 
-    The step is 1/m where fractions with denominators up to 10,000 come that near all entries: 1 for whole numbers, 1/6
-    for halves and thirds, 1/10 for tenths. Else it is a power of two, 2^30 steps to the largest entry; rows of sizes
-    that are too unlike for one step have each a step of their own, found likewise.
+    Each entry moves by at most 2^−31 of its row's maximum, or 2^−24 if rows differ greatly in size. The step is 1/m if
+    fractions with denominators up to 10,000 are that close to all entries: 1 for integers, 1/6 for halves and thirds,
+    1/10 for tenths. Otherwise it is a power of two, with 2^30 steps in the largest entry; rows whose sizes are too
+    different for one step each have their own, found in the same way.
     """
 
     injective = False
@@ -233,16 +234,16 @@ class MatrixMap(CellMap):
 
     @property
     def step_runs(self) -> StepRuns:
-        """One for all rows, where one is fine enough for all."""
+        """Value of a unit of each row; one run if possible."""
         return [(step, len(list(same))) for step, same in groupby(self._steps)]
 
     @property
     def n_released(self) -> int:
-        """The number of rows of the matrix."""
+        """Number of rows of the matrix."""
         return self.matrix.shape[0]
 
     def apply(self, cells: np.ndarray) -> np.ndarray:
-        """Return the product, exactly."""
+        """Return the exact product."""
         if self._small or not np.issubdtype(cells.dtype, np.integer):
             return cells @ self.matrix.T
         return cells.astype(object) @ self.matrix.T.astype(object)
@@ -252,21 +253,21 @@ class MatrixMap(CellMap):
         return self.matrix.T @ rows
 
     def powers(self, p: float) -> np.ndarray:
-        """Sums over each column."""
+        """Return the sums over each column."""
         entries = np.abs(self.matrix.astype(float))
         return entries.max(axis=0) if np.isinf(p) else (entries**p).sum(axis=0)
 
     def row_squares(self) -> np.ndarray:
-        """The squared norm of each row."""
+        """Return the squared norm of each row."""
         return (self.matrix.astype(float) ** 2).sum(axis=1)
 
     def largest_difference_power(self, p: float) -> float:
-        """Over all pairs of columns, or twice the largest norm where there are too many."""
+        """Return the maximum over column pairs, or twice the largest norm."""
         norm = self._norms.largest_difference(p, None)
         return norm if np.isinf(p) else norm**p
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """The rows' numbers."""
+        """Return the numbers of the rows."""
         del columns
         return (Numbered(self.n_released),)
 
@@ -277,7 +278,7 @@ def _steps(matrix: np.ndarray) -> list[Fraction]:
     largest = float(tops.max())
     tops = np.where(tops > 0, tops, largest)
     common = _exact_step(matrix, tops)
-    if common is None and tops.min() >= largest / 16:  # sizes of rows for which one power of two will do
+    if common is None and tops.min() >= largest / 16:  # ratio of row sizes for which one power of two is enough
         common = _fine_step(largest)
     if common is not None:
         return [common] * len(matrix)
@@ -285,14 +286,14 @@ def _steps(matrix: np.ndarray) -> list[Fraction]:
 
 
 def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
-    """Return the step of a row beside others of another size; refuse one that noise would have too many of."""
+    """Return the step of a row of another size. A row that would need too many steps of noise is refused."""
     step = _exact_step(row, top)
-    if step is None and float(top[0]) >= largest / 2**20:  # sizes of rows that hold whatever noise there is
+    if step is None and float(top[0]) >= largest / 2**20:  # ratio of row sizes that is accepted for any noise
         step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / _FINEST)
     if step is None or largest / float(step) > _FINEST:
         raise InvalidRequest(
-            f"The rows of the workload are too unlike: one has entries up to {largest:g}, one up to {top[0]:g}.",
-            "Scale the rows to like sizes, or ask for them apart.",
+            f"The rows of the workload differ too much: one has entries up to {largest:g}, one up to {top[0]:g}.",
+            "Scale the rows to similar sizes, or query them separately.",
         )
     return step
 
@@ -302,7 +303,10 @@ def _fine_step(largest: float) -> Fraction:
 
 
 def _exact_step(matrix: np.ndarray, tops: np.ndarray) -> Fraction | None:
-    """Return the largest 1/m with all entries within 2^−31 of their rows' `tops` of its multiples; None without one."""
+    """Return the largest 1/m that fits all entries, or None.
+
+    All entries are within 2^−31 of their rows' `tops` of a multiple of 1/m.
+    """
     entries, allowed, largest = matrix.ravel(), np.repeat(tops / 2 ** (_MATRIX_BITS + 1), matrix.shape[1]), tops.max()
     denominator = 1
     while denominator * largest < 2**_MATRIX_BITS:

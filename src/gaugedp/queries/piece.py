@@ -1,4 +1,4 @@
-"""The smallest part of a question: integers of one kind over the cells of one marginal."""
+"""Smallest part of a query: integers over one marginal."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,12 +8,12 @@ from gaugedp.queries.maps import CellMap
 
 @dataclass(frozen=True)
 class Piece:
-    """Released integers of one kind: a map of the totals over the cells of `attributes`.
+    """Released integers of one kind over the cells of `attributes`.
 
-    Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps to sum a column; twice its distance
-    from the middle of the bounds, in half steps, where `centred`; twice the square of that, less the largest square,
-    where `squared` (tables.aggregate.Coarse). A piece with a `column` speaks of the rows that have a value in it;
-    `may_miss` says that others can exist.
+    `cells` maps the totals of the cells. Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps
+    to sum a column; twice its distance from the middle of the bounds, in half steps, if `centred`; twice the square of
+    that, minus the largest square, if `squared` (tables.aggregate.Coarse). A piece with a `column` describes the rows
+    that have a value in it; `may_miss` means that others can exist.
     """
 
     attributes: tuple[str, ...]
@@ -28,15 +28,15 @@ class Piece:
 
     @property
     def reach(self) -> int:
-        """The most that one row adds to its cell, in steps."""
+        """Largest contribution of a row to its cell, in steps."""
         return max(abs(self.low), abs(self.high))
 
     @property
     def choice(self) -> str | None:
-        """Return the choice of the number of steps: the value in the column, or its square, taken as one of its own."""
+        """Source of a row's steps: its column, or that squared."""
         return f"{self.column}²" if self.squared else self.column
 
     @property
     def counts(self) -> bool:
-        """Return whether rows are counted, not summed."""
+        """True if rows are counted, not summed."""
         return self.low == self.high == 1

@@ -1,4 +1,4 @@
-"""Kronecker products of maps: for every pair of their answers, the count of the rows that are in both."""
+"""Kronecker products of maps: counts of rows in pairs of answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from gaugedp.queries.maps import CellMap
 
 @dataclass(frozen=True)
 class Product(CellMap):
-    """The product of maps with entries 0 and 1, each over the cells of one attribute; the last factor runs fastest."""
+    """Product of 0/1 maps, one per attribute; the last runs fastest."""
 
     factors: tuple[CellMap, ...]
 
     @property
     def n_cells(self) -> int:
-        """The product of the factors' cells."""
+        """Product of the factors' cells."""
         return prod(factor.n_cells for factor in self.factors)
 
     @property
     def injective(self) -> bool:
-        """Return whether all factors are."""
+        """True if all factors are injective."""
         return all(factor.injective for factor in self.factors)
 
     @property
     def n_released(self) -> int:
-        """The product of the factors' answers."""
+        """Product of the factors' answers."""
         return prod(factor.n_released for factor in self.factors)
 
     def apply(self, cells: np.ndarray) -> np.ndarray:
-        """Return each factor's map along its own axis."""
+        """Apply each factor's map along its own axis."""
         ahead = cells.shape[:-1]
         table = cells.reshape(*ahead, *(factor.n_cells for factor in self.factors))
         for axis, factor in enumerate(self.factors, len(ahead)):
@@ -42,24 +42,24 @@ class Product(CellMap):
         return table.reshape(*ahead, -1)
 
     def adjoint(self, rows: np.ndarray) -> np.ndarray:
-        """Return each factor's transposed map along its own axis."""
+        """Apply each factor's transposed map along its own axis."""
         table = np.asarray(rows).reshape([factor.n_released for factor in self.factors])
         for axis, factor in enumerate(self.factors):
             table = np.apply_along_axis(factor.adjoint, axis, table)
         return table.ravel()
 
     def powers(self, p: float) -> np.ndarray:
-        """The products of the factors' powers."""
+        """Return the products of the factors' powers."""
         return reduce(np.multiply.outer, [factor.powers(p) for factor in self.factors]).ravel()
 
     def largest_difference_power(self, p: float) -> float:
-        """Return at most twice the largest power: entries are 0 or 1, so |x − y|^p ≤ x + y."""
+        """Bound by twice the largest power: |x − y|^p ≤ x + y for 0/1."""
         if self.n_cells == 1:
             return 0.0
         return 1.0 if np.isinf(p) else 2 * float(self.powers(p).max())
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
-        """The words of the factors; each factor has one attribute."""
+        """Return the labels of the factors, one attribute each."""
         return tuple(chain.from_iterable(map(_words, self.factors, columns)))
 
 

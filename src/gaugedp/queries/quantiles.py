@@ -1,4 +1,4 @@
-"""Quantiles of a bounded column: the values below which given shares of the rows lie."""
+"""Quantiles of a bounded column."""
 
 import contextlib
 import hashlib
@@ -40,15 +40,15 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class Quantiles(Query):
-    """The quantiles of a bounded column, in total or for each cell of `by`, each with an interval.
+    """Quantiles of a bounded column, in total or by cell, with intervals.
 
     A q-quantile of n rows is a value low … high, in steps, with at most q·n rows below it and at most (1 − q)·n above
-    it; values are clipped and rounded as for sums, and rows without one are left out where the domain drops them. There
-    may be several; in an empty cell all values are. Intervals hold all of them, for all answers at once, with
-    probability at least `level`, whatever the rows are.
+    it; values are clipped and rounded as for sums, and rows without one are left out if the domain drops them. There
+    may be several; in an empty cell all values are quantiles. The intervals contain all of them, for all answers
+    simultaneously, with probability at least `level`, whatever the rows are.
 
-    Looked at is the number of rows at each value; released are whole steps: the answers, then all lower, then all upper
-    ends.
+    The evaluation returns the number of rows at each value. The released values are integer steps: the answers, then
+    all lower, then all upper ends.
     """
 
     domain: Domain
@@ -56,20 +56,20 @@ class Quantiles(Query):
     quantiles: tuple[Fraction, ...]
     by: tuple[str, ...]
     level: float
-    share: float = 1.0  # of the misses that the level allows, where other answers are to hold at the same time
+    share: float = 1.0  # of the failure probability, if other answers are to hold simultaneously
 
     @property
     def confidence(self) -> float:
-        """The probability at which the mechanism releases intervals: at least `level`."""
+        """Probability of the mechanism's intervals: at least `level`."""
         return 1 - self.share * (1 - self.level)
 
     def with_share(self, share: float) -> "Quantiles":
-        """Return these quantiles with intervals that miss more seldom."""
+        """Return the quantiles with a smaller failure probability."""
         return replace(self, share=share)
 
     @property
     def text(self) -> str:
-        """The question as `gd.query` reads it."""
+        """Text of the query, as `gd.query` parses it."""
         shares = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
         by = f" by {'*'.join(map(written, self.by))}" if self.by else ""
@@ -78,24 +78,24 @@ class Quantiles(Query):
 
     @property
     def is_median(self) -> bool:
-        """Return whether the median is the only quantile."""
+        """True if the median is the only quantile."""
         return self.quantiles == (MEDIAN,)
 
     @property
     def first(self) -> int:
-        """The lowest value, in steps."""
+        """Lowest value, in steps."""
         return self.domain.column(self.column).low_steps
 
     @cached_property
     def labels(self) -> Labels:
-        """Pairs (question, cell), the quantile fastest."""
+        """Pairs (query, cell), the quantile fastest."""
         cells = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in self.by]
         shares = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
         return Labels(((self.text, Cells(tuple(map(Listed, [*cells, *shares] or [["all"]])))),))
 
     @property
     def outlines(self) -> tuple[Outline, ...]:
-        """One: the cells, and the shares of rows unless it is the median alone."""
+        """One outline: cells, and shares unless it is a median."""
         facts = [(name, self.domain.attribute(name)) for name in self.by]
         axes = [attribute_axis(name, fact, Listed(fact.labels)) for name, fact in facts]
         shares = [] if self.is_median else [Axis("quantile", Listed([*map(_plain, self.quantiles)]), SHARES)]
@@ -103,27 +103,30 @@ class Quantiles(Query):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the attributes that cells are made of."""
+        """Attributes of the cells."""
         return self.by
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column."""
+        """Bounded column."""
         return (self.column,)
 
     @property
     def steps(self) -> Steps:
-        """The column's step."""
+        """Step of the column."""
         return Steps([(self.domain.column(self.column).step, self.estimates[0].n_released)])
 
     @property
     def errors(self) -> ErrorScale:
-        """Return the scale of ranks: one row is one rank."""
+        """Error scale of ranks: one row is one rank."""
         ((step, n_released),) = self.steps.runs
-        return ErrorScale([(1.0, n_released)], float(step), "rows, by which ranks are off")
+        return ErrorScale([(1.0, n_released)], float(step), "rows (distance in ranks)")
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""
+        """Return the body of the histogram over cells and values.
+
+        The values run fastest; see `Workload.sensitivity`.
+        """
         bounded, values = self.domain.column(self.column), _free(self.column, self.by)
         lattice = Integers(bounded.low_steps, bounded.high_steps)
         domain = Domain({**{name: self.domain.attribute(name) for name in self.by}, values: lattice})
@@ -138,16 +141,16 @@ class Quantiles(Query):
         return QuantileMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
-        """Return the number of rows at each value in each cell, shape (cells·values,), dtype int64."""
+        """Return the rows at each value per cell, shape (cells·values,), int64."""
         return table.totals([Aggregate(self.by, self.column, each=True)], row_key)[0]
 
     @property
     def estimates(self) -> tuple[Quantile]:
-        """The values as they are released, with the ends of their intervals."""
+        """Released values, with the ends of their intervals."""
         return (Quantile(self.domain.n_cells(self.by) * len(self.quantiles), self.level),)
 
     def digest(self) -> str:
-        """Return a hash of the text and the facts of the domain that decide the answer."""
+        """Return a hash of the text and the domain's facts."""
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.by)]
         facts.append(f"{self.column}={self.domain.column(self.column)!r}")
         facts += self.domain.recipe([*self.by, self.column])
@@ -169,7 +172,7 @@ class QuantileMechanisms(MechanismChoice):
         return self.query.level, self.query.share
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
-        """Yield the mechanism whose intervals are the shorter, by public numbers."""
+        """Yield the mechanism with the shorter intervals, by public numbers."""
         facts = (self.query.sensitivity(unit), guarantee, self.query.quantiles, self.query.confidence, self.query.first)
         offers: list[Mechanism] = [RankExponential.calibrate(*facts)]
         with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
@@ -177,7 +180,10 @@ class QuantileMechanisms(MechanismChoice):
         yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
 
     def accept(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism is for these quantiles, at this level, of values from this one on."""
+        """Return True if the mechanism releases these quantiles.
+
+        Level and first value must be the same.
+        """
         settings = (self.query.quantiles, self.query.confidence, self.query.first)
         match mechanism:
             case RankExponential(quantiles=quantiles, level=level, first=first):
@@ -187,7 +193,7 @@ class QuantileMechanisms(MechanismChoice):
         return False
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
-        """Say with how few rows an interval may reach the end of the range."""
+        """State for how few rows an interval reaches the range's end."""
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
         n_rows = math.ceil(float(mechanism.half_widths(LEVEL).max()) / share)
         what = "be the whole range" if self.query.is_median else "reach an end of the range"
@@ -197,11 +203,18 @@ class QuantileMechanisms(MechanismChoice):
 def quantiles(
     domain: Domain, column: str, *shares: float | Fraction, by: str | Sequence[str] | None = None, level: float = LEVEL
 ) -> Quantiles:
-    """Return the quantiles of a bounded column, in rising order, in total or for each cell of `by`.
+    """Return quantiles of a bounded column, in total or by cell.
 
-    `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9. `level`,
-    0.95 … 0.999, is the probability with which the intervals that are released hold, all at once. Refused are also
-    more than 10^7 values of the column over all cells.
+    `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9; the
+    answers are in increasing order. `level`, 0.95 … 0.999, is the probability with which all released intervals hold
+    simultaneously. More than 10^7 values of the column over all cells are refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").n_answers
+    4
     """
     finite(level=level)
     if not LEVEL <= level <= HIGHEST_LEVEL:
@@ -209,11 +222,11 @@ def quantiles(
     exact = tuple(sorted(_share(share) for share in shares))
     if not exact or len(exact) > _MOST_QUANTILES:
         raise InvalidRequest(
-            f"{len(exact) or 'No'} quantiles of {column} are asked for.",
-            f"Ask for 1 to {_MOST_QUANTILES}, such as 0.5 for the median.",
+            f"{len(exact) or 'No'} quantiles of {column} are requested.",
+            f"Request 1 to {_MOST_QUANTILES}, such as 0.5 for the median.",
         )
     if len(set(exact)) < len(exact):
-        raise InvalidRequest(f"A quantile of {column} is asked for twice.", "Ask for each once.")
+        raise InvalidRequest(f"A quantile of {column} is requested twice.", "Request each once.")
     _check_column(domain, column)
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     n_cells(domain, names)
@@ -224,7 +237,9 @@ def quantiles(
 def _share(share: Any) -> Fraction:
     finite(quantile=share)
     if not 0 < share < 1:
-        raise InvalidRequest(f"The quantile {share} is not between 0 and 1.", "Give one between them, such as 0.5.")
+        raise InvalidRequest(
+            f"The quantile {share} is not between 0 and 1.", "Give a number between them, such as 0.5."
+        )
     exact = decimal(share) if isinstance(share, Fraction | int) else decimal(float(share))
     if exact.denominator > 10**_DECIMALS:
         raise InvalidRequest(
@@ -236,14 +251,14 @@ def _share(share: Any) -> Fraction:
 def _check_column(domain: Domain, column: str) -> None:
     if column in domain.attributes and column not in domain.columns:
         raise InvalidRequest(
-            f"{column} is an attribute, and its cells have no quantiles.",
+            f"{column} is an attribute, whose cells have no quantiles.",
             "Describe it as a bounded column as well: low, high and step.",
         )
     domain.column(column)
 
 
 def _plain(quantile: Fraction) -> str:
-    """Return a decimal, such as 0.5, or a fraction, such as 1/3, where there is none."""
+    """Format a quantile as a decimal, such as 0.5, or a fraction."""
     value = float(quantile)
     return repr(value) if decimal(value) == quantile and value >= 1e-4 else str(quantile)
 

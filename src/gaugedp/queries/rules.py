@@ -1,4 +1,4 @@
-"""Rules for values that fit no cell, lie outside their bounds or are missing, in sentences."""
+"""Rules for out-of-domain, out-of-bounds and missing values."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,15 @@ from gaugedp.domain.domain import Domain
 from gaugedp.queries.base import Query
 
 _OUTSIDE_RULES = {
-    "drop": "Rows whose {name} is missing or outside its cells are left out of {place}.",
-    "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
+    "drop": "Rows whose {name} is missing or out of domain are left out of {place}.",
+    "other": "Rows whose {name} is missing or out of domain are counted in its cell 'other'.",
 }
 _SPELLING = "Categories must match the table exactly, including case and spaces; others count 0."
 
 
 def query_rules(query: Query) -> list[str]:
     """Return the rules for values outside the domain, in sentences: for the attributes, and one for each column."""
-    places = [part.text for part in query.parts] if len(query.parts) > 1 else ["the whole question"]
+    places = [part.text for part in query.parts] if len(query.parts) > 1 else ["the whole query"]
     parts = zip(query.parts, places, strict=True)
     about_cells = [rule for part, place in parts for rule in cell_rules(query.domain, part.attributes, place)]
     about_columns = [column_rule(name, query.domain.column(name)) for name in query.columns]
@@ -23,15 +23,15 @@ def query_rules(query: Query) -> list[str]:
     return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
 
 
-def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whole question") -> list[str]:
-    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared."""
+def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whole query") -> list[str]:
+    """Describe the rules for out-of-domain rows and for categories."""
     facts = {domain.tree(name): domain.attribute(name) for name in attributes}
     outside = [_OUTSIDE_RULES[fact.outside].format(name=name, place=place) for name, fact in facts.items()]
     return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
 
 
 def column_rule(name: str, facts: BoundedColumn) -> str:
-    """Return what happens to values of a bounded column that are outside its bounds or missing."""
+    """Describe the rule for missing or out-of-bounds values."""
     bounds = f"[{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}"
     rule = (
         f"Rows where {name} is missing are left out of the terms about it."
@@ -44,12 +44,12 @@ def column_rule(name: str, facts: BoundedColumn) -> str:
 
 
 def left_out(domain: Domain, attributes: Sequence[str], columns: Sequence[str], person: str | None) -> list[str]:
-    """Return which rows are left out, in a line; none where every row counts."""
+    """Describe the rows that are left out, in at most a line."""
     dropping_cells = [domain.tree(name) for name in attributes if domain.attribute(name).outside == "drop"]
     cells = list(dict.fromkeys(dropping_cells))
     dropping = [name for name in columns if domain.column(name).missing is None]
     rows = [
-        *([f"rows whose {' or '.join(cells)} is missing or outside its cells"] if cells else []),
+        *([f"rows whose {' or '.join(cells)} is missing or out of domain"] if cells else []),
         *([f"rows whose {person} is missing"] if person is not None else []),
         *([f"from terms about {' or '.join(dropping)}, rows where it is missing"] if dropping else []),
     ]

@@ -1,4 +1,4 @@
-"""Questions as a small SELECT: its aggregates become the terms of one question, answered together and paid once."""
+"""Queries as a small SELECT, whose aggregates become terms. They are answered together, for one charge."""
 
 from collections.abc import Iterable
 
@@ -11,12 +11,20 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 
 
 def sql_query(domain: Domain, statement: str) -> Query:
-    """Return the question that one SELECT asks; `sql_text` says which it is."""
+    """Return the query of a SELECT; see `sql_text`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
+    >>> gd.sql_query(domain, "SELECT sex, COUNT(*), AVG(pay) FROM people GROUP BY sex").text
+    'sex; mean(pay) by sex'
+    """
     return query(domain, sql_text(domain, statement))
 
 
 def sql_text(domain: Domain, statement: str) -> str:
-    """Return the text of the question that a statement SELECT … FROM one table GROUP BY attributes asks."""
+    """Translate SELECT … FROM one table GROUP BY attributes."""
     if not isinstance(domain, Domain) or not isinstance(statement, str):
         raise InvalidRequest(
             f"The domain is of type {type(domain).__name__}, and the statement of type {type(statement).__name__}.",
@@ -26,14 +34,14 @@ def sql_text(domain: Domain, statement: str) -> str:
     groups = [_name(name, domain.attributes, "attribute") for name in select.groups]
     for column in select.columns:
         if (name := _name(column, domain.attributes, "attribute")) not in groups:
-            raise InvalidRequest(f"{name} is selected and not grouped by.", f"Add it to GROUP BY: {name}.")
+            raise InvalidRequest(f"{name} is selected but not grouped by.", f"Add it to GROUP BY: {name}.")
     if not select.aggregates:
-        raise InvalidRequest("The statement selects no aggregate.", f"Ask for some of {FUNCTIONS}.")
+        raise InvalidRequest("The statement selects no aggregate.", f"Use some of {FUNCTIONS}.")
     return "; ".join(_terms(domain, select.aggregates, "*".join(map(written, groups))))
 
 
 def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> Iterable[str]:
-    """Yield each term once; all quantiles of one column are one term."""
+    """Yield each term once; quantiles of a column share one."""
     shares: dict[tuple[str, str], list[str]] = {}
     for kind, column, share in aggregates:
         name = _name(column, domain.columns, "bounded column") if column else ""
@@ -47,7 +55,7 @@ def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> It
 
 
 def _name(name: str, known: Iterable[str], kind: str) -> str:
-    """Return the name in the domain: the same, or the only one that differs in case alone."""
+    """Return the domain's name, ignoring case if that is unique."""
     names = list(known)
     alike = [candidate for candidate in names if candidate.lower() == name.lower()]
     if name in names or len(alike) == 1:

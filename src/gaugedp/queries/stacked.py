@@ -1,4 +1,4 @@
-"""Questions that different mechanisms answer, asked as one: counts, sums and means beside quantiles."""
+"""Stacks of queries that different mechanisms answer."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +15,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.together import JOINED, Together
+from gaugedp.mechanisms.product_mechanism import JOINED, ProductMechanism
 from gaugedp.queries.base import IN_ROWS, ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.candidate import best
 from gaugedp.queries.labels import Labels
@@ -25,16 +25,15 @@ from gaugedp.queries.quantiles import Quantiles
 from gaugedp.queries.steps import Steps
 from gaugedp.statistics.base import Statistic
 
-_OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
+_OF_QUANTILES = 0.4  # quantiles' part of the simultaneous failure probability; additive noise has the rest
 
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Query):
-    """Questions about one domain, each answered by a mechanism of its own for a share of the guarantee.
+    """Queries of one domain, each with its mechanism and budget share.
 
-    `shares` add up to 1 at most; where they are empty, all are equal.
-
-    All intervals hold at once with the probability asked for: each question has a share of the misses.
+    `shares` add up to at most 1; if empty, all are equal. All intervals hold simultaneously with the requested
+    probability: each query has a share of the failure probability.
     """
 
     questions: tuple[Query, ...]
@@ -42,37 +41,37 @@ class Stacked(Query):
 
     @property
     def parts(self) -> tuple[Query, ...]:
-        """The questions."""
+        """Queries of the stack."""
         return self.questions
 
     @property
     def domain(self) -> Domain:
-        """Return the domain of all parts."""
+        """Domain of all parts."""
         return self.parts[0].domain
 
     @property
     def text(self) -> str:
-        """The parts, joined by semicolons."""
+        """Texts of the parts, joined by semicolons."""
         return "; ".join(part.text for part in self.parts)
 
     @property
     def labels(self) -> Labels:
-        """Return the labels of the parts."""
+        """Labels of the parts."""
         return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
 
     @property
     def outlines(self) -> tuple[Outline, ...]:
-        """Return the outlines of the parts."""
+        """Outlines of the parts."""
         return tuple(chain.from_iterable(part.outlines for part in self.parts))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the attributes of the parts, each once."""
+        """Attributes of the parts, without repetition."""
         return tuple(dict.fromkeys(chain.from_iterable(part.attributes for part in self.parts)))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of the parts, each once."""
+        """Columns of the parts, without repetition."""
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
@@ -82,11 +81,11 @@ class Stacked(Query):
 
     @cached_property
     def errors(self) -> ErrorScale:
-        """Return the scale of the parts: ranks are counted in rows, and so is all else."""
+        """Error scale of the parts, in rows, as ranks are."""
         runs = list(chain.from_iterable(part.errors.runs for part in self.parts))
         sizes = [sum(term.n_widths for term in part.estimates) for part in self.parts]
         weights = [part.errors.reach[:size] for part, size in zip(self.parts, sizes, strict=True)]
-        words = f"{IN_ROWS}, and a quantile's is the number of rows by which its rank is off"
+        words = f"{IN_ROWS}, and that of a quantile is the distance of its rank"
         return ErrorScale(runs, 1.0, words, False, np.concatenate(weights))
 
     def sensitivity(self, unit: PrivacyUnit) -> Product:
@@ -99,12 +98,15 @@ class Stacked(Query):
         return StackedMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:  # noqa: ARG002
-        """Refuse: a release evaluates `parts`, all with the same key, so that each keeps the same rows of a person."""
+        """Refuse: a release evaluates `parts`, all with one row key.
+
+        The same key selects the same rows of a person in each part.
+        """
         raise InvalidRequest("A stack is evaluated part by part.", "Release it.")
 
     @property
     def estimates(self) -> tuple[Statistic, ...]:
-        """Return the estimates of the parts."""
+        """Estimates of the parts."""
         return tuple(chain.from_iterable(part.estimates for part in self.parts))
 
     def digest(self) -> str:
@@ -118,25 +120,28 @@ class Stacked(Query):
 
 @dataclass(frozen=True, eq=False)
 class StackedMechanisms(MechanismChoice):
-    """The combinations of one mechanism for each part of a stack."""
+    """Combinations of one mechanism for each part of a stack."""
 
     query: Stacked
 
     @property
     def preferences(self) -> tuple[object, ...]:
-        """The shares of the guarantee, and the preferences of the parts."""
+        """Budget shares, and the preferences of the parts."""
         return self.query.shares, *(part.mechanisms.preferences for part in self.query.parts)
 
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
-        """Yield all combinations of the parts' candidates; with `shares`, that of the parts' best alone."""
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[ProductMechanism]:
+        """Yield combinations of the parts' candidates.
+
+        With `shares`, it is the combination of the parts' best candidates only.
+        """
         offers = (part.mechanisms.candidates(unit, share) for part, share in self._shared(guarantee))
         if not self.query.shares:
-            return map(Together, product(*offers))
+            return map(ProductMechanism, product(*offers))
         mechanisms = tuple(best(part, list(offered))[0] for part, offered in zip(self.query.parts, offers, strict=True))
-        return iter([Together(mechanisms, self.query.shares)])
+        return iter([ProductMechanism(mechanisms, self.query.shares)])
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
-        """Return why mechanisms are no candidates of any part, by name."""
+        """Return the reasons against mechanisms of any part, by name."""
         names = set(chain.from_iterable(name.split(JOINED) for name in offered))
         pairs = self._shared(guarantee)
         return {
@@ -144,7 +149,7 @@ class StackedMechanisms(MechanismChoice):
         }
 
     def _shared(self, guarantee: Guarantee) -> list[tuple[Query, Guarantee]]:
-        """Return the parts with what each may keep."""
+        """Return the parts with their shares of the guarantee."""
         shares = self.query.shares or equal_shares(len(self.query.parts))
         return [(part, share_of(guarantee, share)) for part, share in zip(self.query.parts, shares, strict=True)]
 
@@ -161,12 +166,15 @@ class StackedMechanisms(MechanismChoice):
 
 
 def joined(questions: Sequence[Query]) -> Query:
-    """Return questions about one domain as one; all that are linear are joined at the place of the first of them."""
+    """Join queries of one domain; linear ones become one workload.
+
+    That workload takes the position of the first linear query.
+    """
     linear = [workload for workload in map(as_workload, questions) if workload is not None]
     others = [question for question in questions if as_workload(question) is None]
     texts = [question.text for question in others]
     if len(set(texts)) < len(texts):
-        raise InvalidRequest(f"A term is asked twice in {'; '.join(texts)!r}.", "Ask for each term once.")
+        raise InvalidRequest(f"A term is repeated in {'; '.join(texts)!r}.", "Use each term once.")
     if linear and not others:
         workload = Workload(linear[0].domain, tuple(term for question in linear for term in question.terms))
         importance = {text: times for question in linear for text, times in question.said_importance.items()}
@@ -181,12 +189,12 @@ def joined(questions: Sequence[Query]) -> Query:
 
 
 def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
-    """Return questions about one domain as one, each for its share of the guarantee; shares add up to 1 at most."""
+    """Join queries of one domain with given budget shares. The shares add up to at most 1."""
     parts = [part for question in questions for part in question.parts]
     texts = [text for part in parts for text in part.text.split("; ")]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InvalidRequest(f"The term {twice!r} is in two tables.", "Ask for it in one of them.")
+        raise InvalidRequest(f"The term {twice!r} is in two tables.", "Use it in only one of them.")
     if len(parts) == 1 and shares[0] == 1:
         return parts[0]
     pairs = zip(questions, shares, strict=True)
@@ -196,5 +204,5 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
 
 
 def _sharing(question: Query, share: float) -> Query:
-    """Return the question whose released intervals miss with `share` of the probability that they may."""
+    """Return the query with its `share` of the failure probability."""
     return question.with_share(share) if isinstance(question, Quantiles) else question

@@ -1,4 +1,4 @@
-"""Questions as text: terms joined by semicolons."""
+"""Queries as text: terms joined by semicolons."""
 
 import re
 from collections.abc import Callable
@@ -19,9 +19,9 @@ _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
 _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles")
-WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # every term but cells and products
-_RATES = "Write share(A) by B for the part of each cell, or ratio(A) by B for the counts of A over that of its first."
-_EXTREMES = "No noise hides the one row that it is: ask for quantiles(…, 0.05, 0.95)."
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # all words that begin a term
+_RATES = "Write share(A) by B for shares of cells, or ratio(A) by B for ratios of the counts of A to that of its first."
+_EXTREMES = "It depends on a single row, which noise cannot hide: use quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
     **dict.fromkeys(("average", "avg"), "Write mean."),
     **dict.fromkeys(("shares", "percent", "percentage", "proportion"), "Write share."),
@@ -29,22 +29,29 @@ _INSTEAD = {
     **dict.fromkeys(("growth", "percent_change"), "Write change."),
     **dict.fromkeys(("min", "max", "minimum", "maximum"), _EXTREMES),
     **dict.fromkeys(("std", "stdev", "stddev"), "Write sd."),
-    **dict.fromkeys(("var", "variance"), "Write sd, and square its answers and the ends of their intervals."),
-    **dict.fromkeys(("distinct", "unique", "nunique"), "Ask for count, which counts people where each has one row."),
+    **dict.fromkeys(("var", "variance"), "Write sd, and square the answers and the interval ends."),
+    **dict.fromkeys(("distinct", "unique", "nunique"), "Write count, which counts people if each has one row."),
 }
 
 
 def query(domain: Domain, text: str) -> Query:
-    """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
+    """Parse a query, such as `A`, `A*B`, `count` or `mean(C) by A`.
 
-    Also `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`, `ratio`, `index`), `median(C)` and
-    `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. Terms are joined
-    by `;`, as `stack` does. Names are those of the domain; one that holds `*`, `;`, `(`, `)` or a quote stands in
-    double quotes.
+    Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
+    `ratio`, `index`), `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and
+    `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
+    name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100))
+    >>> gd.query(domain, "sex; mean(pay) by sex").n_answers
+    4
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
-            f"The domain is of type {type(domain).__name__}, and the question of type {type(text).__name__}.",
+            f"The domain is of type {type(domain).__name__}, and the query of type {type(text).__name__}.",
             'Give a domain and a text: gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
         )
     try:
@@ -54,7 +61,7 @@ def query(domain: Domain, text: str) -> Query:
         if meant == text:
             raise
     raise InvalidRequest(
-        "A name in the question holds a mark that means something in a question.",
+        "A name in the query contains a special character of the query language.",
         f"Write it in double quotes: {meant}.",
     )
 
@@ -62,7 +69,7 @@ def query(domain: Domain, text: str) -> Query:
 def _query(domain: Domain, text: str) -> Query:
     terms = [term for term in parts(text, ";") if term]
     if not terms:
-        raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
+        raise InvalidRequest("The query is empty.", 'Write for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
     questions = [_term(domain, term) for term in terms]
     return questions[0] if len(questions) == 1 else builders.stack(*questions)
 
@@ -81,7 +88,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     names = _by(domain, by)
     if word == "count":
         raise InvalidRequest(
-            "count takes no name.", f"Write count for the number of all rows, or {name or 'A'} for those of each cell."
+            "count takes no name.", f"Write count for the number of rows, or {name or 'A'} for those of each cell."
         )
     if word in _QUANTILES:
         return _quantiles(domain, word, name, names)
@@ -100,7 +107,7 @@ def _check_level(word: str, inside: str) -> None:
     if any(part.startswith("level=") for part in parts(inside, ",")[1:]):
         raise InvalidRequest(
             f"{word} takes no level.",
-            "Only median and quantiles do; for others, take answer.interval(0.99) afterwards.",
+            "Only median and quantiles do; for others, use answer.interval(0.99) afterwards.",
         )
 
 
@@ -110,53 +117,53 @@ def _is_of_cells(text: str) -> bool:
 
 
 def _product_of_terms(domain: Domain, text: str) -> Workload:
-    """Read `prefix(A)*R` and `ranges(A)*ranges(B)`."""
+    """Parse `prefix(A)*R` and `ranges(A)*ranges(B)`."""
     factors = [_term(domain, part) for part in parts(text, "*")]
     return builders.product(*factors)  # type: ignore[arg-type]
 
 
 def _unknown(word: str) -> UnknownName:
     if word.lower() in _INSTEAD:
-        return UnknownName(f"There is no question {word!r}.", _INSTEAD[word.lower()])
-    return UnknownName.among("question", word, WORDS)
+        return UnknownName(f"There is no query {word!r}.", _INSTEAD[word.lower()])
+    return UnknownName.among("query", word, WORDS)
 
 
 def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
-    """Return the names after by, refusing commas between them."""
+    """Return the names after by, refusing commas."""
     if text is None:
         return None
     names = _product(text)
     if "," in without_quoted(text) and any(name not in domain.attributes for name in names):
         raise InvalidRequest(
-            "A comma stands after by.",
-            f"Cross attributes by *: write by {'*'.join(parts(text, ','))}. Between questions write ;.",
+            "The names after by contain a comma.",
+            f"Cross attributes by *: write by {'*'.join(parts(text, ','))}. Separate terms by ;.",
         )
     return names
 
 
 def _check_closed(domain: Domain, text: str) -> None:
-    """Refuse a call without its closing mark, where no attribute has that name."""
+    """Refuse a missing closing parenthesis, unless it is a name."""
     if (opened := _OPENED.fullmatch(text)) and any(name not in domain.attributes for name in _product(text)):
-        raise InvalidRequest("A ( has no ).", f"Write {opened[1]}){opened[2] or ''}.")
+        raise InvalidRequest("Missing closing parenthesis.", f"Write {opened[1]}){opened[2] or ''}.")
 
 
 def _check_joined(domain: Domain, text: str) -> None:
-    """Refuse terms that are joined by a comma or by "by", where that is not part of a name."""
+    """Refuse wrong connections of terms, unless they are names."""
     are_attributes = all(name in domain.attributes for name in _product(text))
     bare = without_quoted(text)
     if not are_attributes and (
         per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)
     ):
-        raise InvalidRequest(f"{text!r} is no term.", f"Write by: {per[1]} by {per[2]}.")
+        raise InvalidRequest(f"{text!r} is not a term.", f"Write by: {per[1]} by {per[2]}.")
     if not are_attributes and re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
         raise InvalidRequest(
-            f"{text!r} is no term: nothing is filtered here.",
-            "Ask for all cells (A, or mean(C) by A), and take those that you need.",
+            f"{text!r} is not a term: queries do not filter rows.",
+            "Request all cells (A, or mean(C) by A), and select those that you need.",
         )
     if not are_attributes and re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
         raise InvalidRequest(
-            f"{text!r} is no term.",
-            "Ask for its parts, joined by ;: shares and differences of answers cost nothing more.",
+            f"{text!r} is not a term.",
+            "Request its parts, joined by ;: shares and differences of answers cost nothing more.",
         )
     if (
         not are_attributes
@@ -164,22 +171,22 @@ def _check_joined(domain: Domain, text: str) -> None:
         and " by " in text
     ):
         raise InvalidRequest(
-            f"{text!r} is no term: by belongs to sums, means, sd, share and quantiles.",
+            f"{text!r} is not a term: by belongs to sums, means, sd, share and quantiles.",
             f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
         )
     if text.lower() == "count" and "count" not in domain.attributes:
-        raise UnknownName(f"There is no question {text!r}.", "Write count.")
+        raise UnknownName(f"There is no query {text!r}.", "Write count.")
     if "" in _product(text):
         raise InvalidRequest(f"{text!r} lacks a name.", "Cross attributes by *, such as A*B.")
     if not are_attributes and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
-            f"{text!r} is no term.",
+            f"{text!r} is not a term.",
             "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, sd, share, quantiles.",
         )
 
 
 def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None) -> Quantiles:
-    """Read the inside of `median(C)` and `quantiles(C, 0.1, 0.9)`, either with `level=0.99` at the end."""
+    """Parse the arguments of `median` and `quantiles`. Both take `level=0.99` as the last argument."""
     column, *arguments = parts(inside, ",")
     level = (
         _number(arguments.pop().removeprefix("level=")) if arguments and arguments[-1].startswith("level=") else LEVEL
@@ -191,11 +198,11 @@ def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | Non
 
 
 def _number(text: str) -> Fraction:
-    """Return the number in a text, as a decimal or as whole numbers a/b."""
+    """Parse a decimal number or an integer fraction a/b."""
     try:
         return Fraction(text) if re.fullmatch(r"[0-9]{1,9}/[0-9]{1,9}", text) else decimal(float(text))
     except (ValueError, ZeroDivisionError):  # also NaN and infinity
-        raise InvalidRequest(f"{text!r} is no number.", "Write quantiles as decimals, such as 0.9.") from None
+        raise InvalidRequest(f"{text!r} is not a number.", "Write quantiles as decimals, such as 0.9.") from None
 
 
 def _product(text: str) -> tuple[str, ...]:

@@ -38,18 +38,18 @@ from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curv
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
-_LARGEST = 1e250  # of what is released, of widths and their ends, and of one over what is released
-_MOST_PLACES = 64  # of a curve of widths, for each released number: 52 of a standard deviation
-_EXACT = 2**53  # floats are exact up to here
+_LARGEST = 1e250  # bound on released numbers, widths, their ends, and inverses
+_MOST_PLACES = 64  # per released number, in a curve of widths: 52 for a standard deviation
+_EXACT = 2**53  # floats represent integers exactly up to here
 
 
 @dataclass(frozen=True, eq=False)
 class Release(Tabular):
-    """A published release: noisy integers on a lattice that was fixed before the data was read, and public facts.
+    """Published release: noisy integers on a lattice, and public facts.
 
-    `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the guarantee, the
-    mechanism, the candidates it was chosen from, the account at the time of the release and, where there was any, the
-    processing of the numbers.
+    The lattice is fixed before the data is read. `facts` holds everything else that `to_json` writes: the query, the
+    unit, the rules for rows, the guarantee, the mechanism, its candidates, the account at the time of the release and,
+    if any, the processing of the numbers.
     """
 
     numbers: np.ndarray
@@ -67,33 +67,39 @@ class Release(Tabular):
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The answers, processed where `processing` says so, shape (n_answers,), in the order of `labels`."""
+        """Answers, processed if `processing` says so, shape (n_answers,)."""
         return all_answers(self.estimates, self._shown)
 
     @cached_property
     def raw(self) -> np.ndarray:
-        """The answers before any processing, shape (n_answers,): what the intervals speak of."""
+        """Unprocessed answers, which the intervals describe, shape (n_answers,)."""
         return all_answers(self.estimates, self._released)
 
     @property
     def processing(self) -> tuple[str, ...]:
-        """The steps that led from `raw` to `values`, in order; empty where there were none."""
+        """Processing steps from `raw` to `values`, in order."""
         return tuple(self.facts.get("processing", {}).get("steps", ()))
 
     def processed(self, *steps: str, query: Query | None = None) -> "Release":
-        """Return this release with `values` processed by "consistent", "non_negative" or "rounded", at no cost.
+        """Return the release with processed `values`, at no cost.
 
-        Always starts from the raw numbers and goes in that order; without steps the raw release comes back. The
-        guarantee, the raw numbers and the intervals stay: post-processing sees no data.
+        The steps are "consistent", "non_negative" and "rounded". They always start from the raw numbers and are applied
+        in this order; without steps, the raw release is returned. Guarantee, raw numbers and intervals do not change,
+        because post-processing reads no data.
 
         "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
-        needs the `query`. "non_negative" and "rounded" change counts (and shares), never sums or means; then
-        consistent answers may disagree a little. "consistent" with "non_negative" moves tables of at most 100,000 joint
-        cells to answers of one table without negative cells, the total first: they add up, no count is below 0, and
-        sums and means lie within their bounds. Counts of levels of one tree alone add up after all three steps, of any
-        size.
+        needs the `query`. "non_negative" and "rounded" change counts and shares, never sums or means; afterwards,
+        consistent answers may disagree slightly. "consistent" with "non_negative" fits one table without negative
+        cells, if it has at most 100,000 joint cells, starting with the total: answers add up, no count is below 0, and
+        sums and means lie within their bounds. Counts of the levels of a single tree add up after all three steps, for
+        any size.
 
-        Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
+        Raises
+        ------
+        UnknownName
+            An unknown step.
+        InvalidRequest
+            "consistent" without the query of this release, or for a query that is too large.
         """
         names = check(steps, query)
         facts = Facts.of(self.facts).without("processing")
@@ -104,22 +110,24 @@ class Release(Tabular):
         return replace(self, facts=facts)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper): each holds its true answer with probability at least `level`, or all do at once.
+        """Return confidence intervals (lower, upper) of the raw answers.
 
-        The probability is over the noise. They are the intervals of the raw answers, also where `values` are
-        processed, and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that
-        hold all at once use 0.6 of the misses it allows. A mean's interval is Fieller's: {m : |sum − m·count| ≤
-        q(m)}, q(m) the level-quantile of |noise_sum − m·noise_count|; all at once, it follows from the intervals of
-        its sum and its count. A share's is that of its count by its group's total. Those of quantiles were released, to
-        hold each alone and all at once, at a level of their own; a higher one is refused. Rows that the rules leave out
-        are not part of the true answer.
+        Each interval contains its true answer with probability at least `level` over the noise; if `simultaneous`, all
+        do together. Processed `values` may lie outside. `level` is raised to the next of LEVELS, at most 0.999;
+        simultaneous widths use 0.6 of the allowed failure probability.
+
+        A mean has a Fieller interval: {m : |sum − m·count| ≤ q(m)}, where q(m) is the level-quantile of |noise_sum −
+        m·noise_count|; its simultaneous interval follows from those of its sum and its count. The interval of a share
+        is the same for its count and the total of its group. Intervals of quantiles, individual and simultaneous, were
+        released at a level of their own; a higher level is refused. Rows that the rules leave out are not part of the
+        true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
             if estimate.ends is not None and level > estimate.ends + 1e-12:
                 raise InvalidRequest(
-                    f"The intervals of these quantiles were released at {estimate.ends:g}, and {level!r} is asked for.",
-                    f"Ask for at most {estimate.ends:g}, or release them with a higher level=.",
+                    f"The intervals of these quantiles were released at {estimate.ends:g}; {level!r} is requested.",
+                    f"Request at most {estimate.ends:g}, or release them with a higher level=.",
                 )
         ends = self._all_at_once(level) if simultaneous else self._each_alone(level)
         low, high = zip(*ends, strict=True)
@@ -139,33 +147,33 @@ class Release(Tabular):
 
     @cached_property
     def terms(self) -> tuple[Outline, ...]:
-        """Return the kind of answers of each term, and their axes; one axis, "cell", in an old release."""
+        """Outline of each term: its measure and its axes. Releases of old versions have one axis, "cell"."""
         if "terms" in self.facts:
             return tuple(map(Outline.of, self.facts["terms"]))
         return tuple(Outline.unknown(text, cells) for text, cells in self.labels.terms)
 
     @cached_property
     def captions(self) -> Captions:
-        """Return the captions shown in place of names and codes."""
+        """Captions shown instead of names and codes."""
         return Captions.of(self.facts.get("captions", {}))
 
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
+        """Return the numeric columns of `columns`, shape (n_answers,) each."""
         (low, high), (lowest, highest) = self.interval(level), self.interval(level, simultaneous=True)
         ends = {"lower": low, "upper": high, "lower_all": lowest, "upper_all": highest}
         columns = {"estimate": self.values, **ends}
         return {**columns, "raw": self.raw} if self.processing else columns
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `Release.from_json` reads it back."""
+        """Return the release as JSON; `Release.from_json` reads it."""
         return self._as_text(self.facts, self.labels.facts(), packed(whole(self.numbers)))
 
     def to_store(self) -> str:
-        """Return the JSON text that a ledger keeps: what follows from the other facts is left out of it.
+        """Return the JSON for the ledger, without redundant facts.
 
-        `Release.from_json` reads it back, and computes widths, candidates and bounds when they are asked for.
+        `Release.from_json` reads it, and computes widths, candidates and bounds on demand.
         """
-        numbers = packed(whole(self.numbers), longest_list=1_000)  # a long list takes longer than the rest together
+        numbers = packed(whole(self.numbers), longest_list=1_000)  # writing a long list would dominate the time
         return self._as_text(Facts.of(self.facts).stored, self.labels.by_terms(), numbers)
 
     def _as_text(self, facts: Mapping[str, Any], labels: list[Any], numbers: Any) -> str:
@@ -197,27 +205,27 @@ class Release(Tabular):
             release = cls(numbers, labels, estimates, guarantee, restored_facts({"format": FORMAT, **facts}, estimates))
             release._check_shown()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is not a release.", "Use what `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a release.", "Give the text that `to_json` wrote.") from None
         return release
 
     def remarks(self, query: Query) -> list[str]:
-        """Return a sentence for what says nothing or lies at a bound, and for categories that may have no rows.
+        """Return remarks on uninformative answers and possibly empty categories.
 
-        They follow from the released numbers and the domain alone, so they cost nothing. Refused: a `query` that is not
-        the release's.
+        They follow from the released numbers and the domain, so they cost nothing. A `query` other than that of the
+        release is refused.
         """
         check_released(self, query)
         shown = np.array([self.raw, *self.interval(0.95)])
         return list(remarks(query, shown, np.array(self.interval(0.95, simultaneous=True))))
 
     def save_html(self, path: str | Path, query: Query | None = None) -> None:
-        """Write the report: one page that needs no network. With the `query`, it has the `remarks` too."""
+        """Write the report: one page that needs no network. With the `query`, it includes the `remarks`."""
         check_ending(path, ".html")
         said = [] if query is None else self.remarks(query)
         Path(path).write_text(drawing("page")(self, remarks=said), encoding="utf-8")
 
     def save_press_html(self, path: str | Path) -> None:
-        """Write the page for the press: findings in sentences, one picture, and what the noise means."""
+        """Write a page for the press. It states findings in sentences, shows one picture, and explains the noise."""
         check_ending(path, ".html")
         Path(path).write_text(drawing("press_page")(self), encoding="utf-8")
 
@@ -242,7 +250,7 @@ class Release(Tabular):
         return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
 
     def _check_shown(self) -> None:
-        """Fail where anything that is shown of a release could not be."""
+        """Raise ValueError if anything cannot be shown."""
         self._check_sizes()
         self._check_ends()
         self._check_processing()
@@ -252,12 +260,12 @@ class Release(Tabular):
             raise ValueError
 
     def _check_ends(self) -> None:
-        """Fail where an interval cannot be computed, or there are not as many as labels."""
+        """Raise ValueError if intervals are missing, infinite or too many."""
         sizes = [estimate.n_answers for estimate in self.estimates]
         if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError
-        assert self.captions is not None  # read, so that one that cannot be is refused here
-        if Facts.of(self.facts).recipe is not None:  # the widths are computed when they are asked for
+        assert self.captions is not None  # invalid captions are refused here
+        if Facts.of(self.facts).recipe is not None:  # the widths are computed on demand
             return
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
@@ -266,7 +274,7 @@ class Release(Tabular):
                 raise ValueError  # ratios may have no upper end
 
     def _check_sizes(self) -> None:
-        """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
+        """Raise ValueError for numbers whose sums or quotients may overflow."""
         widths = Facts.of(self.facts).stored["widths"] or {}
         runs = [folded_sizes(levels) for kind in widths.values() for levels in kind.values()]
         for part in (self._released, self._shown, *runs):
@@ -286,10 +294,10 @@ class Release(Tabular):
 
     def _process(self, names: tuple[str, ...], query: Query | None) -> np.ndarray:
         if "consistent" in names and (query is None or query.digest() != self.facts["digest"]):
-            what = "is not given" if query is None else "is another one"
-            raise InvalidRequest(f'"consistent" needs the question, which {what}.', "Give query= as it was released.")
+            what = "is not given" if query is None else "differs"
+            raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Give it as query=.")
         if "deviations" not in self.facts:
-            raise InvalidRequest("The release was written before there was processing.", "Use it as it is.")
+            raise InvalidRequest("The release is of a version without processing.", "Use it unprocessed.")
         deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
         return process(names, self._released, are_counts.astype(bool), query, deviations)
 
@@ -302,7 +310,7 @@ class Release(Tabular):
         return widths
 
     def _curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""
+        """Return the widths of quotients by pivot, if stored."""
         widths = self.facts["widths"] or {}
         curves = {
             pivot: unfold(widths[pivot][_stored(level)]).reshape(-1, sum(term.n_answers for _, term in terms)).T
@@ -320,9 +328,9 @@ class Release(Tabular):
 
 
 def check_released(release: Release, query: Query) -> None:
-    """Refuse a question that is not the release's."""
+    """Refuse a query that is not the release's."""
     if not isinstance(query, Query) or release.facts["digest"] != query.digest():
-        raise InvalidRequest("The release answers another question.", "Give the question that was released.")
+        raise InvalidRequest("The release answers another query.", "Give the query that was released.")
 
 
 def _stored(level: float) -> str:

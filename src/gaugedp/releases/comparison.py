@@ -1,4 +1,4 @@
-"""Expected errors of all mechanisms at several guarantees, side by side; no data is read."""
+"""Expected errors of all mechanisms at several guarantees, without data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The plans of one question at several ε, in rising order."""
+    """Plans of one query at several ε, in increasing order."""
 
     plans: tuple[Plan, ...]
 
     _repr_html_ = drawn_by("comparison")
 
     def curves(self) -> dict[str, list[tuple[float, float]]]:
-        """Return the points (ε, expected error) of every mechanism that was a candidate, by its name."""
+        """Return the points (ε, expected error) of every candidate mechanism."""
         names = dict.fromkeys(candidate.mechanism.name for plan in self.plans for candidate in plan.candidates)
         return {
             name: [
@@ -37,13 +37,14 @@ class Comparison:
         }
 
     def lower_bound(self) -> list[tuple[float, float]]:
-        """Return the points (ε, error) that the plans give as the least that any mechanism can reach."""
+        """Return the points (ε, lower bound), where one is known."""
         return [(plan.epsilon, float(plan.lower_bound)) for plan in self.plans if plan.lower_bound > 0]
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each ε: epsilon, the error of each mechanism (None where it is no candidate), chosen.
+        """Return one row per ε: the error of each mechanism.
 
-        And, where a bound is known at some ε, lower_bound, 0 where none is proved.
+        The columns are epsilon, each mechanism (None if it is not a candidate), lower_bound if one is known at some ε
+        (else 0), and chosen.
         """
         curves, bounds = self.curves(), dict(self.lower_bound())
         return [
@@ -66,7 +67,7 @@ class Comparison:
         return "\n".join([f"Expected errors for {self.plans[0].query.text}", *lines])
 
     def to_svg(self) -> str:
-        """Return the errors against ε on logarithmic axes, as SVG text. Needs the extra `report`."""
+        """Return a log-log plot of errors against ε as SVG. It needs the extra `report`."""
         return str(drawing("error_curves")(self.curves(), self.lower_bound(), self.plans[0].query.text))
 
     def save_svg(self, path: str | Path) -> None:
@@ -77,13 +78,22 @@ class Comparison:
 def compare(
     query: Query, unit: PrivacyUnit, epsilons: Iterable[float] = EPSILONS, delta: float | None = None
 ) -> Comparison:
-    """Return the plans of a question at several ε (and one δ, or pure where None). Nothing is read or spent.
+    """Plan a query at several ε, without reading data.
 
-    Errors are expected ℓ₂ norms over all released values; see `plan.Candidate`.
+    There is one δ, or none for pure differential privacy. Errors are expected ℓ₂ norms over all released values; see
+    `Candidate`.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> comparison = gd.compare(gd.query(domain, "sex"), gd.PrivacyUnit(), epsilons=[0.5, 1.0])
+    >>> [row["epsilon"] for row in comparison.table()]
+    [0.5, 1.0]
     """
     in_order = sorted(set(epsilons))
     if not in_order:
-        raise InvalidRequest("There is no epsilon to compare at.", "Give at least one.")
+        raise InvalidRequest("epsilons is empty.", "Give at least one epsilon.")
     return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in in_order))
 
 

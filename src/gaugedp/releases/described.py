@@ -1,7 +1,7 @@
-"""Facts of a release that describe its noise: computed when somebody asks for them, from public facts alone.
+"""Facts about the noise of a release, computed on demand.
 
-A plan of the library's own follows from the query, the unit and the guarantee. Its widths, candidates and bound may
-take many draws, so a release does not compute them, and a ledger keeps the facts of the domain that they follow from.
+A plan made by the library follows from the query, the unit and the guarantee. Its widths, candidates and bound may take
+many draws, so a release does not compute them; a ledger stores the facts of the domain from which they follow.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,30 +18,31 @@ from gaugedp.guarantees import from_dict
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.text import query as read
-from gaugedp.releases.planning import Plan, bonferroni_level, plan_within
+from gaugedp.releases.plan_widths import bonferroni_level
+from gaugedp.releases.planning import Plan, plan_within
 from gaugedp.statistics.base import Statistic, for_released, in_units
 
-LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
+LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last is for means at 0.999
 LATE = ("lower_bound", "candidates", "widths")
 RECIPE = "recipe"
-_LEAST_WIDTH = 1e-200  # of an interval; a stored release holds none below 1e-250
+_LEAST_WIDTH = 1e-200  # least width of an interval; a stored release has none below 1e-250
 Described = Mapping[str, Any]
 
 
 class Facts(Mapping[str, Any]):
-    """Facts of a release; those of LATE that `recipe` stands for are computed when one of them is asked for."""
+    """Facts of a release, some of them (LATE) computed lazily."""
 
     def __init__(self, known: Mapping[str, Any], recipe: Any = None, later: Callable[[], Described] = dict) -> None:
         self._known, self.recipe, self._later = dict(known), recipe, later
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Facts":
-        """Return the facts themselves, or a mapping in which all is known."""
+        """Return the facts, or wrap a complete mapping."""
         return facts if isinstance(facts, Facts) else cls(facts)
 
     @property
     def stored(self) -> dict[str, Any]:
-        """The facts as a ledger keeps them: with the recipe, and without what follows from it."""
+        """Facts for the ledger: the recipe instead of its results."""
         return self._known if self.recipe is None else {**self._known, RECIPE: self.recipe}
 
     def including(self, **facts: Any) -> "Facts":
@@ -49,7 +50,7 @@ class Facts(Mapping[str, Any]):
         return Facts({**self._known, **facts}, self.recipe, lambda: self._described)
 
     def without(self, name: str) -> "Facts":
-        """Return the other facts."""
+        """Return the facts without one."""
         others = {other: fact for other, fact in self._known.items() if other != name}
         return Facts(others, self.recipe, lambda: self._described)
 
@@ -71,7 +72,7 @@ class Facts(Mapping[str, Any]):
 
 
 class _OneByOne(Described):
-    """The facts of LATE, of which each is computed once, when it is asked for."""
+    """Facts of LATE, each computed once on demand."""
 
     def __init__(self, *ways: Callable[[], Any]) -> None:
         self._ways, self._known = dict(zip(LATE, ways, strict=True)), dict[str, Any]()
@@ -89,7 +90,7 @@ class _OneByOne(Described):
 
 
 def about_noise(chosen_plan: Plan) -> dict[str, Any]:
-    """Return what is known of the noise without a draw."""
+    """Return the facts about the noise that need no draw."""
     noise = chosen_plan.mechanism
     return {
         "mechanism": {
@@ -106,12 +107,12 @@ def about_noise(chosen_plan: Plan) -> dict[str, Any]:
 
 
 def described(chosen_plan: Plan) -> Described:
-    """Return the facts of LATE: they may take draws of noise, which nobody releases."""
+    """Return the facts of LATE, from unreleased draws."""
     return _OneByOne(chosen_plan.bound_facts, chosen_plan.table, partial(_widths, chosen_plan))
 
 
 def described_facts(known: Mapping[str, Any], chosen_plan: Plan) -> Facts:
-    """Return known facts with those that describe a plan's noise: later, where they follow from a recipe."""
+    """Add facts about a plan's noise, lazily if possible."""
     recipe = _recipe(chosen_plan)
     if recipe is None:
         return Facts({**known, **about_noise(chosen_plan), **described(chosen_plan)})
@@ -119,7 +120,7 @@ def described_facts(known: Mapping[str, Any], chosen_plan: Plan) -> Facts:
 
 
 def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Statistic]) -> Facts:
-    """Return the facts that a ledger kept; ValueError where a recipe is for another query than these are."""
+    """Return facts from a ledger. A recipe for another query raises ValueError."""
     known = {name: fact for name, fact in stored.items() if name != RECIPE}
     if RECIPE not in stored:
         return Facts(known)
@@ -137,7 +138,10 @@ def restored_facts(stored: Mapping[str, Any], estimates: Sequence[Statistic]) ->
 
 
 def _described_again(known: Mapping[str, Any], again: Plan) -> Described:
-    """Return what describes the noise of a plan that was made again, or longer widths where it is another noise."""
+    """Describe the noise of a plan that was made again.
+
+    If its noise differs from the stored one, the widths are conservative.
+    """
     about = about_noise(again)
     deviations, others = (unfold(facts["deviations"]) for facts in (known, about))
     # 1e-9: deviations that are so near, relative to each other, belong to one noise
@@ -147,7 +151,7 @@ def _described_again(known: Mapping[str, Any], again: Plan) -> Described:
 
 
 def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
-    """Return widths for noise of which the deviations alone are known, by Chebyshev's inequality and a union."""
+    """Return widths from deviations only, by Chebyshev and union bounds."""
 
     def reach(level: float, n_answers: int) -> Folded:
         return fold(_told(deviations * np.sqrt(n_answers / (1 - level))))
@@ -157,7 +161,7 @@ def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
 
 
 def _recipe(chosen_plan: Plan) -> dict[str, Any] | None:
-    """Return what the query of the library's own plan is made again from; None where that gives another one."""
+    """Return facts that rebuild the plan's query, if possible."""
     query, workload = chosen_plan.query, as_workload(chosen_plan.query)
     if not chosen_plan.is_from_planner:
         return None
@@ -169,7 +173,7 @@ def _recipe(chosen_plan: Plan) -> dict[str, Any] | None:
         made = _query(query.text, recipe)
         same = (made.digest(), made.mechanisms.preferences) == (query.digest(), query.mechanisms.preferences)
         return recipe if same else None
-    except (ValueError, InvalidRequest, UnknownName):  # such as a matrix, which no text tells
+    except (ValueError, InvalidRequest, UnknownName):  # such as a matrix, which has no text
         return None
 
 
@@ -180,7 +184,7 @@ def _query(text: str, recipe: Mapping[str, Any]) -> Query:
 
 
 def spread(chosen_plan: Plan) -> dict[str, Any]:
-    """Return the widths of intervals and the deviations of the noise."""
+    """Return the interval widths and the deviations of the noise."""
     return {"widths": _widths(chosen_plan), "deviations": _deviations(chosen_plan)}
 
 
@@ -189,7 +193,7 @@ def _deviations(chosen_plan: Plan) -> Folded:
 
 
 def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
-    """Return the widths of intervals; None where no noise is added."""
+    """Return the widths of intervals, or None without additive noise."""
     noise, query = chosen_plan.mechanism, chosen_plan.query
     if all(estimate.ends for estimate in query.estimates):
         return None
@@ -203,10 +207,10 @@ def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
 
 
 def _sizes(query: Query, of_answers: np.ndarray) -> Folded:
-    """Return widths that a mechanism states, in the units of what is released."""
+    """Convert a mechanism's widths to the units of released values."""
     return fold(for_released(query.estimates, _told(in_units(query.estimates, of_answers, query.steps.runs))))
 
 
 def _told(widths: np.ndarray) -> np.ndarray:
-    """Return widths, the smallest rounded up to what a stored release may hold (`Release.from_json`)."""
+    """Round the smallest widths up to what `Release.from_json` accepts."""
     return np.where(widths > 0, np.maximum(widths, _LEAST_WIDTH), widths)

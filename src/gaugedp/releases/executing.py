@@ -1,4 +1,4 @@
-"""The one path that charges a ledger and reads rows: draw noise, charge, evaluate, store."""
+"""The only path that charges a ledger and reads rows. Its steps are: draw noise, charge, evaluate, store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Charge:
-    """The request to a ledger: the first of `guarantees` that has a cost there, for one unit of one table.
+    """Request to a ledger for one unit of one table.
 
-    `request` states what is asked, never what was read. With `resume`, a charge that was never settled is found again.
+    The first of `guarantees` that the ledger can express is charged. `request` describes the query, never data. With
+    `resume`, a charge that was never settled is found again.
     """
 
     guarantees: Sequence[Guarantee]
@@ -36,7 +37,7 @@ class Charge:
     resume: bool = False
 
     def reserved(self, ledger: Ledger, key: str | None = None) -> Reservation | Stored:
-        """Charge the ledger, durably, or return what is stored under the key."""
+        """Charge the ledger durably, or return the stored result."""
         return ledger.reserve(
             self.guarantees, table=self.table, unit=self.unit, request=self.request, key=key, resume=self.resume
         )
@@ -44,9 +45,9 @@ class Charge:
 
 @dataclass(frozen=True, repr=False)
 class PaidRows:
-    """The rows of a table, after the charge: the only object through which they are read.
+    """Rows of a table after the charge, the only way to read.
 
-    charged, account : the guarantee that the ledger charged, and its entry as releases show it; of no ledger nothing.
+    charged, account : the guarantee that the ledger charged, and its entry as releases show it; empty without a ledger.
     """
 
     _table: Table
@@ -55,37 +56,40 @@ class PaidRows:
 
     @property
     def are_elsewhere(self) -> bool:
-        """Return whether the rows are on another engine than DuckDB in this process."""
+        """True if the rows are outside DuckDB in this process."""
         return is_elsewhere(self._table)
 
     def answers(self, query: Query, row_key: bytes) -> np.ndarray:
-        """Return the exact integers that answer the query; all parts keep the same rows of a person."""
+        """Return the exact integer answers. All parts select the same rows of a person."""
         return np.concatenate([part.evaluate(self._table, row_key) for part in query.parts])
 
     def key_counts(self, attribute: str, row_key: bytes) -> tuple[list[str], np.ndarray]:
-        """Return the keys of an attribute, and how many people have each."""
+        """Return an attribute's keys and their numbers of people."""
         from gaugedp.tables.keys import count_keys
 
         return count_keys(self._table, attribute, row_key)
 
     def lines(self, names: tuple[Sequence[str], Sequence[str]], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells of attributes and the steps of columns, as `Table.rows`."""
+        """Return cells and steps of rows, as `Table.rows`."""
         return self._table.rows(*names, row_key)
 
     def line_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Return a sum over lines, as `Table.vector_sum`."""
+        """Return a sum over rows, as `Table.vector_sum`."""
         return self._table.vector_sum(names, of, row_key)
 
     def column_sums(self, columns: Sequence[str], row_key: bytes, bits: int) -> "Moments":
-        """Return the sums of bounded columns and the number of rows, as `Table.moments` without products."""
+        """Return column sums and the row count, as `Table.moments`."""
         return self._table.moments(columns, row_key, bits=bits, products=False)
 
 
 class Measurement(Protocol[T]):
-    """A release of a table in two steps: noise and cost before the charge, the value after it."""
+    """Release in two steps: noise and cost, then the value."""
 
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], T]]:
-        """Draw the noise, read no row, and return the charge and the function that evaluates the rows once."""
+        """Draw the noise and return the charge and the evaluation.
+
+        No row is read; the returned function evaluates the rows once.
+        """
         ...
 
     def encode(self, result: T, /) -> str:
@@ -105,13 +109,14 @@ def execute(
     rng: Entropy | None = None,
     on_stage: Callable[[str], object] = str,
 ) -> T:
-    """Draw noise, charge the ledger, evaluate the rows and store the result.
+    """Draw noise, charge, evaluate the rows and store the result.
 
     A crash after the charge costs budget and shows nothing. The same `key` with the same request returns the stored
-    result at no cost, and reads nothing. Without a ledger nobody is charged, and the caller accounts for the guarantee.
+    result at no cost, and reads nothing. Without a ledger nothing is charged, and the caller accounts for the
+    guarantee.
     """
     charge, evaluate = measurement.prepare(table, system_rng() if rng is None else rng)
-    rows = cast(Table, table)  # rows of one's own have answers alone
+    rows = cast(Table, table)  # custom rows have only answers
     if ledger is None:
         return evaluate(PaidRows(rows, None, {}))
     on_stage("pay")
@@ -127,7 +132,7 @@ def execute(
 
 
 def check_kinds(table: object, ledger: object, *queries: object, kind: type = Rows) -> None:
-    """Refuse what is no table, ledger or query, such as its name."""
+    """Refuse arguments that are not a table, ledger or query."""
     for name, value, needed, how in (
         *(("query", query, Query, "gd.query(domain, text)") for query in queries),
         ("table", table, kind, "gd.Table.scan(file or data frame, domain=domain)"),

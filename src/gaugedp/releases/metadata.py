@@ -1,4 +1,4 @@
-"""Public facts of a release next to its numbers, known before anything is charged."""
+"""Public facts of a release, known before anything is charged."""
 
 import json
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ from gaugedp.releases.described import Facts, described_facts
 from gaugedp.releases.planning import Plan
 from gaugedp.tables.aggregate import Rows
 
-_COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
+_COUNT, _SUM = 11, 40  # bytes of a packed count and of other numbers, at most
 
 
 def check_fits(facts: Mapping[str, Any], query: Query) -> None:
-    """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
+    """Refuse, before the charge, an answer too long for a ledger."""
     n_counts = int(np.count_nonzero(are_counts(query)))
     public = json.dumps(
         [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
@@ -33,13 +33,13 @@ def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     longest = len(public) + 10_000 + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
-            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
-            "Ask for fewer answers at a time.",
+            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger stores {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
+            "Request fewer answers at a time.",
         )
 
 
 def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | None) -> dict[str, Any]:
-    """Return what a release says of a question and a table, all of it public."""
+    """Return the public facts about a query and a table."""
     return {
         "format": FORMAT,
         "version": __version__,
@@ -58,12 +58,12 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
 
 
 def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
-    """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
-    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.asked, seed), chosen_plan)
+    """Return all public facts before the charge. Nothing in them can fail after the data was read."""
+    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.requested, seed), chosen_plan)
 
 
 def about_answers(query: Query) -> dict[str, Any]:
-    """Return what is public about the answers themselves: the question, the worth of a number, the terms."""
+    """Return the query, the steps of the numbers, and the terms."""
     return {
         "query": query.text,
         "digest": query.digest(),
@@ -74,18 +74,18 @@ def about_answers(query: Query) -> dict[str, Any]:
 
 
 def _for_people(query: Query, table: Rows) -> dict[str, Any]:
-    """Return what names and codes are called, and the kind of frame that the rows came in; nothing where none is."""
+    """Return the captions and the frame type, if any."""
     captions = table.domain.captions.about([*query.attributes, *query.columns]).to_dict()
     return {name: fact for name, fact in (("captions", captions), ("frame", table.frame)) if fact}
 
 
 def _nested(query: Query) -> dict[str, Any]:
-    """Return how the levels of trees that are asked lie in each other, for who has the release alone."""
+    """Return the nesting of requested tree levels, if any."""
     nested = nesting({name: query.domain.attribute(name) for name in query.attributes})
     return {"nested": nested} if nested else {}
 
 
 def _impossible(query: Query) -> dict[str, Any]:
-    """Return the combinations of cells that no row can have, for synthetic rows; nothing where none is known."""
+    """Return the structural zeros, for synthetic rows, if any."""
     combinations = [combination.to_dict() for combination in query.domain.impossible]
     return {"impossible": combinations} if combinations else {}

@@ -1,4 +1,4 @@
-"""The release of keys that nobody knows: it looks at a table once, and is paid for as any other."""
+"""Partition selection: keys of an attribute that enough people share."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -20,26 +20,26 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
-from gaugedp.mechanisms.unknown_keys import KeySelection
+from gaugedp.mechanisms.partition_selection import PartitionSelection
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.keys import LONGEST, check_source
 from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-keys-1"
-CHANCES = (0.01, 0.5, 0.99)  # at whose counts a release says how likely a key is shown
+CHANCES = (0.01, 0.5, 0.99)  # probabilities for which a release states the count
 _RULES = (
-    f"A key is a text of 1 to {LONGEST} letters without control characters, or a whole number; a person has each once.",
+    f"A key is a text of 1 to {LONGEST} letters without control characters, or an integer; a person has each once.",
     "Keys that are not shown, missing values and all other values count as other.",
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyRelease:
-    """The keys of an attribute that are shown, sorted, each with a count (n,) of people, int64, with noise.
+    """Selected keys of an attribute, with noisy counts of people.
 
-    The keys are public now. Counts are of keys that passed a cut, so that small ones are too large on average: ask a
-    question about the attribute for counts with intervals.
+    The keys are sorted and now public; `counts` (n,) is int64. Counts belong to keys that passed a threshold, so small
+    ones are too large on average: release a query about the attribute for counts with intervals.
     """
 
     attribute: str
@@ -52,16 +52,16 @@ class KeyRelease:
     _repr_html_ = drawn_by("key_release")
 
     def added_to(self, domain: Domain) -> Domain:
-        """Return the domain in which the keys are the attribute's categories, and everything else is "other".
+        """Return the domain with the keys as the attribute's categories.
 
-        Refused: keys of which there are none, and a domain whose attribute has categories already.
+        All other values are "other". An empty release and an attribute that already has categories are refused.
         """
         self._check_some()
         unknown(domain, self.attribute)
         return domain.with_attribute(self.attribute, categories(self.keys, OTHER))
 
     def save_domain(self, domain_path: str | Path, path: str | Path) -> None:
-        """Write the domain file `domain_path` to `path`, in which the keys take the place of "unknown"."""
+        """Write the domain file with the keys instead of "unknown"."""
         self._check_some()
         check_ending(path, ".toml")
         Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
@@ -72,15 +72,15 @@ class KeyRelease:
         Path(path).write_text(drawing("keys_page")(self), encoding="utf-8")
 
     def remarks(self) -> list[str]:
-        """Return what a person should know beside the keys, in sentences."""
+        """Return remarks on the selection, in sentences."""
         shown = chances_in_words(self.facts["shown"])
         passed, most = self.facts["passed"], self.facts["most"]
         cut = [f"{passed:,} keys passed: the {most:,} with the largest noisy counts are shown."] * (passed > most)
-        counts = "Counts carry noise, and small ones are too large on average: ask a question for intervals."
+        counts = "Counts carry noise, and small ones are too large on average: release a query for intervals."
         return [shown, *cut, *([counts] if self.keys else [_nothing(self.attribute)])]
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `KeyRelease.from_json` reads it back."""
+        """Return the release as JSON; `KeyRelease.from_json` reads it."""
         parts = {
             "format": FORMAT,
             "attribute": self.attribute,
@@ -103,18 +103,18 @@ class KeyRelease:
             said = str(parts["exactness"]), dict(parts["facts"])
             return cls(str(parts["attribute"]), keys, counts, from_dict(parts["guarantee"]), *said)
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is no release of keys.", "Use what `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a release of keys.", "Give the text that `to_json` wrote.") from None
 
     def _check_some(self) -> None:
         if not self.keys:
-            raise InvalidRequest(_nothing(self.attribute), "Ask at a larger epsilon or delta, if at all.", STAYS_SPENT)
+            raise InvalidRequest(_nothing(self.attribute), "Use a larger epsilon or delta.", STAYS_SPENT)
 
     def __repr__(self) -> str:
         seeded = "" if self.facts.get("research_seed") is None else ", seeded: NOT PRIVATE"
         return f"KeyRelease({self.attribute}: {len(self.keys):,} keys, {self.guarantee!r}, {self.exactness}{seeded})"
 
 
-def release_keys(  # noqa: PLR0913 - a door that people use
+def release_keys(  # noqa: PLR0913 - a public entry point
     table: Table,
     attribute: str,
     guarantee: Guarantee,
@@ -125,13 +125,25 @@ def release_keys(  # noqa: PLR0913 - a door that people use
     on_stage: Callable[[str], object] = str,
     on_progress: Progress = silent,
 ) -> KeyRelease:
-    """Show the keys of an attribute that `gd.unknown_keys` describes, with the (ε, δ) asked for, paid from the ledger.
+    """Select the keys of an attribute and charge the ledger.
 
-    Which keys can be shown, and with which chance, `selection` says beforehand. At most `most` of them are, those with
-    the largest noisy counts. The same `key` with the same request returns what was stored, at no cost. `rng` is for
-    research only. `on_stage` is told "plan", "pay", "look" and "store" as they begin.
+    The attribute is described by `gd.unknown_keys`; the guarantee is (ε, δ). `selection` states beforehand which keys
+    can be shown, and with which probability. At most `most` keys are shown, those with the largest noisy counts. The
+    same `key` with the same request returns the stored result, at no cost. `rng` is for research only. `on_stage` is
+    called with "plan", "pay", "look" and "store" as they begin.
 
-    Refused, with nothing read or spent: a δ of 0, an attribute with categories, what the ledger does not allow.
+    A δ of 0, an attribute with categories, and a charge that the ledger does not allow are refused; then nothing is
+    read or spent.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"city": ["a"] * 500 + ["b"]})
+    >>> table = gd.Table.scan(rows, domain=gd.Domain.of(city=gd.unknown_keys(10)), name="people")
+    >>> ledger = gd.Ledger.in_memory(gd.ApproxDP(2, 1e-6))
+    >>> gd.release_keys(table, "city", gd.ApproxDP(1, 1e-9), ledger=ledger).keys
+    ('a',)
     """
     on_stage("plan")
     check_kinds(table, ledger, kind=Table)
@@ -141,15 +153,18 @@ def release_keys(  # noqa: PLR0913 - a door that people use
 
 @dataclass(frozen=True)
 class KeyMeasurement:
-    """The keys of an attribute that a mechanism selects."""
+    """Measurement of the keys that a mechanism selects."""
 
     attribute: str
-    mechanism: KeySelection
+    mechanism: PartitionSelection
 
     encode, decode = staticmethod(KeyRelease.to_json), staticmethod(KeyRelease.from_json)
 
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], KeyRelease]]:
-        """Return the charge; the noise is drawn for the keys that there are. See `Measurement`."""
+        """Return the charge and the evaluation; see `Measurement`.
+
+        The noise is drawn in the evaluation, for the keys that occur.
+        """
         row_key, facts = rng.bytes(16), _facts(self.mechanism, table, self.attribute, rng.seed)
         guarantee = self.mechanism.guarantee
         request = {"keys": self.attribute, "most": facts["most"], "asked": guarantee.to_dict()}
@@ -162,42 +177,43 @@ class KeyMeasurement:
         return Charge([guarantee], table.name, table.unit, {**request, "research_seed": rng.seed}), evaluate
 
 
-def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelection:
-    """Return how keys of an attribute will be chosen: `least_count(0.5)` people and more give an even chance. Public.
+def selection(table: Table, attribute: str, guarantee: Guarantee) -> PartitionSelection:
+    """Return the public mechanism that will select the keys.
 
-    Between neighbouring tables a person changes at most `max_rows` keys, and twice as many where they are replaced.
+    A key of `least_count(0.5)` people is shown with probability one half or more. Between neighbouring tables a person
+    changes at most `max_rows` keys, and twice as many if rows are replaced.
     """
     unknown(table.domain, attribute)
     check_source(table)
-    return KeySelection.calibrate(table.unit.most_changes, guarantee)
+    return PartitionSelection.calibrate(table.unit.most_changes, guarantee)
 
 
-def least_counts(mechanism: KeySelection) -> list[tuple[float, int]]:
-    """Return (chance, the least count of a key that is shown with it) for some chances."""
+def least_counts(mechanism: PartitionSelection) -> list[tuple[float, int]]:
+    """Return (probability, least count shown with it) pairs."""
     return [(chance, mechanism.least_count(chance)) for chance in CHANCES]
 
 
 def chances_in_words(shown: Iterable[tuple[float, int]]) -> str:
-    """Return how likely a key is shown, from the least counts (chance, count) of some chances."""
+    """Describe how the chance of a key depends on its count."""
     said = ", ".join(f"{100 * chance:g} % for {count:,}" for chance, count in shown)
-    return f"The chance that a key is shown grows with how many people have it: {said}."
+    return f"The probability that a key is shown grows with the number of people who have it: {said}."
 
 
 def unknown(domain: Domain, attribute: str) -> UnknownKeys:
-    """Return the description of an attribute with unknown keys; refused: one that has categories."""
+    """Return the description of an attribute with unknown keys. An attribute with categories is refused."""
     described = domain.described(attribute)
     if not isinstance(described, UnknownKeys):
         raise InvalidRequest(
             f"The categories of {attribute} are known.",
-            f'Ask about it; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
+            f'Query it; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
         )
     return described
 
 
 def _shown(
-    attribute: str, keys: list[str], noisy: np.ndarray, mechanism: KeySelection, facts: dict[str, Any]
+    attribute: str, keys: list[str], noisy: np.ndarray, mechanism: PartitionSelection, facts: dict[str, Any]
 ) -> KeyRelease:
-    """Return the keys that passed, or those of them with the largest noisy counts: no true count is used."""
+    """Return at most `most` passing keys, by their noisy counts."""
     passed = np.flatnonzero(noisy)
     facts["passed"] = len(passed)
     largest = passed[np.argsort(-noisy[passed], kind="stable")][: facts["most"]]
@@ -208,8 +224,8 @@ def _shown(
     )
 
 
-def _facts(mechanism: KeySelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
-    """Return all that is public before anything is paid."""
+def _facts(mechanism: PartitionSelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
+    """Return the facts that are public before the charge."""
     return {
         "version": __version__,
         "table": table.name,
@@ -233,4 +249,4 @@ def _of_unit(table: Rows) -> list[str]:
 
 
 def _nothing(attribute: str) -> str:
-    return f"No key of {attribute} is shown: none that occurs passed the cut, and nothing else can be told of them."
+    return f"No key of {attribute} is shown: none passed the threshold, and nothing else can be stated about them."

@@ -1,4 +1,4 @@
-"""Plans: the cost and the expected error of every candidate mechanism, before any row is read."""
+"""Plans: cost and expected error of every candidate mechanism."""
 
 import math
 from dataclasses import dataclass, field
@@ -27,70 +27,66 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.rules import left_out
+from gaugedp.releases.plan_widths import ANSWERS, bonferroni_level, finite, widest, worth
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
-_MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be worth
-
-
-def bonferroni_level(level: float) -> float:
-    """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows."""
-    return 1 - 0.6 * (1 - level)
+_MEAN_ROWS = 1000  # size of the cell for which a plan states the width of a mean
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan to answer a query for a unit and a guarantee. Made of public facts alone."""
+    """Plan of a query for a unit and a guarantee. It is made of public facts only."""
 
     query: Query
     unit: PrivacyUnit
-    asked: Guarantee
+    requested: Guarantee
     candidates: tuple[Candidate, ...]
     mechanism: Mechanism
     reason: str
-    beaten: tuple[Candidate, ...] = ()  # whose errors need not be known, as what they are at least is too large
-    is_from_planner: bool = field(default=False, init=False, repr=False, compare=False)  # and not put together by hand
+    dominated: tuple[Candidate, ...] = ()  # their lower bound exceeds the chosen error
+    is_from_planner: bool = field(default=False, init=False, repr=False, compare=False)  # not assembled by the caller
 
     _repr_html_ = drawn_by("plan")
 
     @property
     def epsilon(self) -> float:
-        """The ε asked for (or solved for); infinity for a guarantee that has none at δ = 0."""
-        return float(self.asked.to_dict().get("epsilon", math.inf))
+        """Requested or computed ε; infinite without a pure ε."""
+        return float(self.requested.to_dict().get("epsilon", math.inf))
 
     @property
     def error(self) -> float:
-        """The expected error of the chosen mechanism; see Candidate."""
+        """Expected error of the chosen mechanism; see `Candidate`."""
         listed = (candidate for candidate in self.candidates if candidate.mechanism is self.mechanism)
         return next(listed, Candidate(self.mechanism, self.query)).error
 
     @cached_property
     def lower_bound(self) -> float:
-        """A number below which the expected error of no pure mechanism is, for the ε asked for; 0 where none is known.
+        """Lower bound on the expected error of pure mechanisms.
 
-        It speaks of counts in whole numbers, units added or removed (bounds.counts_lower_bound), and of errors as
-        `Candidate.error` counts them; with δ > 0, mechanisms that are not pure may err less.
+        It holds for the requested ε, for integer counts with units added or removed (`bounds.counts_lower_bound`), and
+        for errors as in `Candidate.error`; it is 0 if none is known. With δ > 0, mechanisms that are not pure may have
+        smaller errors.
         """
         return self._bound(whole=True)
 
     @cached_property
     def real_lower_bound(self) -> float:
-        """The same for data in real numbers (bounds.lower_bound): larger, and no bound for mechanisms on counts."""
+        """Larger lower bound for real-valued data (`bounds.lower_bound`); invalid for counts."""
         return self._bound(whole=False)
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Why a mechanism is not weighed, by name, in words: beaten, or not for the question. Empty for quantiles."""
+        """Reasons why other mechanisms are not considered, by name; empty for quantiles."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
         lost = {
-            candidate.mechanism.name: f"cannot err less than {digits_down(candidate.least)}"
-            for candidate in self.beaten
+            candidate.mechanism.name: f"error at least {digits_down(candidate.least)}" for candidate in self.dominated
         }
-        return lost | self.query.mechanisms.left_out(self.unit, self.asked, offered)
+        return lost | self.query.mechanisms.left_out(self.unit, self.requested, offered)
 
     def left_out_in_words(self) -> str:
-        """Return `left_out` in a line, empty where nothing was left out."""
+        """Return `left_out` in one line, or ""."""
         reasons = self.left_out.items()
         alike = {reason: ", ".join(name for name, why in reasons if why == reason) for _, reason in reasons}
         parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
@@ -98,30 +94,27 @@ class Plan:
 
     @property
     def ratio(self) -> float:
-        """The chosen mechanism's error over `lower_bound`, the one for whole numbers; infinity without one.
-
-        For data in real numbers it is error / real_lower_bound, which may be known where this is not.
-        """
+        """Error divided by `lower_bound`; infinite without a bound for integers."""
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
     @property
     def unit_of_error(self) -> str:
-        """Return the unit of `error`, in words."""
+        """Unit of `error`, in words."""
         return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
-        pure = isinstance(self.asked, PureDP | ApproxDP)
-        if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
+        pure = isinstance(self.requested, PureDP | ApproxDP)
+        if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # no bound is known for ranks
             return 0.0
         body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
         scales = np.full(body.ambient_dim, 1 / unit) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness.
+        """Return one row per candidate: error, widest interval, guarantee.
 
-        Those that are `beaten` have none: `left_out` says what they err at least. For quantiles, error and intervals
-        are in rows: how far ranks are off.
+        The row also holds exactness. `dominated` candidates are omitted: `left_out` states a lower bound on their
+        error. For quantiles, errors and intervals are in rows: the distance in ranks.
         """
         return [dict(row) for row in self._table]
 
@@ -139,17 +132,17 @@ class Plan:
                 "noise": candidate.mechanism.describe(),
             }
             for candidate in self.candidates
-            if candidate not in self.beaten
+            if candidate not in self.dominated
         ]
 
     def terms(self) -> list[dict[str, Any]]:
-        """Return a row for each term of the question: its answers and its intervals under the chosen mechanism.
+        """Return one row per term: its answers and its intervals.
 
-        For a mean, the intervals are those of the centred sums and of the counts that it is computed from, and
-        `of_1000_rows` is the worst-case half-width over the column's bounds for a cell of 1,000 rows, [single,
-        simultaneous]. For a share they are those of the counts, and a group of 1,000 rows is taken; for a standard
-        deviation, those of sums, squares and counts. For a quantile, the rows by which the ranks of its interval's ends
-        may be off.
+        The intervals are those of the chosen mechanism. For a mean, they are those of the centred sums and of the
+        counts that it is computed from; `of_1000_rows` is the worst-case half-width over the column's bounds for a cell
+        of 1,000 rows, [individual, simultaneous]. For a share, they are those of the counts, and of a group of 1,000
+        rows; for a standard deviation, those of sums, squares and counts. For a quantile, they are the rows by which
+        the ranks of its interval's ends may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
@@ -163,8 +156,8 @@ class Plan:
             {
                 "query": text,
                 "answers": estimate.n_answers,
-                "interval_95": _widest(single[start:end], estimate.n_answers),
-                "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
+                "interval_95": widest(single[start:end], estimate.n_answers),
+                "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
                 "of_1000_rows": [
                     estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
@@ -178,7 +171,7 @@ class Plan:
         ]
 
     def curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return widths, each (answers of a pivot, places), by pivot: those that draws tell for all its answers."""
+        """Return simulated widths (answers of a pivot, places) by pivot."""
         curves = {}
         for pivot, parts in self._trials.items():
             widths = [None if part is None else part.widths(level) for part in parts]
@@ -189,7 +182,7 @@ class Plan:
 
     @cached_property
     def _trials(self) -> dict[str, list[Widths | None]]:
-        """Return the draws for each pivot, by the parts that have answers of it; None where they tell nothing."""
+        """Simulated widths of each pivot, by part; None if unknown."""
         trials: dict[str, list[Widths | None]] = {}
         for part, noise in zip(self.query.parts, self.mechanism.parts, strict=True):
             for pivot, terms in by_pivot(part.estimates).items() if isinstance(noise, AdditiveNoise) else ():
@@ -197,22 +190,22 @@ class Plan:
         return trials
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole plan as JSON can hold it."""
+        """Return the whole plan as JSON-compatible data."""
         return {
             "query": self.query.text,
             "digest": self.query.digest(),
             "unit": self.unit.to_dict(),
-            "asked": self.asked.to_dict(),
+            "asked": self.requested.to_dict(),
             "mechanism": self.mechanism.name,
             "reason": self.reason,
             "in_rows": self.mechanism.in_rows,
             "lower_bound": self.bound_facts(),
             "candidates": self.table(),
-            "terms": [term | {"of_1000_rows": _finite(term["of_1000_rows"])} for term in self.terms()],
+            "terms": [term | {"of_1000_rows": finite(term["of_1000_rows"])} for term in self.terms()],
         }
 
     def remarks(self) -> list[str]:
-        """Return what must be known to read `terms`, in sentences: their intervals, and which rows are left out."""
+        """Return sentences on the intervals and the left-out rows."""
         worst = (
             f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
@@ -227,21 +220,21 @@ class Plan:
         return [f"{called}: {worst}"] * bool(plurals) + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
-        """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
+        """Describe how near the mechanism is to optimal."""
         if self._has_bound:
             return bound_in_words(self.error, self.epsilon, self.real_lower_bound, self.lower_bound)
         ratio = self._gaussian_ratio()
-        return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this question and guarantee."
+        return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this query and guarantee."
 
     @property
     def _has_bound(self) -> bool:
-        """Return whether a bound for pure mechanisms says more than the best Gaussian noise, which may err less."""
+        """True if the pure bound says more than the Gaussian floor."""
         if not self.candidates or not self.real_lower_bound > 0:
             return False
         return self.error >= self.real_lower_bound or self._gaussian_ratio() < 1
 
     def _gaussian_ratio(self) -> float:
-        """Return the root mean square of the noise over the least of all Gaussian noise; 0 where that is not known."""
+        """Return the noise's root mean square over the Gaussian optimum. It is 0 if that optimum is not known."""
         floor = max(
             (candidate.mechanism.floor for candidate in self.candidates if isinstance(candidate.mechanism, Matrix)),
             default=0.0,
@@ -252,9 +245,9 @@ class Plan:
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
-        """Return the bound, its kind and the ratio as JSON can hold them; None without a bound.
+        """Return bound, kind and ratio as JSON-compatible data, or None.
 
-        Kind "gaussian" has no value: its ratio is that to the best Gaussian noise.
+        Kind "gaussian" has no value: its ratio is to the best Gaussian noise.
         """
         if not self._has_bound:
             floor = self._gaussian_ratio()
@@ -265,7 +258,7 @@ class Plan:
         return {**values, "kind": kind, "ratio": ratio, "words": self.bound_in_words()}
 
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
-        """Return the widths of intervals, in the answers' units, or in rows."""
+        """Return interval widths, in units of the answers or rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
         return in_units(self.query.estimates, widths, self.query.steps.runs)
 
@@ -277,31 +270,13 @@ class Plan:
             + f"{rounded_up(row['guarantee']):<22} {row['exactness']}"
             for row in self.table()
         ]
-        head = f"{self.query.text}  ({self.unit}; asked {rounded_up(self.asked)})"
+        head = f"{self.query.text}  ({self.unit}; requested {rounded_up(self.requested)})"
         ends = filter(None, (self.reason, self.left_out_in_words(), self.bound_in_words()))
         return "\n".join([head, f"{ANSWERS}:", *answers, *self.remarks(), f"{self.about_errors()}:", *rows, *ends])
 
     def about_errors(self) -> str:
-        """Return what the errors of the candidates are, in words."""
+        """Describe the errors of the candidates."""
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
-
-
-ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
-
-
-def _finite(widths: list[float] | None) -> list[float | None] | None:
-    """Return widths as JSON can hold them: none where an interval has no end."""
-    return None if widths is None else [width if math.isfinite(width) else None for width in widths]
-
-
-def half_widths(term: dict[str, Any]) -> list[float]:
-    """Return the half-widths that are shown of a row of `Plan.terms`: individual and simultaneous."""
-    return term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
-
-
-def worth(term: dict[str, Any]) -> list[str]:
-    """Return what an answer of a row of `Plan.terms` may be off by, each alone and all at once, in words."""
-    return [f"±{readable(width)}" for width in half_widths(term)]
 
 
 def plan(
@@ -314,16 +289,24 @@ def plan(
     mu: float | None = None,
     error: float | None = None,
 ) -> Plan:
-    """Return the plan for a guarantee, or, for a wanted `error` (expected ℓ₂ norm), for the least ε that reaches it.
+    """Plan a query for a guarantee or a target error.
 
-    No data is touched. With `error`, ε is rounded up to three digits; `delta` may be given with it. An error counts
-    all answers together, in the unit that `Plan.unit_of_error` names: for a mean these are rows and not the column's
-    unit. What each answer is worth stands in `Plan.terms`.
+    No data is read. With `error` (an expected ℓ₂ norm), the plan has the least ε that reaches it, rounded up to three
+    digits; `delta` may be given with it. An error covers all answers together, in the unit `Plan.unit_of_error`: for a
+    mean these are rows, not the column's unit. `Plan.terms` states the precision of each answer.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> plan = gd.plan(gd.query(domain, "sex"), gd.PrivacyUnit(), epsilon=1.0)
+    >>> plan.epsilon, plan.unit_of_error
+    (1.0, 'rows')
     """
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit):
         raise InvalidRequest(
-            "A plan takes a question about a table and a unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
-            "For a body of your own take a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
+            "A plan takes a query and a privacy unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
+            "For a body of your own use a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
         )
     if error is None:
         return plan_within(query, unit, guarantee_asked(epsilon, delta, rho, mu))
@@ -336,29 +319,29 @@ def plan(
 
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
-    """Return whether a mechanism makes the answers of this question, and protects this unit."""
+    """Return True if a mechanism fits the query and unit."""
     return query.mechanisms.accept(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
 
 
 def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
-    """Return the refusal of a mechanism that does not fit a question; it names a wrong step of the lattice."""
+    """Return the error for a mechanism that does not fit."""
     step = mechanism.lattice_step if isinstance(mechanism, AdditiveNoise) else 1
     if step != 1 and as_workload(query) is not None:
         return InvalidRequest(
-            f"The mechanism's lattice step is {step}, and a release has 1: answers are whole numbers of steps.",
-            "Take a mechanism from a plan for this question, or calibrate it to query.sensitivity(unit).",
+            f"The mechanism's lattice step is {step}, but a release needs 1: answers are integer multiples of a step.",
+            "Use a mechanism from a plan for this query, or calibrate it to query.sensitivity(unit).",
         )
     return InvalidRequest(
-        "The mechanism was calibrated for another question or unit.", "Take it from a plan for this one."
+        "The mechanism was calibrated for another query or unit.", "Use one from a plan for this query."
     )
 
 
 def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
-    """Return the plan for a guarantee: the same one for the same query and unit."""
+    """Return the deterministic plan for a guarantee."""
     offers = tuple(Candidate(mechanism, query) for mechanism in query.mechanisms.candidates(unit, requested))
     choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
-    lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}
-    beaten = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))
+    lost = {id(mechanism) for *_, dominated in choices for mechanism in dominated}
+    dominated = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))
     chosen = next(
         offer.mechanism
         for offer in offers
@@ -366,23 +349,23 @@ def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
     )
     reasons = zip(query.parts, (reason for _, reason, _ in choices), strict=True)
     reason = choices[0][1] if len(choices) == 1 else ". ".join(f"{part.text}: {why}" for part, why in reasons)
-    planned = Plan(query, unit, requested, offers, chosen, reason, beaten)
+    planned = Plan(query, unit, requested, offers, chosen, reason, dominated)
     object.__setattr__(planned, "is_from_planner", True)
     return planned
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
-    """Bisect ε on a logarithmic scale; the error falls as ε grows."""
+    """Bisect ε; the error falls with ε."""
 
     def at(epsilon: float) -> Plan:
         return plan_within(query, unit, guarantee_asked(epsilon, delta))
 
     low, high = (math.log(end) for end in _EPSILON_RANGE)
     if at(math.exp(high)).error > error:
-        raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Ask for a larger error.")
+        raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Give a larger error.")
     _, high = bisected(low, high, lambda log: at(math.exp(log)).error > error, apart=1e-3)
     plan_at = at(_three_digits_up(math.exp(high)))
-    while plan_at.error > error:  # errors that are estimated from draws do not fall evenly
+    while plan_at.error > error:  # simulated errors are not monotone in ε
         plan_at = at(_three_digits_up(plan_at.epsilon * 1.005))
     return plan_at
 
@@ -390,8 +373,3 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
 def _three_digits_up(value: float) -> float:
     digits = 2 - math.floor(math.log10(value))
     return round(math.ceil(value * 10.0**digits) * 10.0**-digits, max(0, digits))
-
-
-def _widest(widths: np.ndarray, n_answers: int) -> list[float]:
-    """Return the largest width of the values, or of the sums and of the counts."""
-    return [float(part.max()) for part in np.split(widths, len(widths) // n_answers)]

@@ -1,4 +1,4 @@
-"""Releases: a query planned, and the measurement of its answers."""
+"""Releases: planned queries and the measurement of their answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,27 +45,38 @@ def release(
     on_stage: Callable[[str], object] = str,
     on_progress: Callable[[float], object] = silent,
 ) -> Release:
-    """Answer the query from the table with the guarantee asked for, and charge the ledger.
+    """Answer a query from a table and charge the ledger.
 
-    The order: plan; draw the noise; charge, durably; evaluate; store the answer in the ledger; return it. A crash after
-    the charge costs budget and shows nothing. The same `key` with the same request returns the stored answer at no
-    cost. `planned`, a plan for this query and unit, or a `mechanism` (such as plan.mechanism) may stand for epsilon,
-    delta, rho or mu. `rng` is for research only. `processing` names steps of `Release.processed`, off by default;
-    they cost nothing, the ledger keeps the raw answer, and the same key may be asked for with other steps.
-    `noise` is what `mechanism.pool` drew ahead, for this mechanism or the plan's. `on_stage` is called with "plan",
-    "pay", "look" and "store" as they begin, `on_progress` with the completed share of the draws and of the evaluation.
+    The steps are: plan; draw the noise; charge, durably; evaluate the query; store the answer in the ledger; return it.
+    A crash after the charge costs budget and shows nothing. The same `key` with the same request returns the stored
+    answer at no cost. Instead of epsilon, delta, rho or mu, give `planned`, a plan for this query and unit, or a
+    `mechanism` (such as plan.mechanism). `rng` is for research only. `processing` names steps of `Release.processed`,
+    by default none; they cost nothing, the ledger stores the raw answer, and the same key may be used with other steps.
+    `noise` is a result of `mechanism.pool`, for this mechanism or the plan's. `on_stage` is called with "plan", "pay",
+    "look" and "store" as they begin, `on_progress` with the completed share of the draws and of the evaluation.
 
     A table with a folder for unfinished evaluations (`Table.in_buckets`) finishes a release that was killed: the same
-    request with the same `key` is not charged again, and is answered once, with noise of its own.
+    request with the same `key` is not charged again, and is answered once, with its own noise.
 
-    Refused, with nothing read or spent: an unknown step, what the domain does not know, a mechanism whose body does not
-    hold this question's, what the ledger does not allow.
+    An unknown step, names that the domain does not have, a mechanism whose body does not contain that of the query, and
+    a charge that the ledger does not allow are refused; then nothing is read or spent.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2"] * 50}), domain=domain, name="people")
+    >>> ledger = gd.Ledger.in_memory(gd.PureDP(2))
+    >>> answer = gd.release(gd.query(domain, "sex"), table, ledger=ledger, epsilon=1.0)
+    >>> len(answer.values), ledger.spent
+    (2, PureDP(1))
     """
     on_stage("plan")
     check_kinds(table, ledger, query)
     steps = check(processing, query)
     if not isinstance(noise, Prepared | None):
-        raise InvalidRequest("noise was not prepared by a mechanism.", "Give what mechanism.pool(1) returns, or None.")
+        raise InvalidRequest("noise was not prepared by a mechanism.", "Give a result of mechanism.pool(1), or None.")
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
     measurement = PlannedRelease(_planned(query, table, planned_by, (epsilon, delta, rho, mu)), noise, on_progress)
     answer = execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
@@ -74,7 +85,7 @@ def release(
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """The answers to the query of a plan, with `noise` that was drawn ahead, or with noise of their own."""
+    """Measurement of a plan's answers, with prepared or fresh noise."""
 
     plan: Plan
     noise: Prepared | None
@@ -96,7 +107,7 @@ class PlannedRelease:
             known = facts.including(account=rows.account)
             return Release(numbers, query.labels, query.estimates, mechanism.guarantee, known)
 
-        guarantees = chargeable(mechanism.guarantee, self.plan.asked)  # of a plan by hand they may not fit
+        guarantees = chargeable(mechanism.guarantee, self.plan.requested)  # a plan assembled by the caller may not fit
         return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate
 
     def _drawn(self, rng: Entropy) -> Prepared:
@@ -114,17 +125,17 @@ class PlannedRelease:
         return {
             "query": self.plan.query.text,
             "digest": self.plan.query.digest(),
-            "asked": self.plan.asked.to_dict(),
+            "asked": self.plan.requested.to_dict(),
             "mechanism": self.plan.mechanism.name,
             "research_seed": seed,
         }
 
 
-class Guess(NamedTuple):
-    """The assumed answers at a `place` before the evaluation: sixteenths of a row, as whole numbers.
+class PredictedCounts(NamedTuple):
+    """Predicted counts at a `place`, in units of 1/16 row.
 
-    `allowance` is what they may be off by for nothing, in sixteenths too, and `weight` a whole number: what counts is
-    weight·(Σ |16·answer − guess| − allowance).
+    The distance of the answers is weight·(Σ |16·answer − guess| − allowance): `allowance`, in the same units, is not
+    counted, and `weight` is an integer.
     """
 
     place: slice
@@ -133,24 +144,25 @@ class Guess(NamedTuple):
     weight: int
 
 
-class Held:
-    """The exact answers to a question, looked at once. Nothing comes out of them but what drawn randomness makes."""
+class ExactAnswers:
+    """Exact answers to a query, evaluated once. They leave the object only through randomness that was drawn before."""
 
     def __init__(self, query: Query, rows: PaidRows, rng: Entropy) -> None:
         self._exact = rows.answers(query, rng.bytes(16)).astype(np.int64)
 
     def noisy(self, place: slice, noise: Prepared) -> np.ndarray:
-        """Return the answers at a place under noise, which was drawn and paid for before."""
+        """Return noisy answers, with noise drawn and charged before."""
         return noise(self._exact[place])
 
-    def worst(self, guesses: Sequence[Guess], choice: PreparedChoice) -> int:
-        """Return which of the guesses is far off, by a choice that was drawn and paid for before.
+    def worst(self, guesses: Sequence[PredictedCounts], choice: PreparedChoice) -> int:
+        """Return the index of a bad guess, by private choice.
 
-        Scores are whole numbers without rounding, so each moves by at most 16·weight·(ℓ₁ radius of its answers).
+        The choice was drawn and charged before. Scores are exact integers, so each moves by at most 16·weight·(ℓ₁
+        radius of its answers).
         """
         return int(choice(np.array([self._off(guess) for guess in guesses], dtype=np.int64)))
 
-    def _off(self, guess: Guess) -> int:
+    def _off(self, guess: PredictedCounts) -> int:
         distance = np.abs(16 * self._exact[guess.place] - guess.sixteenths).sum()
         return guess.weight * (int(distance) - guess.allowance)
 
@@ -163,12 +175,12 @@ class Held:
 
 def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
-        raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
+        raise InvalidRequest("The query and the table have different domains.", "Build both from one domain.")
     if source is None:
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if any(number is not None for number in numbers):
-        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Give one of them.")
+        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Give only one of them.")
     mechanism = source.mechanism if isinstance(source, Plan) else source
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
@@ -176,24 +188,24 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
         _check_facts(mechanism)
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if source.query.digest() != query.digest() or source.unit != table.unit:
-        raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
+        raise InvalidRequest("The plan is for another query or unit.", "Make a plan for this query.")
     if not source.is_from_planner:
         _check_facts(mechanism)
     return source
 
 
 def _check_facts(mechanism: Mechanism) -> None:
-    """Refuse what a release could not say of a mechanism of somebody's own."""
+    """Refuse a custom mechanism with invalid metadata."""
     if not isinstance(mechanism.guarantee, Guarantee):
-        raise InvalidRequest("The mechanism's guarantee is none.", "Set it to one, such as gd.PureDP(1.0).")
+        raise InvalidRequest("mechanism.guarantee is not a Guarantee.", "Set it to one, such as gd.PureDP(1.0).")
     if mechanism.exactness not in EXACTNESS:
         raise InvalidRequest(
-            f"The mechanism's exactness is {mechanism.exactness!r}.", f"Say one of {', '.join(EXACTNESS)}."
+            f"The mechanism's exactness is {mechanism.exactness!r}.", f"Use one of {', '.join(EXACTNESS)}."
         )
     sizes = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
     for name, numbers in sizes.items():
         shape = (mechanism.n_answers,)
         if np.shape(numbers) != shape or not (np.isfinite(numbers) & (np.asarray(numbers) >= 0)).all():
             raise InvalidRequest(
-                f"The mechanism's {name} are not {shape[0]} finite numbers of at least 0.", f"Mend {name}."
+                f"The mechanism's {name} are not {shape[0]} finite numbers of at least 0.", f"Fix {name}."
             )

@@ -1,4 +1,4 @@
-"""Remarks on a release, from what was released and the public domain alone: post-processing, which costs nothing."""
+"""Remarks on a release: free post-processing of public numbers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,15 +11,15 @@ from gaugedp.queries.linear import Term, as_workload
 from gaugedp.queries.maps import Identity, MatrixMap
 from gaugedp.queries.outline import SHARES, Outline
 
-_SLACK = 1e-9  # of a range: what rounding may take from an interval that is the whole of it
-_NEAR, _SHORT = 0.01, 0.1  # of a range: an answer so near to a bound lies at it, where its interval is so short
-_COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
+_SLACK = 1e-9  # share of a range that rounding may take from its whole interval
+_NEAR, _SHORT = 0.01, 0.1  # shares of a range: distance to a bound, and interval length
+_COMPARE = "Categories must match the data exactly (case and spaces): check them against the codebook."
 _FEW = "Too few rows for this epsilon, or values that are not numbers with a decimal point."
 _MEDIAN = "0.5"  # among shares of rows
 
 
 def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator[str]:
-    """Yield a sentence for what says nothing or lies at a bound, and for categories that may have no rows."""
+    """Yield remarks on uninformative answers and possibly empty categories."""
     ends = np.cumsum([estimate.n_answers for estimate in question.estimates])[:-1]
     terms = list(zip(question.outlines, question.estimates, np.split(shown, ends, axis=1), strict=True))
     for outline, _, numbers in (term for term in terms if term[1].is_between_bounds):
@@ -37,7 +37,7 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
 
 
 def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
-    """Say where answers within the bounds of a column say nothing, or lie at a bound: of quantiles, medians."""
+    """Remark on uninformative quantiles, and on medians at bounds."""
     yield from _about_range(outline.text, float(facts.high - facts.low), numbers, _FEW)
     shares = next((list(axis.texts) for axis in outline.axes if axis.form == SHARES), [])
     if not shares:
@@ -48,7 +48,7 @@ def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) 
 
 
 def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Iterator[str]:
-    """Say where intervals are the whole range; `numbers` (3, n) are answers, lower and upper ends."""
+    """Remark on intervals that cover the whole range. `numbers` (3, n) are answers, lower and upper ends."""
     lengths = numbers[2] - numbers[1]
     whole = int(np.sum(lengths >= length * (1 - _SLACK)))
     if whole == len(lengths):
@@ -58,13 +58,13 @@ def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Ite
 
 
 def _about_ends(name: str, high: np.ndarray) -> Iterator[str]:
-    """Say where intervals have no upper end."""
+    """Remark on intervals without an upper end."""
     if n_open := int(np.isinf(high).sum()):
-        yield f"The interval of {name} has no upper end in {n_open} of {len(high)} cells: the count below may be 0."
+        yield f"The interval of {name} has no upper end in {n_open} of {len(high)} cells: its count may be 0."
 
 
 def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
-    """Say where answers lie at a bound; `numbers` (3, n) are answers, lower and upper ends."""
+    """Remark on answers at a bound; `numbers` is as above."""
     values, low, high = numbers
     length = float(facts.high - facts.low)
     for side, bound in (("lower", float(facts.low)), ("upper", float(facts.high))):
@@ -78,7 +78,7 @@ def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndar
 
 
 def _about_counts(question: Workload, sides: Sequence[np.ndarray]) -> Iterator[str]:
-    """Name counts that may all be 0: of a whole term, or of single categories; `sides` are for each term (2, n)."""
+    """Name counts that may all be 0; `sides` (2, n)."""
     pairs = [(term, ends) for term, ends in zip(question.terms, sides, strict=True) if _counts_rows(term)]
     for term, (low, high) in pairs:
         if ((low <= 0) & (high >= 0)).all() and term.pieces[0].attributes:
@@ -97,7 +97,7 @@ def _counts_rows(term: Term) -> bool:
 
 
 def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: str) -> np.ndarray:
-    """Return for each cell of an attribute whether some count of it is surely above 0."""
+    """Return which cells of an attribute surely have rows."""
     sure = np.zeros(question.domain.attribute(name).n_cells, dtype=bool)
     for term, (low, _) in pairs:
         names = term.pieces[0].attributes
@@ -108,15 +108,15 @@ def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: s
 
 
 def _about_other(name: str, attribute: Attribute, sure: np.ndarray) -> Iterator[str]:
-    """Say where only the count of what fits no cell is above 0."""
+    """Remark if only out-of-domain values have a positive count."""
     if attribute.outside == OTHER and sure[-1] and not sure[:-1].any():
         units = f"Check their units, and that all are {attribute.values_are}."
         why = _COMPARE if isinstance(attribute, Categories) else units
-        yield f"All counts of {name} but those of other may be 0, by simultaneous intervals. {why}"
+        yield f"All counts of {name} except other may be 0, by simultaneous intervals. {why}"
 
 
 def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Iterator[str]:
-    """Name categories without a count above 0, where there are few and noise is small beside the others."""
+    """Name the few categories that may be empty."""
     doubtful = np.flatnonzero(~sure)
     if 0 < len(doubtful) <= min(3, int(sure.sum())):  # categories in a sentence
         listed = ", ".join(attribute.values[place] for place in doubtful)

@@ -1,4 +1,4 @@
-"""The report: a release as one page that needs no network, written from the release alone."""
+"""Reports: pages that need no network, from releases only."""
 
 from gaugedp.report.curves import mechanism_curves, mechanism_rows, mechanism_table, renyi_svg, tradeoff_svg
 from gaugedp.report.html import render

@@ -1,4 +1,4 @@
-"""The spent and the remaining budget, as a bar and as text."""
+"""Spent and remaining budget, as a bar and as text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ def account(facts: Mapping[str, Any]) -> Html:
     """Return the account after this release."""
     lines = [
         ("This release", amount(facts["charged"])),
-        ("Spent in all", amount(facts["spent"])),
+        ("Spent in total", amount(facts["spent"])),
         ("Left", amount(rounded_left(facts["remaining"], facts["budget"]))),
         ("Budget", amount(facts["budget"])),
     ]
@@ -28,7 +28,7 @@ def _bar(facts: Mapping[str, Any]) -> Html:
 
 
 def meter(shares: tuple[float, float], name: str, is_of_epsilon: bool) -> Html:
-    """Return a bar of a budget and its words: the shares that were spent before, and by what has the `name`."""
+    """Return the bar of a budget and its description. `shares` are those spent before, and by what has the `name`."""
     before, now = shares
     of = "Shares of ε. " if is_of_epsilon else ""
     said = _percents([before, now, max(0.0, 1 - before - now)])
@@ -42,7 +42,7 @@ def meter(shares: tuple[float, float], name: str, is_of_epsilon: bool) -> Html:
 
 
 def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the shares of the budget that were spent before and now, in the budget's accounting (the ε of (ε, δ))."""
+    """Return the shares spent before and now, if known. They are in the budget's accounting; for (ε, δ), in ε."""
     read = [guarantee_in(facts[name]) for name in ("budget", "spent", "charged")]
     accounting = read[0].accounting if read[0] is not None else None
     if accounting is None or None in read:
@@ -58,7 +58,7 @@ def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _percents(shares: list[float]) -> list[str]:
-    """Return shares of a whole in whole percent that add up: the last is what the others, which are rounded, leave."""
+    """Format shares as integer percentages that add up."""
     percents = [round(100 * share) for share in shares[:-1]]
     percents.append(max(0, 100 - sum(percents)))
     none = ["nothing" if share < 1e-12 else "less than 1\u00a0%" for share in shares]

@@ -1,4 +1,4 @@
-"""The answers: a card for each term, with its chart and its table."""
+"""Answers: a card for each term, with its chart and table."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -23,38 +23,38 @@ import numpy as np
 from gaugedp.queries.outline import CELLS, SHARES
 
 _MOST_COLUMNS, _MOST_LINES = 6, 40
-Numbers = tuple[str, ...]  # an estimate and the ends of its interval
-_FIRST_ROWS = 50  # of a table that is too long to show
-_MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
+Numbers = tuple[str, ...]  # estimate and interval ends
+_FIRST_ROWS = 50  # shown of a table that is too long
+_MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart, and with a large chart
 _HEADS = ("estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
 _ALONE = (
-    "The bars and intervals of this page are individual {level} confidence intervals: each contains its true answer "
-    "with probability at least {level}, over the noise, and of many some do not. To compare many answers, take the "
-    "wider simultaneous intervals (lower_all, upper_all) of the CSV file: all contain their true answers at once."
+    "The error bars and intervals on this page are individual {level} confidence intervals: each contains its true "
+    "answer with probability at least {level} over the noise, so some of many do not. To compare many answers, use the "
+    "wider simultaneous intervals (lower_all, upper_all) of the CSV file, all of which contain their true answers."
 )
 _ENDS = (
-    "The bars and intervals of this page are simultaneous {level} confidence intervals: all contain their true "
-    "quantiles with probability at least {level}, over the noise. Their ends were released with the answers."
+    "The error bars and intervals on this page are simultaneous {level} confidence intervals: all contain their true "
+    "quantiles with probability at least {level} over the noise. Their ends were released with the answers."
 )
 _SHORT = (
-    "Where no bar shows, it is smaller than the dot. Rows that the rules below leave out are not part of the true "
-    "answers."
+    "An error bar that is not visible is smaller than its dot. Rows that the rules below leave out are not part of the "
+    "true answers."
 )
 _DIGITS = (
-    "Numbers are shown to the precision of their bars, and ends of bars are rounded outwards. The released numbers "
+    "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "
     "with all digits are in the CSV and JSON files."
 )
 _NEGATIVE = "Counts below 0, and cells that do not add up to their totals, come from the noise and are not mistakes."
 _PROCESSED = (
-    "Dots and estimates are processed: {steps}. Processing sees no data and costs nothing. The bars and intervals are "
-    "those of the raw answers, from before the processing: a dot may lie outside its bar. The raw answers are in the "
-    "CSV and JSON files."
+    "Dots and estimates are processed: {steps}. Processing reads no data and costs nothing. The error bars and "
+    "intervals are those of the raw answers, before processing: a dot may lie outside its interval. The raw answers "
+    "are in the CSV and JSON files."
 )
 
 
 def finding(term: ReportTerm) -> str:
-    """Return which cells have the largest and the smallest estimate, with their intervals, in a sentence or two."""
+    """Describe the largest and the smallest estimate."""
     numbers = zip(term.estimate, term.lower, term.upper, strict=True)
     texts = [tuple(f"{text}{term.sign}" for text in figures.answer(*three)) for three in numbers]
     cells = list(labels(term))
@@ -64,43 +64,43 @@ def finding(term: ReportTerm) -> str:
     if term.lower[top] <= term.upper[bottom]:
         (low, *below), (high, *above) = texts[bottom], texts[top]
         return (
-            f"From {low} for {cells[bottom]}, between {' and '.join(below)}, to {high} for {cells[top]}, between "
-            f"{' and '.join(above)}: the intervals overlap, and the noise alone may explain the differences."
+            f"From {low} for {cells[bottom]} (between {' and '.join(below)}) to {high} for {cells[top]} (between "
+            f"{' and '.join(above)}): the intervals overlap, so the noise may explain all differences."
         )
     words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
     others = (np.delete(term.upper, top).max(), np.delete(term.lower, bottom).min())
     is_apart = (term.lower[top] > others[0], term.upper[bottom] < others[1])
-    doubts = ("; the interval of another reaches above its lower end", "; that of another reaches below its upper end")
+    doubts = (f", although another interval reaches {end}" for end in ("above its lower end", "below its upper end"))
     said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_apart, doubts, strict=True)
     return " ".join(
-        f"{word}: {middle} for {cell}, between {low} and {high}{'' if apart else doubt}."
+        f"{word}: {middle} for {cell} (between {low} and {high}){'' if apart else doubt}."
         for word, (middle, low, high), cell, apart, doubt in said
     )
 
 
 def _medians(term: ReportTerm, texts: list[Numbers]) -> str:
-    """Return the median of each group, where medians are among the quantiles of a few groups."""
+    """Describe the median of each group, if there are few."""
     *groups, shares = term.levels or ((),)
     named = list(product(*groups))
     if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_COLUMNS:
         return ""
     middles = texts[shares.index("0.5") :: len(shares)]
     said = [
-        f"{middle}{' for ' * bool(group)}{' · '.join(group)}, between {low} and {high}"
+        f"{middle}{' for ' * bool(group)}{' · '.join(group)} (between {low} and {high})"
         for group, (middle, low, high) in zip(named, middles, strict=True)
     ]
     return f"Median: {'; '.join(said)}."
 
 
 def is_wide(term: ReportTerm) -> bool:
-    """Return whether the term is of several attributes, and few cells of the last."""
+    """Return True if a cross table of the term is narrow."""
     is_of_cells = len(term.axes) > 1 and all(axis.form == CELLS for axis in term.axes)
     few = len(term.cells) <= _MOST_LINES * len(term.levels[-1]) if term.levels else False
     return is_of_cells and few and 1 < len(term.levels[-1]) <= _MOST_COLUMNS
 
 
 def wide_table(term: ReportTerm) -> Html:
-    """Return the estimates with their intervals, a line for each combination of all attributes but the last."""
+    """Return a cross table of estimates and intervals, if narrow."""
     if not is_wide(term):
         return Html("")
     *along, across = term.levels
@@ -117,7 +117,7 @@ def wide_table(term: ReportTerm) -> Html:
 
 
 def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
-    """Return the section with all answers, and `remarks` first in the note on them."""
+    """Return the section of all answers, with `remarks` in the note."""
     terms = read_terms(release)
     compact = len(terms) > _MOST_LARGE
     cards = list(_cards(terms, compact))
@@ -172,14 +172,14 @@ def _said(term: ReportTerm) -> Html:
 
 
 def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
-    """Return the chart, and where the areas of the cells are known, a map."""
+    """Return the chart and, if outlines are known, a map."""
     if layout is None:
         return tag("p", f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all.")
     return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
 
 
 def chart(term: ReportTerm, layout: Layout, name: str, compact: bool = False) -> Html:
-    """Return the chart, and what the heading does not say of it; a wide one scrolls by itself on a narrow screen."""
+    """Return the chart with its key; a wide one scrolls."""
     box = {"class_": "paper"}
     if layout.form != "dots" and not compact:
         box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart: {term.meaning}"}
@@ -189,7 +189,7 @@ def chart(term: ReportTerm, layout: Layout, name: str, compact: bool = False) ->
 
 
 def _key(layout: Layout) -> Html:
-    """Return what the colours and marks stand for."""
+    """Return the legend of colours and marks."""
     items = [
         tag("span", tag("b", mark, style=f"color:var(--c{place})", aria_hidden="true"), f" {label}")
         for place, (mark, label) in enumerate(zip(MARKS, layout.series, strict=False))
@@ -198,7 +198,7 @@ def _key(layout: Layout) -> Html:
 
 
 def _single(term: ReportTerm) -> Html:
-    """Return one large number, what it is where a title stands above, and its interval."""
+    """Return one large number, its meaning and its interval."""
     middle, lower, upper = next(_shown(term))
     what = f"{term.meaning}. " if term.title else ""
     said = f" {what}{term.level} interval{term.bars}: {lower} to {upper}"

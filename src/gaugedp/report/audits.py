@@ -1,4 +1,4 @@
-"""The report of an audit: one page that needs no network and no script."""
+"""Report of an audit: one page without network or script."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,20 +9,20 @@ from gaugedp.report.figures import at_least, at_most, short
 from gaugedp.report.markup import Html, fact, heading, join, table, tag, titled
 from gaugedp.report.page import document
 
-_HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "what was seen")
+_HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "observation")
 _COUNTED = (
-    "Only these may alarm: white-box tests of the noise's law, two-sided, and the one black-box test whose score, "
+    "Only these may alarm: two-sided white-box tests of the noise distribution, and one black-box test whose score, "
     "threshold and point of the claimed curve were chosen on the first half of the runs and tested on the second. "
-    "Together they alarm falsely with probability at most {miss}."
+    "The probability of a false alarm is at most {miss} for all of them together."
 )
 _OTHERS = (
-    "The other scores, on the same second half. They are shown for what they say; as the best of many may be lucky, "
+    "The other scores, on the same second half. They are shown for information: the best of many may be lucky, so "
     "nothing is concluded from them."
 )
 
 
 def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
-    """Return the page; `about` adds facts, such as the question. The same audit gives the same bytes."""
+    """Return the page, deterministically; `about` adds facts."""
     rows = audit.table()
     counted = [row for row in rows if row["counted"]]
     others = [row for row in rows if not row["counted"]]
@@ -32,12 +32,12 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
         tag(
             "main",
             _facts(audit, about or {}),
-            _tests("Tests that count", _COUNTED.format(miss=short(1 - audit.confidence)), counted),
+            _tests("Tests that may alarm", _COUNTED.format(miss=short(1 - audit.confidence)), counted),
             _chart(rows),
         ),
         _tests("Other scores", _OTHERS, others) if others else Html(""),
     ]
-    return document(f"Audit of {audit.mechanism}", body, "Made from runs on made-up answers; no row was read.")
+    return document(f"Audit of {audit.mechanism}", body, "Made from runs on artificial answers; no row was read.")
 
 
 def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
@@ -52,7 +52,7 @@ def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
         fact(
             "Runs",
             f"{audit.runs:,}",
-            tag("p", f"in {audit.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
+            tag("p", f"in {audit.seconds:.1f} seconds; each on one of two answers, chosen by a fair coin"),
         ),
     ]
     lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]
@@ -72,12 +72,12 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _chart(rows: list[dict[str, Any]]) -> Html:
-    """Return the lower bounds of the black-box tests as bars, beside what is claimed where they were tested."""
+    """Return the lower bounds of black-box tests next to claims."""
     bounds = [row for row in rows if row["epsilon_lower"] is not None][:12]  # bounds at most
     largest = max(max(row["epsilon_lower"], row["epsilon_claimed"]) for row in bounds) or 1.0
     lines = [[row["name"], _bars(row, largest)] for row in bounds]
-    words = "Above, the lower bound on ε that a score proves; below, what is claimed there. The first one counts."
-    return titled("What each score proves", table(words, ("score", "ε"), lines, class_="offers"))
+    words = "Above, the lower bound on ε that a score proves; below, the claimed ε. Only the first may alarm."
+    return titled("Bounds by score", table(words, ("score", "ε"), lines, class_="offers"))
 
 
 def _bars(row: Mapping[str, Any], largest: float) -> Html:

@@ -1,4 +1,4 @@
-"""Pictures and numbers of guarantees: divergences by their orders, and trade-offs of a test of membership."""
+"""Plots and numbers of guarantees: divergences and trade-offs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -40,13 +40,13 @@ _FIGURES: dict[str, tuple[str, str, Callable[[str], Guarantee], tuple[str, ...]]
 
 
 def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergence by order, at most") -> str:
-    """Return the Rényi curve of each of the named `guarantees` as SVG text, for orders from 1 to 21; at most six.
+    """Plot the Rényi curves of up to six guarantees.
 
-    Up are nats, an upper bound at 161 orders joined by lines; a dotted line is the value at order ∞, the pure ε. An
-    infinite value is left out. Needs `gaugedp[report]`.
+    The result is SVG text; orders run from 1 to 21. The vertical axis shows nats, an upper bound at 161 orders joined
+    by lines; a dotted line is the value at order ∞, the pure ε. An infinite value is left out. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
-        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each by a name.")
+        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each with a name.")
     curves = {}
     for name, guarantee in guarantees.items():
         values = [(float(order), guarantee.renyi(float(order))) for order in _ORDERS]
@@ -55,9 +55,10 @@ def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergen
 
 
 def mechanism_curves(kind: str) -> str:
-    """Return figure 5.1, 5.2 or 5.3 of the source, `kind` "response", "laplace" or "gaussian", as SVG text.
+    """Return figure 5.1, 5.2 or 5.3 of the source as SVG.
 
-    One line for each of four noises: what one release tells at every order from 1 to 21.
+    `kind` is "response", "laplace" or "gaussian". There is one line for each of four noise levels: the divergence of
+    one release at every order from 1 to 21.
     """
     one_of(tuple(_FIGURES), kind=kind)
     title, symbol, mechanism, values = _FIGURES[kind]
@@ -65,10 +66,10 @@ def mechanism_curves(kind: str) -> str:
 
 
 def mechanism_rows() -> list[tuple[str, list[float]]]:
-    """Return table 5.1 of the source in numbers: rows (property, its number for each of three mechanisms).
+    """Return table 5.1 of the source as rows (property, numbers).
 
     The mechanisms are randomized response with p = 0.75, and Laplace and Gaussian noise as large as the sensitivity;
-    every number is an upper bound on what leaks.
+    every number is an upper bound on the leakage.
     """
     guarantees = [_response("0.75"), _laplace("1"), _gaussian("1")]
     rows: dict[str, Callable[[Guarantee], float]] = {
@@ -79,8 +80,8 @@ def mechanism_rows() -> list[tuple[str, list[float]]]:
         f"ζ at order {_ORDER:g}, one release": lambda guarantee: guarantee.renyi(_ORDER),
         f"ζ at order {_ORDER:g}, two releases": lambda guarantee: (2 * guarantee).renyi(_ORDER),
         f"ζ at order {_ORDER:g}, a group of two": lambda guarantee: guarantee.group(2).renyi(_ORDER),
-        "  the same from the curve alone": lambda guarantee: Grouped(guarantee, 2).renyi(_ORDER),
-        "  the same with the printed factor 3": lambda guarantee: (
+        "  the same from the curve only": lambda guarantee: Grouped(guarantee, 2).renyi(_ORDER),
+        "  the same with the published factor 3": lambda guarantee: (
             group_factor(16, 1, "printed") * guarantee.renyi(2 * _ORDER)
         ),
         "ζ at order ∞ (pure ε)": lambda guarantee: guarantee.renyi(math.inf),
@@ -97,7 +98,7 @@ def mechanism_table() -> str:
 
 
 def _raised(guarantee: Guarantee) -> float:
-    """Return the most that an event of probability 1 % can have under a neighbour: by the profile, over all ε."""
+    """Bound the probability of a 1 % event under a neighbour. The bound uses the profile, over all ε."""
     places = (min(6.0, guarantee.renyi(math.inf)), *np.linspace(0, 6, 301))
     return min(1.0, *(math.exp(place) * _RARE + guarantee.delta(place) for place in places))
 
@@ -109,20 +110,20 @@ def _raised_by_renyi(guarantee: Guarantee) -> float:
 
 
 def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
-    """Return the trade-off function of each of the named `guarantees` as SVG text; at most six.
+    """Plot the trade-off functions of up to six guarantees.
 
-    Across are false-positive rates, up a lower bound on the false-negative rate of any test, by lines for 61 values of
-    ε; the dashed line is that of guessing.
-    The larger the area below a curve, the more private. Needs `gaugedp[report]`.
+    The result is SVG text. The horizontal axis shows false-positive rates, the vertical axis a lower bound on the
+    false-negative rate of any test, by lines for 61 values of ε; the dashed line is that of guessing. The larger the
+    area below a curve, the more private. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
-        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each by a name.")
+        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each with a name.")
     curves = {name: _curve(guarantee) for name, guarantee in guarantees.items()}
     return draw_tradeoff(curves, "The least share of members that any test misses")
 
 
 def _curve(guarantee: Guarantee) -> list[tuple[float, float]]:
-    """Return (α, β) with β ≥ 1 − δ − e^ε·α and β ≥ e^−ε·(1 − δ − α) for all ε looked at."""
+    """Return (α, β) from β ≥ 1 − δ − e^ε·α and β ≥ e^−ε·(1 − δ − α)."""
     complements = 1 - np.array([float(guarantee.delta(float(epsilon))) for epsilon in _EPSILONS])
     rates, ratios = _RATES[:, None], np.exp(_EPSILONS)
     missed = np.maximum(complements - ratios * rates, (complements - rates) / ratios).max(axis=1)

@@ -1,4 +1,4 @@
-"""Drawings by name; each is imported when a value asks for it."""
+"""Drawings by name, imported on demand."""
 
 import importlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""The plans of a question on a grid of ε and δ, from public facts alone."""
+"""Plans of a query on a grid of ε and δ."""
 
 import math
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from gaugedp.queries.base import Query
 
 @dataclass(frozen=True)
 class Point:
-    """A plan at one (ε, δ): errors and exactness by mechanism, the chosen one, half-widths by term.
+    """Plan at one (ε, δ): errors, chosen mechanism, half-widths.
 
-    `terms` holds the half-width that a plan prints for each term. `lower_bounds` holds Plan.lower_bound and
-    Plan.real_lower_bound at δ = 0, and (0, 0) elsewhere.
+    `errors` and `exactness` are by mechanism. `terms` holds the half-width that a plan prints for each term.
+    `lower_bounds` holds Plan.lower_bound and Plan.real_lower_bound at δ = 0, and (0, 0) otherwise.
     """
 
     epsilon: float
@@ -27,11 +27,11 @@ class Point:
 
     @property
     def error(self) -> float:
-        """The expected error of the chosen mechanism."""
+        """Expected error of the chosen mechanism."""
         return self.errors[self.chosen]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as JSON can hold it; an interval without an end has the half-width None."""
+        """Return the point as JSON; infinite half-widths become None."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -45,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Explored:
-    """The plans of a question around `start`, an (ε, δ), on a grid of ε and δ. Made of public facts alone."""
+    """Plans of a query around `start`, from public facts."""
 
     query: Query
     unit: PrivacyUnit
@@ -57,17 +57,17 @@ class Explored:
 
     @property
     def deltas(self) -> tuple[float, ...]:
-        """The values of δ at which points were computed, in rising order."""
+        """Values of δ with computed points, in increasing order."""
         return tuple(sorted({point.delta for point in self.points}))
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The texts of the question's terms."""
+        """Texts of the query's terms."""
         return tuple(self.points[0].terms)
 
     @property
     def mechanisms(self) -> dict[str, str]:
-        """Every mechanism that was a candidate somewhere, with its exactness."""
+        """Every candidate mechanism, with its exactness."""
         by_name: dict[str, set[str]] = {}
         for point in self.points:
             for name, kind in point.exactness.items():
@@ -75,11 +75,11 @@ class Explored:
         return {name: " or ".join(sorted(kinds)) for name, kinds in by_name.items()}
 
     def curve(self, delta: float) -> list[Point]:
-        """Return the points at one δ, in rising ε."""
+        """Return the points at one δ, by increasing ε."""
         return sorted((point for point in self.points if point.delta == delta), key=lambda point: point.epsilon)
 
     def counts(self) -> str:
-        """Return how many values of ε were computed, in a sentence or two."""
+        """Report how many values of ε were computed."""
         of_start, delta = len(self.curve(self.start[1])), self.start[1]
         at = f" at δ = {exact(delta)}" if delta else ""
         more = [f"{len(self.curve(other))} at δ = {exact(other)}" for other in self.deltas if other != delta]
@@ -87,7 +87,7 @@ class Explored:
         return f"{of_start} of {len(self.epsilons)} values of epsilon were computed{at}.{others}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that the page shows as JSON can hold it: `points` at the δ of `start`, `others` after."""
+        """Return what the page shows as JSON-compatible data. `points` are at the δ of `start`, `others` at other δ."""
         epsilon, delta = self.start
         others = (other for other in self.deltas if other != delta)
         return {

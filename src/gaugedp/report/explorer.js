@@ -3,15 +3,15 @@
   const data = JSON.parse(document.getElementById("explorer-data").textContent);
   const part = (name) => document.getElementById(`explorer-${name}`);
   const root = document.getElementById("explorer");
-  const points = [...data.points, ...data.others]; // of one δ in rising ε
+  const points = [...data.points, ...data.others]; // for each δ by increasing ε
   const deltas = [...new Set(points.map((point) => point.delta))].sort((a, b) => a - b);
   const curves = new Map(deltas.map((delta) => [delta, points.filter((point) => point.delta === delta)]));
   const logs = points.map((point) => Math.log(point.epsilon));
   const ends = [Math.min(...logs) - 0.05, Math.max(...logs) + 0.05];
   let now = curves.get(data.start.delta).find((point) => point.epsilon === data.start.epsilon); // a computed point
-  let wish = Math.log(now.epsilon); // the ε that was chosen last: another δ may have computed others
+  let wish = Math.log(now.epsilon); // the ε chosen last: another δ may have other computed values
 
-  function nearest(log, delta) { // the computed point of this δ whose ε is nearest
+  function nearest(log, delta) { // the computed point of this δ with the nearest ε
     const off = (point) => Math.abs(Math.log(point.epsilon) - log);
     return curves.get(delta).reduce((best, point) => (off(point) < off(best) ? point : best));
   }
@@ -20,7 +20,7 @@
   const pickTerm = (text) => (point) => point.terms[text] ?? null;
   const reaches = (pick, wanted) => (point) => pick(point) !== null && pick(point) <= wanted;
 
-  // -- what is said -----------------------------------------------------------------------------
+  // -- texts --------------------------------------------------------------------------------------
 
   function saySentences() {
     const said = sentences(now.epsilon, now.delta, Number(part("belief").value));
@@ -38,7 +38,7 @@
     const pure = curves.has(0) && curves.get(0).find((point) => point.epsilon === now.epsilon);
     const [whole, real] = pure ? pure.bounds : [null, null];
     part("bound").textContent = real === null ? "" :
-      "Lower bound at δ = 0: " + (whole === null ? "" : `${short(whole)} for whole numbers, `) + `${short(real)} for real numbers.`;
+      "Lower bound at δ = 0: " + (whole === null ? "" : `${short(whole)} for integers, `) + `${short(real)} for real numbers.`;
     part("how").textContent = `${curves.get(now.delta).length} of ${data.values} values of epsilon were computed at this δ.`;
     root.querySelectorAll(".mechanisms tbody tr").forEach((row, i) => {
       row.cells[1].textContent = shown(pickMechanism(data.mechanisms[i])(now));
@@ -70,7 +70,7 @@
 
   // -- the chart --------------------------------------------------------------------------------
 
-  const SVG = part("chart").firstElementChild.namespaceURI; // the page brings an empty drawing
+  const SVG = part("chart").firstElementChild.namespaceURI; // the page contains an empty drawing
   const SHAPES = [
     "M-4,0A4,4 0 1 0 4,0A4,4 0 1 0 -4,0Z", "M-3.6,-3.6H3.6V3.6H-3.6Z", "M0,-4.6L4.6,3.6H-4.6Z",
     "M0,-5L5,0L0,5L-5,0Z", "M0,4.6L4.6,-3.6H-4.6Z", "M-1.6,-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z",
@@ -88,7 +88,7 @@
     return [Math.log(low) - 0.2, Math.log(high) + 0.2];
   }
   const range = valueRange();
-  function ticks(low, high, most) { // powers of ten, or 1, 2, 5 of them where there is room
+  function ticks(low, high, most) { // powers of ten, with 2 and 5 if they fit
     const found = [];
     for (let power = Math.floor(low / Math.LN10); power <= Math.ceil(high / Math.LN10); power += 1) {
       for (const front of [1, 2, 5]) found.push({ front, value: Number(`${front}e${power}`), power });
@@ -144,7 +144,7 @@
   function path(points) {
     return points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
   }
-  function placed(curve, pick) { // where the computed points stand
+  function placed(curve, pick) { // positions of the computed points
     return curve.filter((point) => pick(point) > 0).map((point) => [scale.x(Math.log(point.epsilon)), scale.y(Math.log(pick(point))), point]);
   }
   function drawBound(lines, kind, dashes) {
@@ -165,7 +165,7 @@
 
   // -- moving -----------------------------------------------------------------------------------
 
-  function place() { // put the controls where the numbers are
+  function place() { // update the controls
     const epsilon = part("epsilon"), delta = part("delta"), curve = curves.get(now.delta);
     epsilon.max = String(curve.length - 1);
     epsilon.disabled = curve.length < 2;
@@ -214,7 +214,7 @@
   part("go").addEventListener("click", () => { if (found) go(Math.log(found.epsilon)); });
   part("chart").addEventListener("pointerdown", click);
   part("chart").addEventListener("pointermove", (event) => { if (event.buttons === 1) click(event); });
-  function startWanted() { // a round number near what is shown, to begin with
+  function startWanted() { // start with a round number near the shown value
     const here = picked()(now);
     if (here > 0) part("wanted").value = String(Number(here.toPrecision(1)));
   }

@@ -1,4 +1,4 @@
-"""The explorer: errors against ε and δ on one page that needs no network, computed from public facts alone."""
+"""Explorer: a page of errors against ε and δ."""
 
 import contextlib
 import time
@@ -10,12 +10,13 @@ from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
 from gaugedp.releases.answer import Release, check_released
-from gaugedp.releases.planning import Plan, half_widths, plan
+from gaugedp.releases.plan_widths import half_widths
+from gaugedp.releases.planning import Plan, plan
 from gaugedp.report import explorer_page, html
 from gaugedp.report.explored import Explored, Point
 from gaugedp.report.plots import check_installed
 
-_TENTH = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)  # ten to a decade, rounded for people
+_TENTH = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)  # ten per decade, rounded for readers
 EPSILONS = tuple(
     float(f"{digits:g}e{power}") for power in range(-3, 2) for digits in _TENTH if 0.0018 < digits * 10.0**power < 22
 )
@@ -24,7 +25,7 @@ SECONDS = 40.0
 
 
 class Stopwatch:
-    """Seconds since it was made: of the clock, or of this process's processors, whichever are more."""
+    """Elapsed seconds: the larger of wall-clock and CPU time."""
 
     def __init__(self) -> None:
         self._start = time.monotonic(), time.process_time()
@@ -42,12 +43,12 @@ def explore(
     seconds: float = SECONDS,
     on_progress: Callable[[float], object] = str,
 ) -> Explored:
-    """Return the plans of a question at `start` = (ε, δ) and outward from it on a grid of (epsilons, deltas).
+    """Plan a query at `start` and outward on a grid.
 
-    No data is touched. The start is always computed, and first. Any other point is begun where it will be ready after
-    `seconds`, of the clock and of the processor, if it takes as long as those before did on average. Where δ is not
-    that of the start, every second ε is computed. A point that no mechanism can be made for is left out.
-    `on_progress` is told the share that is done. Refused: a start that `plan` refuses.
+    `start` is (ε, δ), the grid is (epsilons, deltas). No data is read. The start is always computed, and first. Any
+    other point is begun if it will be ready after `seconds` of wall-clock and CPU time, given the average so far. If δ
+    differs from that of the start, every second ε is computed. A point without a mechanism is left out. `on_progress`
+    gets the completed share. A start that `plan` refuses is refused.
     """
     epsilons, deltas = _checked(grid, start)
     places, elapsed = _outward(epsilons, deltas, start), Stopwatch()
@@ -72,7 +73,7 @@ def save_explorer(
     seconds: float = SECONDS,
     on_progress: Callable[[float], object] = str,
 ) -> Explored:
-    """Explore a question and write the page, which opens at `start` = (ε, δ). Return what it shows."""
+    """Explore a query and write the page, opened at `start`. It returns what the page shows; `start` is (ε, δ)."""
     check_start(start)
     explored = explore(query, unit, start=start, seconds=seconds, on_progress=on_progress)
     Path(path).write_text(explorer_page.page(explored), encoding="utf-8")
@@ -86,10 +87,10 @@ def save_report(
     seconds: float = SECONDS,
     on_progress: Callable[[float], object] = str,
 ) -> Explored:
-    """Write the report of a release with the explorer of its question inside. Return what the explorer shows.
+    """Write a release's report with the explorer inside.
 
-    It opens at the ε and δ that were asked for, at ε = 1 for a guarantee in ρ or μ. Refused: a `query` that is not the
-    release's; a missing matplotlib.
+    It opens at the requested ε and δ, or at ε = 1 for a guarantee in ρ or μ, and returns what the explorer shows. A
+    `query` other than the release's, and a missing matplotlib, are refused.
     """
     check_installed()
     check_released(release, query)
@@ -102,7 +103,7 @@ def save_report(
 
 
 def check_start(start: tuple[float, float]) -> None:
-    """Refuse a start that lies outside the grid."""
+    """Refuse a start outside the grid."""
     finite(epsilon=start[0], delta=start[1])
     if not EPSILONS[0] <= start[0] <= EPSILONS[-1]:
         raise InvalidRequest(f"epsilon is {start[0]!r}.", f"Start between {EPSILONS[0]:g} and {EPSILONS[-1]:g}.")
@@ -113,7 +114,7 @@ def check_start(start: tuple[float, float]) -> None:
 def _checked(
     grid: tuple[Sequence[float], Sequence[float]], start: tuple[float, float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the grid with δ = 0 and the start in it, in rising order."""
+    """Return the sorted grid with δ = 0 and the start."""
     epsilons = sorted({float(start[0]), *map(float, grid[0])})
     deltas = sorted({0.0, float(start[1]), *map(float, grid[1])})
     for value in epsilons:
@@ -126,7 +127,7 @@ def _checked(
 def _outward(
     epsilons: Sequence[float], deltas: Sequence[float], start: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Return the points (ε, δ) to compute, the start first, then by their distance from it."""
+    """Return the points to compute, from the start outward."""
     at, which = epsilons.index(start[0]), deltas.index(start[1])
 
     def distance(place: tuple[int, int]) -> tuple[int, int, int]:
@@ -141,7 +142,7 @@ def _outward(
 
 def _point(planned: Plan, epsilon: float, delta: float) -> Point:
     errors: dict[str, float] = {}
-    weighed = [candidate for candidate in planned.candidates if candidate not in planned.beaten]
+    weighed = [candidate for candidate in planned.candidates if candidate not in planned.dominated]
     for candidate in weighed:
         errors[candidate.mechanism.name] = min(candidate.error, errors.get(candidate.mechanism.name, candidate.error))
     name = planned.mechanism.name

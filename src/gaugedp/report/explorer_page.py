@@ -1,4 +1,4 @@
-"""The page of the explorer: its parts as HTML, its numbers as JSON, its script, and the policy around them."""
+"""Page of the explorer: HTML, JSON data, script and policy."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from gaugedp.report.words import BESIDE_RANKS
 if TYPE_CHECKING:
     from gaugedp.report.explored import Explored, Point
 
-_MOST_TERMS = 24  # terms that the page offers
+_MOST_TERMS = 24  # terms that can be selected
 _FIRST_CELLS = 6
 _NO_NUMBER = "–"
 _MEANING = (
@@ -27,14 +27,13 @@ _MEANING = (
 )
 _MEANING_IN_ROWS = "The expected error is a bound on the l2 norm of the rank errors of all quantiles, in rows. "
 _COMPUTED = (
-    "The page shows computed numbers only, those of gaugedp plan at the same ε and δ. The sliders stop at the points "
-    "of the table; nothing between them is shown. In the chart, marks are computed and the lines between marks are "
-    "drawn for the eye."
+    "The page shows only computed numbers, those of gaugedp plan at the same ε and δ. The sliders stop at the points "
+    "of the table; nothing between them is shown. In the chart, marks are computed, and lines only connect the marks."
 )
 _BOUNDED = (
-    "The lower bounds hold for mechanisms with δ = 0. The dashed one is for counts in whole numbers, the dotted "
-    "one for data in real numbers: mechanisms on whole numbers may pass below the dotted one. They are proved, or "
-    "certified with confidence 1 − 10⁻⁹, as a plan says."
+    "The lower bounds hold for mechanisms with δ = 0. The dashed one is for integer counts, the dotted one for "
+    "real-valued data: mechanisms on integers may have smaller errors than the dotted one. The bounds are proved, or "
+    "certified with confidence 1 − 10⁻⁹, as stated by a plan."
 )
 _NO_SCRIPT = (
     "The sliders and the chart need a script, which did not run here. The table below has every computed number."
@@ -42,16 +41,16 @@ _NO_SCRIPT = (
 
 
 def page(explored: "Explored") -> str:
-    """Return the explorer as a page of its own. The same points give the same bytes."""
+    """Return the explorer as a page, deterministically."""
     text = explored.query.text
-    lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
+    lead = f"Privacy cost and error of the answers. Protected: {explored.unit}."
     header = heading("Explorer", text, tag("p", lead, class_="lead"))
     parts, source = [header, tag("main", section(explored))], "Made from public facts; no row was read for it."
     return document(f"Explorer – {text[:120]}", parts, source, policy(), looks())
 
 
 def policy() -> Html:
-    """Return the policy of a page with the explorer: nothing is loaded or sent, and no script but its own runs."""
+    """Return the content security policy of the page. Nothing is loaded or sent, and only its own script runs."""
     digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
     rules = ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'")
     content = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
@@ -59,18 +58,18 @@ def policy() -> Html:
 
 
 def looks() -> Html:
-    """Return the style that the section needs in the head of its page."""
+    """Return the style of the section, for the page head."""
     colours = "".join(f".explorer .c{i}{{color:{colour}}}" for i, colour in enumerate(COLOURS))
     return Html(f"<style>{resource('explorer.css')}{colours}</style>")
 
 
 def section(explored: "Explored") -> Html:
-    """Return the explorer for the inside of a page whose head has `policy` and `looks`."""
+    """Return the explorer for a page with `policy` and `looks`."""
     return titled(
         "Explore other choices",
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
         tag("div", _controls(explored), _chart(explored), _target(explored), class_="bench live"),
-        tag("h3", "What it means for those protected"),
+        tag("h3", "What it means for the people protected"),
         protected(explored.unit.to_dict(), explored.start),
         _terms(explored),
         _commands(explored),
@@ -115,7 +114,7 @@ def _chart(explored: "Explored") -> Html:
         tag("figcaption", "Expected error against ε, both on logarithmic axes. Click into it, or move the sliders."),
         tag("div", tag("svg", aria_hidden="true"), id="explorer-chart", class_="paper"),
         table("At the chosen ε and δ. –: no candidate there", heads, rows, class_="numbers mechanisms"),
-        tag("p", meaning + (_BOUNDED if bounded else "No lower bound is known for this question."), class_="small"),
+        tag("p", meaning + (_BOUNDED if bounded else "No lower bound is known for this query."), class_="small"),
     )
 
 
@@ -130,7 +129,7 @@ def _target(explored: "Explored") -> Html:
         tag("option", f"{text}: ± of its 95\u00a0% intervals", value=str(i))
         for i, text in enumerate(explored.terms[:_MOST_TERMS])
     ]
-    measured = tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure"))
+    measured = tag("label", "Measure ", tag("select", whole, *terms, id="explorer-measure"))
     limit = tag("label", "It may be at most ", _number("explorer-wanted", "the largest error"))
     return tag(
         "div",
@@ -145,16 +144,16 @@ def _target(explored: "Explored") -> Html:
 def _terms(explored: "Explored") -> Html:
     shown = explored.terms[:_MOST_TERMS]
     n_hidden = len(explored.terms) - len(shown)
-    caption = "95\u00a0% intervals of the chosen mechanism, each alone: the released number ± this at most"
+    caption = "Individual 95\u00a0% intervals of the chosen mechanism: the released number ± at most this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(text, "") for text in shown])
     remarks = [tag("p", remark, class_="small") for remark in explored.remarks]
-    more = f" {n_hidden:,} more are left out here; gaugedp plan prints them." if n_hidden > 0 else ""
+    more = f" {n_hidden:,} more are omitted here; gaugedp plan prints them." if n_hidden > 0 else ""
     cells = explored.query.labels
     named = [cell for _, cell in cells[:_FIRST_CELLS]]
     names = ", ".join(filter(None, named)) + (", …" if len(cells) > _FIRST_CELLS else "")
     end = "" if names.endswith("…") else "."
     count = f"{plain(len(cells))} answer{'s' * (len(cells) != 1)}{': ' * bool(names)}{names}{end}{more}"
-    title = tag("h3", "How far an answer may be off")
+    title = tag("h3", "Precision of the answers")
     return tag("div", title, tag("p", count, class_="small"), widths, *remarks, class_="live", id="explorer-terms")
 
 
@@ -175,7 +174,7 @@ def _commands(explored: "Explored") -> Html:
 
 
 def _grid(explored: "Explored") -> Html:
-    """Return every computed point: a table for each δ, open until the script runs."""
+    """Return tables of all points, open until the script runs."""
     summary = tag("summary", f"Table: all {plain(len(explored.points))} computed points")
     return tag("details", summary, *(_curve(explored, delta) for delta in explored.deltas), open="open")
 
@@ -185,8 +184,8 @@ def _curve(explored: "Explored", delta: float) -> Html:
     thin = len(points) < len(explored.epsilons)
     few = f", computed at {len(points)} of {len(explored.epsilons)} values of ε" if thin else ""
     bounded = any(max(point.lower_bounds) > 0 for point in points)
-    bounds = ["bound, whole numbers", "bound, real numbers"] * bounded
-    heads = ["ε", *names, "chosen", *bounds, "guessed right, at most"]
+    bounds = ["bound, integers", "bound, real numbers"] * bounded
+    heads = ["ε", *names, "chosen", *bounds, "correct guesses, at most"]
     lines = (_line(point, names, bounded) for point in points)
     return table(f"Expected errors at δ = {small(delta)}{few}", heads, lines)
 
@@ -198,7 +197,7 @@ def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:
 
 
 def _data(explored: "Explored") -> Html:
-    """Return the numbers as JSON that no text in it can end."""
+    """Return the numbers as JSON that cannot close its element."""
     facts = {**explored.to_dict(), "colours": COLOURS}
     text = json.dumps(facts, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":

@@ -10,7 +10,7 @@ const explorerWords = (() => {
     return (front === "1" ? "" : `${front} × `) + `10${raise(Number(power))}`;
   }
   const small = (value) => (value > 0 && value < 1e-3 ? scientific(value) : digits(value));
-  function fixed(value, decimals) { // ties go to the even digit, as in Python; 25 more digits tell a tie from its neighbours
+  function fixed(value, decimals) { // ties go to the even digit, as in Python; 25 more digits identify ties
     const digits = value.toFixed(decimals + 25), front = digits.slice(0, -25).replace(/\.$/, "");
     return /^50*$/.test(digits.slice(-25)) && /[02468]$/.test(front) ? front : value.toFixed(decimals);
   }
@@ -30,7 +30,7 @@ const explorerWords = (() => {
     return Math.ceil(value * unit - 1e-9) / unit;
   }
   function factorUp(epsilon) {
-    if (epsilon > 690) return "an astronomical number of";
+    if (epsilon > 690) return "an astronomical number";
     if (epsilon >= 0.7) return short(upTo(Math.exp(epsilon), 2 - Math.floor(epsilon / Math.LN10)));
     const decimals = 1 - Math.floor(Math.log10(Math.expm1(epsilon)));
     return (1 + upTo(Math.expm1(epsilon), decimals)).toFixed(decimals);

@@ -1,4 +1,4 @@
-"""The meaning of ε and δ for the protected: sentences whose numbers the explorer's script replaces."""
+"""Meaning of ε and δ for those protected, in sentences. The explorer's script replaces their numbers."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,20 +12,20 @@ from gaugedp.report.markup import Html, join, listing, tag
 Start = tuple[float, float]
 
 _BELIEFS, _BELIEF = (0.01, 0.1, 0.5, 0.9), 0.1
-_MISTAKEN = 0.01  # share of wrong hits in the sentence about a search
+_MISTAKEN = 0.01  # false-positive share in the sentence about a search
 _DELTA = (
-    "A guarantee with δ does not rule out that each unit is shown in the clear with probability δ. Choose δ far below "
-    "1 over the number of units."
+    "A guarantee with δ does not exclude that each unit is published with probability δ. Choose δ far below 1 / "
+    "(number of units)."
 )
 
 
 def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str, str]:
-    """Return the numbers of the sentences by name, each rounded to the careful side.
+    """Return the numbers of the sentences, rounded conservatively.
 
     For an (ε, δ) guarantee between two neighbours: an even guess is right with probability at most (e^ε + δ)/(1 + e^ε);
-    a set of probability a on one side has at most min(e^ε·a + δ, 1 − e^−ε·(1 − a − δ)) on the other; at δ = 0 a
-    belief p ends between p/(p + (1 − p)·e^ε) and e^ε·p/(1 − p + e^ε·p); with δ the odds for what is true grow more
-    than 2·e^ε times with probability at most 2δ. The proofs are in docs/how-to/explore.md.
+    a set of probability a on one side has at most min(e^ε·a + δ, 1 − e^−ε·(1 − a − δ)) on the other; at δ = 0 a belief
+    p ends between p/(p + (1 − p)·e^ε) and e^ε·p/(1 − p + e^ε·p); with δ, the odds of a true statement grow by more than
+    a factor of 2·e^ε with probability at most 2δ. The proofs are in docs/how-to/explore.md.
     """
     fade, against = math.exp(-epsilon), 1 - belief
     power = min(_MISTAKEN / fade + delta, 1 - fade * (1 - _MISTAKEN - delta))
@@ -44,7 +44,7 @@ def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str
 
 
 def protected(unit: Mapping[str, Any], start: Start) -> Html:
-    """Return what the guarantee at `start` says, in a list."""
+    """Return the statements about the guarantee at `start`."""
     said = sentences(*start)
     slack = with_delta([", ", say(said, "delta", "δ = ")], start)
     return tag(
@@ -62,29 +62,29 @@ def say(said: Mapping[str, str], name: str, before: str = "") -> Html:
 
 
 def with_delta(parts: list[str], start: Start) -> Html:
-    """Return what is shown where δ > 0 only."""
+    """Return parts that are shown only if δ > 0."""
     return _when("delta", parts, start[1] > 0)
 
 
 def small(value: float) -> str:
-    """Return ε or δ as people write it."""
+    """Format ε or δ."""
     return scientific(value) if 0 < value < 1e-3 else f"{value:.6g}"
 
 
 def percent_down(share: float) -> str:
-    """Return a percentage, rounded down to a tenth."""
+    """Format a percentage, rounded down to a tenth."""
     return f"{max(0.0, math.floor(share * 1000 + 1e-9) / 10):g}\u00a0%"
 
 
 def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) -> Iterator[Html]:
     yield join(
         [
-            f"Whatever the data: if {words.difference(unit)}, the probability of any set of outputs grows at most e",
+            f"Whatever the data: if {words.difference(unit)}, the probability of any set of outputs grows by at most a "
+            "factor of e",
             tag("sup", "ε"),
             " ≈ ",
             say(said, "factor"),
-            " times",
-            with_delta([", and by ", say(said, "delta"), " on top"], start),
+            with_delta([", plus ", say(said, "delta")], start),
             ".",
         ]
     )
@@ -105,13 +105,13 @@ def _belief(unit: Mapping[str, Any]) -> list[str]:
     ]
     menu = tag("select", *options, id="explorer-belief", aria_label="Belief before the release")
     about = "a given row" if unit.get("column") is None else f"a given {unit['column']}"
-    what = f"{about} says this and not that" if unit["neighbours"] == "replace" else f"{about} is in the table"
-    return ["Somebody who knows everything else believes, with ", menu, f", that {what}. "]
+    what = f"{about} has one content and not another" if unit["neighbours"] == "replace" else f"{about} is in the table"
+    return ["Someone who knows everything else believes with probability ", menu, f" that {what}. "]
 
 
 def _ends(said: Mapping[str, str], start: Start) -> list[Html]:
-    pure = ["Whatever is released, this belief ends between ", say(said, "least"), " and ", say(said, "most"), "."]
-    loose = ["If that is so, this belief ends at ", say(said, "most"), " at most, except with probability "]
+    pure = ["After the release, this probability is between ", say(said, "least"), " and ", say(said, "most"), "."]
+    loose = ["If this is true, the probability is then at most ", say(said, "most"), ", except with probability "]
     exception = [say(said, "except"), " or less, over the noise."]
     return [_when("pure", pure, start[1] == 0), with_delta([*loose, *exception], start)]
 
@@ -119,11 +119,11 @@ def _ends(said: Mapping[str, str], start: Start) -> list[Html]:
 def _search(unit: Mapping[str, Any], said: Mapping[str, str]) -> list[str]:
     number = say(said, "found")
     if unit["neighbours"] == "replace":
-        start = "A test of whether a unit says this or that, which says “that” wrongly in at most 1\u00a0% of cases, "
-        return [start, "says it rightly in at most ", number, "."]
+        start = "A test between two contents of a unit with a false-positive rate of at most 1\u00a0% "
+        return [start, "has a true-positive rate of at most ", number, "."]
     about = "rows" if unit.get("column") is None else "units"
-    start = f"A search that points at no more than 1\u00a0% of those {about} that are not in the table "
-    return [start, "points at no more than ", number, " of those that are."]
+    start = f"A search that selects at most 1\u00a0% of the {about} that are not in the table "
+    return [start, "selects at most ", number, " of those that are."]
 
 
 def _when(kind: str, parts: list[str], shown: bool) -> Html:

@@ -1,4 +1,4 @@
-"""Numbers as the report sets them: the digits of gaugedp._internal.numbers, with true minus signs and powers of ten."""
+"""Numbers for reports, with minus signs and powers of ten."""
 
 import math
 import re
@@ -12,7 +12,7 @@ _RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def typeset(text: str) -> str:
-    """Return the text of a number with a true minus sign, and m × 10ᵏ for a power of ten."""
+    """Typeset a number: true minus sign, m × 10ᵏ."""
     signed = f"−{text[1:]}" if text.startswith("-") else text
     return _POWER.sub(_raised, signed)
 
@@ -24,57 +24,57 @@ def _raised(match: re.Match[str]) -> str:
 
 
 def plain(value: float, decimals: int = 0) -> str:
-    """Return the number with thousands separators and a true minus sign."""
+    """Format a number with thousands separators."""
     return typeset(_numbers.nearest(value, decimals))
 
 
 def short(value: float) -> str:
-    """Return at most four significant digits, such as 83.43, 12,340 or 2.1 × 10⁻⁷."""
+    """Format at most four significant digits, such as 83.43 or 12,340."""
     return typeset(_numbers.readable(value))
 
 
 def at_most(value: float) -> str:
-    """Return a number of at least `value`, which is claimed or spent, in few digits."""
+    """Round a claimed or spent number up to few digits."""
     return typeset(_numbers.digits_up(value))
 
 
 def at_least(value: float) -> str:
-    """Return a number of at most `value`, which is proved or left, in few digits."""
+    """Round a proved or remaining number down to few digits."""
     return typeset(_numbers.digits_down(value))
 
 
 def scientific(value: float) -> str:
-    """Return m × 10ᵏ."""
+    """Format as m × 10ᵏ."""
     return typeset(_numbers.scientific(value))
 
 
 def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
-    """Return the three as text; the interval is rounded outwards."""
+    """Format an estimate and its interval, rounded outwards."""
     return next(answers([estimate], [low], [high]))
 
 
 def answers(
     estimate: _numbers.Column, lower: _numbers.Column, upper: _numbers.Column
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the answers of a question with the ends of their intervals, which are rounded outwards."""
+    """Yield formatted answers with intervals, rounded outwards."""
     for middle, low, high in _numbers.answers(estimate, lower, upper):
         yield typeset(middle), typeset(low), typeset(high)
 
 
 def percent(share: float) -> str:
-    """Return a share that people wrote as a percentage, such as 95 %."""
+    """Format a share as a percentage, such as 95 %."""
     return f"{100 * share:g}\u00a0%"
 
 
 def percent_up(share: float) -> str:
-    """Return a percentage, rounded up to a tenth."""
+    """Format a percentage, rounded up to a tenth."""
     return f"{min(100.0, math.ceil(share * 1000 - 1e-9) / 10):g}\u00a0%"
 
 
 def factor_up(epsilon: float) -> str:
-    """Return e^epsilon, rounded up, with two or more digits of what it is above 1."""
+    """Format e^epsilon, rounded up. The part above 1 has at least two digits."""
     if epsilon > 690:
-        return "an astronomical number of"
+        return "an astronomical number"
     if 0 < epsilon < 0.7:
         decimals = 1 - math.floor(math.log10(math.expm1(epsilon)))
         return f"{1 + math.ceil(math.expm1(epsilon) * 10.0**decimals - 1e-9) / 10.0**decimals:.{decimals}f}"
@@ -82,7 +82,7 @@ def factor_up(epsilon: float) -> str:
 
 
 def epsilon_at(guarantee: Guarantee, delta: float) -> str:
-    """Return ε at δ to three digits, rounded up."""
+    """Format ε at δ to three digits, rounded up."""
     value = guarantee.epsilon(delta)
     return _three_digits_up(value) if 0 < value < math.inf else short(value)
 

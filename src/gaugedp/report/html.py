@@ -1,4 +1,4 @@
-"""The report: one page that needs no network, and no script but the explorer's, from a release alone."""
+"""Report of a release: one page, without network access. Its only script is the explorer's."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -19,25 +19,22 @@ if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
 _APPENDIX = "Appendix: mechanisms and mathematics"
-_LONG = 120  # characters of a question that still make a title
+_LONG = 120  # longest query that is used as a title
 _AGAIN = (
-    "The same key returns this release from its ledger, at no cost. Without it, or with another, the same question "
+    "The same key returns this release from its ledger, at no cost. Without it, or with another, the same query "
     "draws new noise and costs budget again."
 )
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
 _IN_ROWS = (
-    "Here errors and bars are ranks, counted in rows: how many rows may lie between an answer, or an end of its "
-    "interval, and the true quantile. The expected error is at most this l2 norm of the errors of all answers. "
-    "The intervals above were released with the answers."
+    "Errors and intervals are in ranks: the number of rows that may lie between an answer, or an end of its interval, "
+    "and the true quantile. The expected l2 norm of the errors of all answers is at most the stated error. The "
+    "intervals above were released with the answers."
 )
-_CANDIDATES = ("mechanism", "expected error", "widest 95\u00a0% bar", "simultaneous", "guarantee", "exactness", "noise")
+_CANDIDATES = ("mechanism", "expected error", "95\u00a0% interval", "simultaneous", "guarantee", "exactness", "noise")
 
 
 def render(release: "Release", explorer: Html | None = None, remarks: Sequence[str] = ()) -> str:
-    """Return the page, with an `explorer_page.section` and `Release.remarks` where they are given.
-
-    The same parts give the same bytes.
-    """
+    """Return the page, deterministically. It includes an `explorer_page.section` and `Release.remarks`, if given."""
     check_installed()
     facts = release.facts
     body = [
@@ -50,7 +47,7 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
             explorer or "",
             titled(
                 _APPENDIX,
-                tag("h3", "The question"),
+                tag("h3", "The query"),
                 _code(facts["query"]),
                 _compared(facts),
                 _steps(facts["steps"]),
@@ -68,7 +65,7 @@ def _head(release: "Release") -> Html:
     facts, captions = release.facts, release.captions
     source = f"Source: {captions.source}" if captions.source else ""
     count = plain(len(release.labels))
-    words_below = f"These figures include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
+    words_below = f"These statistics include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
     return heading(
         of_table(facts["table"]),
         captions.title or _question(facts),
@@ -86,17 +83,17 @@ def _question(facts: Mapping[str, Any]) -> str:
 
 
 def warnings(facts: Mapping[str, Any]) -> Html:
-    """Return what makes a release protect nobody, or its account forget, in boxes."""
+    """Return warnings about a seeded release or an in-memory ledger."""
     said = []
     if facts.get("research_seed") is not None:
         said.append(
             tag("strong", "This release protects nobody.")
-            + escape(f" It was made with a research seed ({facts['research_seed']}): its noise can be computed again.")
+            + escape(f" It was made with a research seed ({facts['research_seed']}): its noise is reproducible.")
         )
     if facts.get("account", {}).get("durable") is False:
         said.append(
-            tag("strong", "In-memory ledger: for tests and tries.")
-            + escape(" What was spent is forgotten when the program ends, and nothing refuses the next release.")
+            tag("strong", "In-memory ledger: for tests and trials.")
+            + escape(" The record of what was spent is lost when the program ends; nothing limits the next release.")
         )
     return join(tag("p", Html(text), class_="warning", role="note") for text in said)
 
@@ -141,15 +138,15 @@ def _three_facts(release: "Release") -> Html:
 
 
 def _symbol(guarantee: Guarantee, request: Guarantee) -> str:
-    """Return the guarantee as a formula; the one that was asked for before one that has no formula."""
+    """Return the guarantee as a formula, the requested one if necessary."""
     formula = words.symbol(guarantee)
     return formula if formula != rounded_up(guarantee) else f"{words.symbol(request)} (in detail: {formula})"
 
 
 def spent(facts: Mapping[str, Any]) -> Html:
-    """Return the box of what a release cost, and what is left."""
+    """Return the box with the cost of a release."""
     if "account" not in facts:
-        return fact("Spent", "unknown", tag("p", "The release holds no account."))
+        return fact("Spent", "unknown", tag("p", "The release has no account."))
     balance = facts["account"]
     return fact("Spent", words.amount(balance["charged"]), account(balance))
 
@@ -164,13 +161,13 @@ def _compared(facts: Mapping[str, Any]) -> Html:
     explained = (
         "All satisfy the guarantee, and were compared before any row was read. The expected error is the "
         "l2 norm of the noise of all released numbers; one row of a sum counts like one row of a count. "
-        "Bars are for the answer with the most noise, and ± is half their length."
+        "Intervals are for the answer with the most noise, and ± is half their length."
     )
     if mechanism.get("has_ranks"):
         explained += words.BESIDE_RANKS
     if mechanism.get("in_rows"):
         explained = _IN_ROWS
-    bound = (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee.")
+    bound = (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this query and guarantee.")
     parts = (
         tag("h3", "Mechanisms compared"),
         tag("p", f"Chosen: {mechanism['name']}. Reason: {facts['reason']}."),
@@ -192,19 +189,19 @@ def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
 
 
 def _steps(runs: list[list[Any]]) -> Html:
-    """Return how many numbers have which step; most questions have one or two steps."""
+    """Return the number of released values for each step."""
     counts: dict[str, int] = {}
     for count, step in runs:
         counts[str(step)] = counts.get(str(step), 0) + int(count)
     lines = [f"{plain(count)} number{'s' * (count != 1)} in steps of {step}" for step, count in counts.items()]
     lines = lines[:12] + [f"and {len(lines) - 12:,} more kinds of step"] * (len(lines) > 12)
-    said = "Released are whole multiples of public steps, fixed before any row was read."
+    said = "Released values are multiples of public step sizes, which were fixed before any row was read."
     return join([tag("h3", "Steps"), tag("p", said), listing(lines)])
 
 
 def _again(release: "Release") -> Html:
     facts, balance = release.facts, release.facts.get("account", {})
-    items: list[tuple[str, str]] = [("Digest of the question", tag("code", facts["digest"]))]
+    items: list[tuple[str, str]] = [("Digest of the query", tag("code", facts["digest"]))]
     checks: list[str] = []
     if balance:
         items.append(("Ledger entry", str(balance["entry"])))
@@ -223,7 +220,10 @@ def _again(release: "Release") -> Html:
 
 
 def _commands(release: "Release") -> list[Html]:
-    """Return the commands that ask the same; those of a publication name its file, which splits the guarantee."""
+    """Return the commands that repeat the request.
+
+    Those of a publication name its file, which divides the guarantee.
+    """
     if release.captions.terms:
         line = "gaugedp publish PUBLICATION.toml --ledger LEDGER --out FOLDER"
         return [tag("h4", "On the command line"), _code(line)]
@@ -243,17 +243,17 @@ def _command(facts: Mapping[str, Any]) -> Html:
 
 
 def _domain_file(facts: Mapping[str, Any]) -> str:
-    """Return the name of the domain file; the usual one for a domain that was made in Python."""
+    """Return the name of the domain file, by default domain.toml."""
     return str(facts.get("domain_file", "domain.toml"))
 
 
 def _key(facts: Mapping[str, Any]) -> str:
-    """Return the key of the request; nothing in a release that was written before keys were noted."""
+    """Return the key of the request, if recorded."""
     return str(facts.get("account", {}).get("key", ""))
 
 
 def _python(facts: Mapping[str, Any]) -> str:
-    """Return the lines that ask the same; a matrix and a caller's own mechanism cannot be written down here."""
+    """Return Python code that repeats the request. It cannot contain a matrix or the caller's own mechanism."""
     unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
     with_matrix = "matrix(" in facts["query"]
     question = in_quotes(facts["query"])
@@ -286,7 +286,7 @@ def _budget(facts: Mapping[str, Any]) -> str:
 
 
 def _parameters(guarantee: Guarantee) -> dict[str, str]:
-    """Return the numbers that a person gives, as they are written."""
+    """Return the numbers of a guarantee, as a person writes them."""
     numbers = {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
     return {name: repr(value).removesuffix(".0") for name, value in numbers.items()}
 

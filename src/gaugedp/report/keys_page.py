@@ -1,4 +1,4 @@
-"""The page of a release of unknown keys: which are shown, how likely a key was, and what it cost."""
+"""Page of a partition selection: keys, probabilities and cost."""
 
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,9 @@ _MOST_ROWS = 500
 
 
 def keys_page(released: "KeyRelease") -> str:
-    """Return the page; the same release gives the same bytes. All that it holds is public."""
+    """Return the page, deterministically; all its content is public."""
     facts = released.facts
-    shown = f"{plain(len(released.keys))} keys are shown; rare ones are hidden to protect privacy."
+    shown = f"{plain(len(released.keys))} keys are shown; rare keys are hidden to protect privacy."
     head = heading(of_table(facts["table"]), f"Keys of {released.attribute}", tag("p", shown, class_="lead"))
     body = [head, warnings(facts), tag("main", _in_short(released), _shown(released), _protected(released))]
     return document(

@@ -1,4 +1,4 @@
-"""The place of each answer in a chart, before anything is drawn."""
+"""Layouts of charts: the place of each answer."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -10,15 +10,15 @@ from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS
 from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
 
-MARKS = "●■▲◆▼✚"  # one for each series, beside its colour
+MARKS = "●■▲◆▼✚"  # one for each series, in addition to its colour
 _MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
-_MOST_BINS, _TAIL = 60, 4  # of a histogram; how many times wider than the cell before the last may be drawn
+_MOST_BINS, _TAIL = 60, 4  # of a histogram; widest last cell drawn, relative to the one before
 _MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
 
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """Answers as dots in rows; `row` and `series` say where each answer stands."""
+    """Answers as dots in rows; `row` and `series` place each answer."""
 
     form: ClassVar[str] = "dots"
     rows: list[str]
@@ -32,7 +32,7 @@ class Dots:
 
 @dataclass(frozen=True, eq=False)
 class DenseLayout:
-    """Answers side by side in their order, with a few `ticks` (position, label), and lines between groups."""
+    """Adjacent answers with a few `ticks` (position, label) and borders."""
 
     form: ClassVar[str] = "wide"
     ticks: list[tuple[float, str]]
@@ -45,9 +45,10 @@ class DenseLayout:
 
 @dataclass(frozen=True, eq=False)
 class LineLayout:
-    """Answers along time, a line for each series: `at` says where each answer stands, `ticks` name places.
+    """Answers along time, with a line for each series.
 
-    `joined` tells the answers that the lines run through: a cell of other values is no time.
+    `at` is the position of each answer, `ticks` label positions. `joined` marks the answers on the lines: a cell of
+    other values is not a time.
     """
 
     form: ClassVar[str] = "line"
@@ -63,10 +64,11 @@ class LineLayout:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts as areas over cells of true widths: `left` and `right` ends, and what a height is worth of a count.
+    """Counts as areas over cells of true widths.
 
-    `unit` is the width for which heights tell counts. `cut` says where a last cell ends that is too long to draw. A
-    cell of other values, which comes last, has no place on the line.
+    `left` and `right` are the ends of cells, `per_count` the heights per count. `unit` is the width for which heights
+    equal counts. `cut` is the end of a last cell that is too long to draw. A last cell of other values has no place on
+    the line.
     """
 
     form: ClassVar[str] = "histogram"
@@ -85,7 +87,7 @@ Layout = Dots | DenseLayout | LineLayout | Histogram
 
 
 def arrange(term: ReportTerm, compact: bool) -> Layout | None:
-    """Return the form of a term's chart; None where it has too many cells for one."""
+    """Return the layout of a term's chart, or None."""
     n_cells = len(term.cells)
     if n_cells > MOST_DRAWN:
         return None
@@ -99,13 +101,16 @@ def arrange(term: ReportTerm, compact: bool) -> Layout | None:
 
 
 def _series_axis(term: ReportTerm) -> int | None:
-    """Return the attribute told by colours and marks: the first with at most six levels, of the first and the last."""
+    """Return the attribute shown by colours and marks, if any.
+
+    It is the first or the last one, with at most six levels.
+    """
     ends = (0, len(term.names) - 1) if len(term.names) > 1 else ()
     return next((axis for axis in ends if 1 < len(term.levels[axis]) <= len(MARKS)), None)
 
 
 def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
-    """Return answers along time, where one attribute is a date and another, if any, has few cells."""
+    """Return a layout along time, if one attribute is dates."""
     times = [place for place, axis in enumerate(term.axes) if axis.form == CELLS and axis.values == "dates"]
     others = [place for place in range(len(term.names)) if place not in times]
     if len(times) != 1 or len(others) > 1 or len(term.levels[times[0]]) < 3:
@@ -127,17 +132,17 @@ def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
 
 
 def _histogram(term: ReportTerm) -> Histogram | None:
-    """Return counts over cells on a line, where each cell has a width."""
+    """Return a histogram, if the cells have widths."""
     borders = np.array(term.axes[0].borders if len(term.axes) == 1 else ())
     n_cells = len(borders) - 1
-    if not term.counts or not 3 <= n_cells <= _MOST_BINS or len(term.cells) - n_cells > 1:  # places on a line
+    if not term.counts or not 3 <= n_cells <= _MOST_BINS or len(term.cells) - n_cells > 1:  # positions on a line
         return None
     widths = np.diff(borders)
     is_long = widths[-1] > _TAIL * widths[-2]
     shown = np.append(borders[:-1], borders[-2] + widths[-2]) if is_long else borders
     unit = float(widths.min())
     beside = (
-        f"The cell {term.levels[0][-1]} has no place on the line, and stands in the table"
+        f"The cell {term.levels[0][-1]} has no place on the line; the table shows it"
         if len(term.cells) > n_cells
         else ""
     )
@@ -177,7 +182,7 @@ def _dense(term: ReportTerm, compact: bool) -> DenseLayout:
 
 
 def _group_depth(term: ReportTerm) -> int:
-    """Return by how many of the first attributes the cells are grouped: as many as leave at most 60 groups."""
+    """Return the number of leading attributes that form groups. At most 60 groups result."""
     sizes = np.cumprod([len(levels) for levels in term.levels[:-1]]) if len(term.names) > 1 else np.array([])
     return int((sizes <= 60).sum())  # groups at most
 

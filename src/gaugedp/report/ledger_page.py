@@ -1,4 +1,4 @@
-"""The year of a ledger as one page that needs no network: written from the ledger alone, which holds no row."""
+"""One year of a ledger as one page, without network access."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,35 +21,38 @@ from gaugedp.report.spending import (
     Amounts,
     Spending,
     SpendingStep,
-    bar_of_a_count,
     grouped,
+    half_width_of_a_count,
     median,
     months,
 )
 
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_NOT_SAID = "(not said)"
-_OPEN_ROWS, _MOST_ROWS = 40, 5000  # of the list of entries: more are folded; more are in the ledger alone
+_NOT_SAID = "(not given)"
+_OPEN_ROWS, _MOST_ROWS = 40, 5000  # of the list of entries: more are folded, or omitted
 _SHARE = "share"
 _LOOKS = Html(
     "<style>.entries td,.entries th{text-align:left}.entries td:nth-child(2){white-space:nowrap}"
     ".entries td:nth-last-child(-n+3):not(:last-child){text-align:right}.paper.scroll{margin-top:.8rem}</style>"
 )
 _ADDS_UP = (
-    "What is spent is what the ledger's composed sum grew by, entry by entry: so months, purposes and persons add up "
-    "to it. Numbers are rounded up. Times are in UTC."
+    "The spending of an entry is the increase of the ledger's composed sum, so months, purposes and persons add up. "
+    "Numbers are rounded up. Times are in UTC."
 )
-_TIP = "The tip after the last entry stands for all of them: keep it elsewhere, and check the ledger with it later."
+_TIP = "The tip after the last entry identifies all entries: store it elsewhere, and verify the ledger with it later."
 _KINDS = {
-    "gaussian": "Guarantees in μ add up by their squares: a budget of μ is shared out in μ².",
-    "best_order": "The sum is kept at several Rényi orders; ε is what it comes to at the budget's δ.",
-    "renyi": "The sum is kept at several Rényi orders; the share is that of the order that is spent most.",
+    "gaussian": "Guarantees in μ add up by their squares: shares of a budget of μ are shares of μ².",
+    "best_order": "The sum is computed at several Rényi orders; ε is its value at the budget's δ.",
+    "renyi": "The sum is computed at several Rényi orders; the share is that of the order with the highest share.",
 }
 
 
 @dataclass(frozen=True)
 class _Year:
-    """The content of the page: one reading of the ledger, and the charges of the year with the `number` and before."""
+    """Content of the page: one reading of the ledger.
+
+    It holds the charges of the year with the `number`, and earlier ones.
+    """
 
     number: str
     spending: Spending
@@ -61,11 +64,11 @@ class _Year:
 
     @property
     def in_order(self) -> str:
-        """Return whether the ledger is as it was written, in a sentence."""
+        """Statement about the integrity of the ledger."""
         report = self.report
         if not report.ok:
-            return "The ledger was altered by other hands."
-        return f"All {plain(report.entries)} entries are in order: the chain of hashes, the sums, and the budget."
+            return "The ledger was altered by another program."
+        return f"All {plain(report.entries)} entries are valid: the hash chain, the sums and the budget."
 
     @classmethod
     def of(cls, ledger: Ledger, year: int | None) -> "_Year":
@@ -78,10 +81,11 @@ class _Year:
 
 
 def ledger_page(ledger: Ledger, year: int | None = None) -> str:
-    """Return the page of a `year`, by default that of the last entry; the same entries give the same bytes.
+    """Return the page of a `year`, by default the last.
 
-    It tells what was spent by month, purpose and person, what is left and what that would buy, all payments of the
-    year, and whether the ledger is in order. All of it is public. Needs the extra `report`.
+    It shows what was spent by month, purpose and person, what is left and what that would cover, all charges of the
+    year, and whether the ledger is valid. All of it is public. The same entries give the same bytes. Needs the extra
+    `report`.
     """
     check_installed()
     if year is not None:
@@ -94,7 +98,7 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
 
 
 def _head(summary: _Year) -> Html:
-    protected = summary.unit or "not said yet"
+    protected = summary.unit or "not specified yet"
     lead = tag("p", f"Protected: {protected}.", class_="lead")
     return heading(of_table(summary.table), f"Privacy budget, {summary.number}", lead)
 
@@ -102,7 +106,7 @@ def _head(summary: _Year) -> Html:
 def _warning(report: Report) -> Html:
     if report.ok:
         return Html("")
-    said = tag("strong", "This ledger was altered by other hands. "), "What follows is what it says now."
+    said = tag("strong", "This ledger was altered by another program. "), "The page shows its present content."
     return tag("div", tag("p", *said), listing(report.problems), class_="warning", role="note")
 
 
@@ -111,7 +115,7 @@ def _short(summary: _Year) -> Html:
     of_year, before = (spending.sum(payments) for payments in (summary.payments, summary.before))
     shares = spending.share(before), spending.share(of_year)
     count = sum(payment.is_paid for payment in summary.payments)
-    paid = f"{plain(count)} payment{'s' * (count != 1)} in {summary.number}."
+    paid = f"{plain(count)} charge{'s' * (count != 1)} in {summary.number}."
     unit = (summary.unit or PrivacyUnit()).to_dict()
     return titled(
         "In short",
@@ -139,14 +143,14 @@ def _by_month(summary: _Year) -> Html:
         rows.append([name, *_cells(spending, payments), percent_up(spending.share(sums[-1]))])
     shares = np.array([spending.share(amounts) for amounts in sums])
     ends = ", ".join(f"{name} {percent_up(share)}" for name, share in zip(_NAMES, shares[1:], strict=True))
-    said = f"Share of the budget that is spent at the end of each month of {summary.number}: {ends}."
+    said = f"Share of the budget spent by the end of each month of {summary.number}: {ends}."
     explained = " ".join([_ADDS_UP, _KINDS.get(spending.budget.accounting, "")]).strip()
-    caption = "Dark: what the month adds. Pale: what was spent before it. Dashed: the budget."
+    caption = "Dark: spent in the month. Pale: spent before. Dashed: the budget."
     box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": "Chart of the months"}
     return titled(
         "By month",
         tag("figure", tag("figcaption", caption), tag("div", draw_months(_NAMES, shares, said), **box)),
-        table(f"Spent in each month of {summary.number}", ["month", *_heads(spending), "spent in all"], rows),
+        table(f"Spent in each month of {summary.number}", ["month", *_heads(spending), "spent in total"], rows),
         tag("p", explained, class_="small"),
     )
 
@@ -160,16 +164,16 @@ def _by_name(summary: _Year) -> Html:
 
 
 def _groups(summary: _Year, kind: str, groups: dict[str, list[SpendingStep]]) -> Html:
-    """Return a table of groups, what spent most first."""
+    """Return a table of groups, largest spending first."""
     sums = {name: [*summary.spending.sum(payments).values()] for name, payments in groups.items()}
     names = sorted(groups, key=lambda name: sums[name], reverse=True)
     rows = [[name, *_cells(summary.spending, groups[name])] for name in names]
-    rows.append(["all together", *_cells(summary.spending, summary.payments)])
+    rows.append(["total", *_cells(summary.spending, summary.payments)])
     return table(f"Spent in {summary.number} by {kind}", [kind, *_heads(summary.spending)], rows)
 
 
 def _rest(summary: _Year) -> Html:
-    return titled("What the rest would buy", listing(_purchases(summary)))
+    return titled("What the remaining budget covers", listing(_purchases(summary)))
 
 
 def _purchases(summary: _Year) -> Iterator[str]:
@@ -179,27 +183,27 @@ def _purchases(summary: _Year) -> Iterator[str]:
         middle, of = median(spending.payments), "of all years"
     if middle is not None:
         count = spending.times(middle)
-        more = f"{plain(count)} more payment{'s' * (count != 1)}"
+        more = f"{plain(count)} more charge{'s' * (count != 1)}"
         yield f"{more} like the median one {of}, which cost {_text(middle.amounts)}: entry {middle.entry.number}."
-    width = bar_of_a_count(spending, summary.unit)
+    width = half_width_of_a_count(spending, summary.unit)
     if width is None:
-        yield "Not one count: too little is left."
+        yield "No count: too little is left."
     else:
-        yield f"Or one count, with everything that is left: its 95\u00a0% bar is at most ± {plain(width)} wide."
+        yield f"Or one count, with everything that is left: its 95\u00a0% interval is at most ± {plain(width)}."
 
 
 def _listed(summary: _Year) -> Html:
     amounts = (*_names(summary.spending), _of_budget(summary.spending))
-    heads = ["entry", "time", "question", "purpose", "by", *amounts, "state"]
+    heads = ["entry", "time", "query", "purpose", "by", *amounts, "state"]
     rows = [_line(summary.spending, payment) for payment in summary.payments[-_MOST_ROWS:]]
     left_out = len(summary.payments) - len(rows)
-    written = table(f"Payments of {summary.number}", heads, rows, class_="entries")
+    written = table(f"Charges of {summary.number}", heads, rows, class_="entries")
     if len(rows) > _OPEN_ROWS:
-        written = tag("details", tag("summary", f"Table: {plain(len(rows))} payments"), written)
+        written = tag("details", tag("summary", f"Table: {plain(len(rows))} charges"), written)
     earlier = f"{left_out:,} earlier ones are in the ledger: gaugedp ledger show."
     empty = tag("p", f"None in {summary.number}.")
     parts = [written if rows else empty, tag("p", earlier) if left_out else ""]
-    return titled("Payments", *parts)
+    return titled("Charges", *parts)
 
 
 def _line(spending: Spending, payment: SpendingStep) -> list[str]:
@@ -211,7 +215,7 @@ def _line(spending: Spending, payment: SpendingStep) -> list[str]:
 def _verified(summary: _Year) -> Html:
     report = summary.report
     never = len(report.unsettled)
-    unanswered = f"{never:,} payment{'s' * (never != 1)} without an answer: a run was killed, or is still going."
+    unanswered = f"{never:,} charge{'s' * (never != 1)} without an answer: a run was killed or is still running."
     command = f"gaugedp ledger verify LEDGER --tip {report.tip}"
     return titled(
         "Verification",
@@ -223,7 +227,7 @@ def _verified(summary: _Year) -> Html:
 
 
 def _heads(spending: Spending) -> list[str]:
-    return ["payments", *_names(spending), _of_budget(spending)]
+    return ["charges", *_names(spending), _of_budget(spending)]
 
 
 def _names(spending: Spending) -> list[str]:
@@ -245,13 +249,13 @@ def _numbers(amounts: Amounts) -> list[str]:
 
 
 def _text(amounts: Amounts) -> str:
-    """Return what was spent, rounded up."""
+    """Format what was spent, rounded up."""
     share = [f"{percent_up(float(amount))} of the budget" for name, amount in amounts.items() if name == _SHARE]
     return ", ".join(share or [f"{name} = {at_most(up_decimal(amount))}" for name, amount in amounts.items()])
 
 
 def _remaining(spending: Spending) -> str:
-    """Return what is left, rounded down."""
+    """Format what is left, rounded down."""
     if _SHARE in spending.left:
         return f"{math.floor(1000 * spending.left[_SHARE]) / 10:g}\u00a0% of the budget"
     return words.amount(rounded_left(spending.budget.in_words(spending.spent)[1], spending.budget.total))

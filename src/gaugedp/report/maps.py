@@ -1,4 +1,4 @@
-"""A map of a term's answers: amounts as circles, other figures as shades, in plain SVG that follows day and night."""
+"""Maps of a term's answers in plain SVG. Amounts are circles, other numbers shades; both follow day and night."""
 
 import re
 
@@ -11,11 +11,11 @@ from gaugedp.report.terms import ReportTerm
 
 _NUMBERS = re.compile(r"-?\d+")
 _SHADES = 5
-_LARGEST = 70  # radius of the circle of the largest number, in the thousand units of a map
+_LARGEST = 70  # radius of the largest circle, in the units of a map
 
 
 def area_map(term: ReportTerm) -> Html:
-    """Return the map with its caption; the table beside it holds every number."""
+    """Return the map with its caption. The table next to it has every number."""
     cells = [(at, text) for at, text in enumerate(term.axes[0].texts) if text in term.areas]
     places = np.array([_box(term.areas[text]) for _, text in cells])
     width, height = places[:, 2:].max(axis=0)
@@ -31,7 +31,7 @@ def area_map(term: ReportTerm) -> Html:
         *(_circles(term.estimate[indices], middles) if is_amount else ()),
         *_names(term, indices, middles, is_amount),
     ]
-    said = f"Map. {describe(term)} All numbers stand in the table."
+    said = f"Map. {describe(term)} All numbers are in the table."
     drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
     words = "Circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, indices)}"
     return tag("figure", tag("figcaption", f"Map. {words}."), tag("div", drawing, class_="map"))
@@ -43,26 +43,26 @@ def _frame(width: float, height: float, said: str) -> dict[str, str]:
 
 
 def _box(outline: str) -> list[int]:
-    """Return the least and the largest coordinates of an outline."""
+    """Return the smallest and the largest coordinates of an outline."""
     points = np.array(_NUMBERS.findall(outline), int).reshape(-1, 2)
     return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()]
 
 
 def _shades(values: np.ndarray) -> np.ndarray:
-    """Return the shade of each value, of as many equal steps from the least to the largest."""
+    """Return each value's shade, in equal steps."""
     spread = np.ptp(values) or 1.0
     return np.minimum((values - values.min()) / spread * _SHADES, _SHADES - 1).astype(int)
 
 
 def _steps(term: ReportTerm, shades: np.ndarray, indices: list[int]) -> str:
-    """Return in words what the palest and the darkest shade stand for."""
+    """Describe the range of the shades."""
     values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
-    return f"The darker, the more, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
+    return f"Darker areas have larger values, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
 
 
 def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
-    """Return a circle for each number above 0."""
+    """Return a circle for each positive number."""
     radii = _LARGEST * np.sqrt(np.maximum(values, 0) / (max(values.max(), 0) or 1.0))
     return [
         tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{r:.1f}", class_="amount")
@@ -71,8 +71,8 @@ def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
 
 
 def _names(term: ReportTerm, indices: list[int], middles: np.ndarray, is_below: bool) -> list[Html]:
-    """Return the name and the number of each area, where they are few; below the circles of amounts."""
-    if len(indices) > 30:  # areas with their names and numbers on the map
+    """Return the labels of areas, if they are few. For amounts, they stand below the circles."""
+    if len(indices) > 30:  # areas that are labelled on the map
         return []
     down = _LARGEST + 32 if is_below else 0
     texts = list(figures.answers(term.estimate, term.lower, term.upper))

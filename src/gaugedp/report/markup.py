@@ -1,36 +1,39 @@
-"""HTML that is built from parts: every text is escaped unless it is already HTML."""
+"""HTML built from parts; text is escaped unless it is Html."""
 
 import html
 import unicodedata
 from collections.abc import Iterable
 
-_KEPT = "\u200c\u200d\u00a0"  # joiners belong to the spelling of some languages; a blank that does not break
+_KEPT = "\u200c\u200d\u00a0"  # joiners are part of some scripts; a no-break space
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def tag(name: str, *children: str, **attributes: str) -> Html:
-    """Return <name …>children</name>. `class_` stands for class, and `_` in other names for `-`."""
+    """Return <name …>children</name>. `class_` means class, and `_` in other names means `-`."""
     written = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items())
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
 def join(parts: Iterable[str], between: str = "") -> Html:
-    """Return the parts in a row, those that are plain text escaped."""
+    """Return the parts in sequence, escaping plain text."""
     return Html(between.join(part if isinstance(part, Html) else escape(part) for part in parts))
 
 
 def escape(text: str) -> Html:
-    """Return the text as HTML that shows it, inside an element or a quoted attribute."""
+    """Escape text for an element or a quoted attribute."""
     return Html(html.escape(visible(text), quote=True))
 
 
 def visible(text: str) -> str:
-    """Return one line: white space becomes a blank, what cannot be shown or reorders text becomes U+FFFD."""
+    """Return one printable line.
+
+    White space becomes a space; characters that are invisible or reorder text become U+FFFD.
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join(_visible(letter) for letter in text)
@@ -52,9 +55,9 @@ def listing(items: Iterable[str]) -> Html:
 def table(
     caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], class_: str = "numbers", about: str = ""
 ) -> Html:
-    """Return a table whose first column names the rows, in a box that scrolls by itself on a narrow screen.
+    """Return a scrollable table whose first column names the rows.
 
-    What it is about is read aloud before the caption, and not shown: the heading above shows it.
+    Screen readers read `about` before the caption; it is not shown, because the heading shows it.
     """
     unseen = [tag("span", f"{about}: ", class_="unseen")] if about else []
     head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in heads)))
@@ -76,20 +79,20 @@ def _row(cells: Iterable[str]) -> Html:
 
 
 def titled(title: str, *parts: str, **attributes: str) -> Html:
-    """Return a section of a page, below its title."""
+    """Return a section of a page with its title."""
     return tag("section", tag("h2", title), *parts, **attributes)
 
 
 def heading(kicker: str, title: str, *below: str) -> Html:
-    """Return the head of a page: what it is, its title, and what stands below."""
+    """Return the head of a page."""
     return tag("header", tag("p", kicker, class_="kicker"), tag("h1", title), *below)
 
 
 def of_table(name: str) -> Html:
-    """Return which table a page is about."""
+    """Return the name of the table of a page."""
     return join(["Table ", tag("b", name)])
 
 
 def fact(title: str, value: str, *body: str) -> Html:
-    """Return a box with a title, a value in large letters, and what explains it."""
+    """Return a box with a title, a large value and text."""
     return tag("div", tag("h3", title), tag("p", value, class_="value"), *body, class_="fact")

@@ -1,6 +1,6 @@
-"""Notebook tables of objects, from public or released facts alone.
+"""Notebook tables of objects, from public or released facts.
 
-Each function draws what has it as its `_repr_html_`. At most 20 rows; colours and paper are the notebook's own.
+Each function is the `_repr_html_` of its argument's class. Tables have at most 20 rows; colours are the notebook's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from gaugedp.releases.streams.answer import StreamAnswer
 
 MOST_ROWS = 20
-_MOST_LETTERS = 80  # of a cell
-_FIRST_CELLS = 4  # of an attribute
-_SEEDED = "Seeded: the noise can be computed again. This protects nobody."
+_MOST_LETTERS = 80  # per cell
+_FIRST_CELLS = 4  # shown of an attribute
+_SEEDED = "Seeded: the noise is reproducible. This protects nobody."
 _LOOKS = Html(
     "<style>.gaugedp-shown table{border-collapse:collapse;margin:.3em 0 .6em;font-variant-numeric:tabular-nums}"
     ".gaugedp-shown caption{caption-side:top;text-align:left;color:inherit;padding:.2em 0}"
@@ -51,7 +51,7 @@ _LOOKS = Html(
 
 
 def domain(shown: "Domain") -> str:
-    """Draw the attributes with their cells, and the bounded columns."""
+    """Draw the attributes with their cells, and bounded columns."""
     attributes = [
         [name, plain(attribute.n_cells), _cells(attribute), attribute.outside]
         for name, attribute in _first(shown.attributes)
@@ -66,8 +66,8 @@ def domain(shown: "Domain") -> str:
 
 
 def plan(shown: "Plan") -> str:
-    """Draw the terms with their intervals, and the candidates; no data is read."""
-    heads = ("term", "answers", "± single", "± simultaneous")
+    """Draw the terms with their intervals, and the candidates."""
+    heads = ("term", "answers", "± individual", "± simultaneous")
     terms = [[term["query"], plain(term["answers"]), *_widths(term)] for term in shown.terms()[:MOST_ROWS]]
     rows = [
         [_name(row), short(row["error"]), amount(row["guarantee"]), row["exactness"]]
@@ -77,7 +77,7 @@ def plan(shown: "Plan") -> str:
     candidate_heads = ("mechanism", "expected error", "guarantee", "exactness")
     return _box(
         f"Plan for {shown.query.text}",
-        [f"Requested: {symbol(shown.asked)}. Protected: {shown.unit}.", f"Reason: {shown.reason}."],
+        [f"Requested: {symbol(shown.requested)}. Protected: {shown.unit}.", f"Reason: {shown.reason}."],
         _table("95 % intervals of the answers", heads, terms, len(shown.query.labels.terms)),
         _table(caption, candidate_heads, rows, len(shown.candidates)),
         *shown.remarks(),
@@ -85,7 +85,7 @@ def plan(shown: "Plan") -> str:
 
 
 def release(shown: "Release") -> str:
-    """Draw the released answers with their 95 % intervals."""
+    """Draw the released answers with their intervals."""
     columns = {name: column for name, column in shown.number_columns().items() if not name.endswith("_all")}
     terms = zip(*(split_answers(shown.estimates, column) for column in columns.values()), strict=True)
     numbers = chain.from_iterable(_numbers.answers(*term) for term in terms)
@@ -105,7 +105,7 @@ def release(shown: "Release") -> str:
 
 
 def ledger(shown: "Ledger") -> str:
-    """Draw what is spent and left, and the last payments."""
+    """Draw the balance and the latest charges."""
     try:
         return _ledger(shown)
     except LedgerRefused as refused:
@@ -133,13 +133,13 @@ def _ledger(shown: "Ledger") -> str:
     return _box(
         f"Ledger of {shown.table or 'no table yet'}",
         [
-            f"Protected: {shown.unit or 'not said yet'}.",
+            f"Protected: {shown.unit or 'not specified yet'}.",
             f"Spent {amount(now['spent'])} of {amount(now['budget'])}; left {remaining}.",
-            *["In memory: for tests and tries."] * (not shown.durable),
+            *["In memory: for tests and trials."] * (not shown.durable),
         ],
         _table(
-            "Payments, the last ones",
-            ("entry", "time (UTC)", "question", "purpose", "by", "guarantee", "state"),
+            "Latest charges",
+            ("entry", "time (UTC)", "query", "purpose", "by", "guarantee", "state"),
             rows,
             len(payments),
             class_="texts",
@@ -148,7 +148,7 @@ def _ledger(shown: "Ledger") -> str:
 
 
 def comparison(shown: "Comparison") -> str:
-    """Draw the expected error of each mechanism at each ε; no data is read."""
+    """Draw the expected error of each mechanism by ε."""
     rows = shown.table()
     heads = [name.replace("_", " ") for name in rows[0]]
     numbers = [[_cell(value) for value in row.values()] for row in rows[:MOST_ROWS]]
@@ -158,7 +158,7 @@ def comparison(shown: "Comparison") -> str:
 
 
 def audit(shown: "Audit") -> str:
-    """Draw the verdict and the tests; an alarm is said in words."""
+    """Draw the verdict and the tests."""
     rows = [
         [
             f"{row['kind']}: {row['name']}",
@@ -177,7 +177,7 @@ def audit(shown: "Audit") -> str:
 
 
 def tracing(shown: "Tracing") -> str:
-    """Draw how many members and others an adversary finds."""
+    """Draw the shares of members and others that are found."""
     limit = "no guarantee sets a limit" if shown.guarantee is None else at_most(shown.ceiling)
     rows = [
         ["members", plain(shown.n_members), short(shown.true_positive_rate), limit],
@@ -188,14 +188,14 @@ def tracing(shown: "Tracing") -> str:
 
 
 def one_run(shown: "OneRun") -> str:
-    """Draw what guesses about canaries prove."""
+    """Draw what the guesses about canaries prove."""
     numbers = (shown.n_canaries, shown.guessed, shown.correct)
-    rows = [[name, plain(number)] for name, number in zip(("canaries", "guessed", "right"), numbers, strict=True)]
+    rows = [[name, plain(number)] for name, number in zip(("canaries", "guessed", "correct"), numbers, strict=True)]
     return _box("Audit in one run", [repr(shown)], _table("Guesses", ("what", "number"), rows, len(rows)))
 
 
 def stream_answer(shown: "StreamAnswer") -> str:
-    """Draw the answers of a period and the running totals, with their 95 % intervals."""
+    """Draw a period's answers and running totals, with intervals."""
     columns = {name: column[:MOST_ROWS] for name, column in shown.columns().items() if name != "period"}
     queries, cells, *numbers = columns.values()
     texts = ([short(number) for number in row] for row in zip(*numbers, strict=True))
@@ -206,14 +206,14 @@ def stream_answer(shown: "StreamAnswer") -> str:
         [
             *_seeded(shown.facts),
             f"Guaranteed for all periods: {symbol(shown.guarantee)}, {shown.exactness}.",
-            f"A person is in at most {shown.facts['periods_per_person']} of them: that is not checked.",
+            f"A person is in at most {shown.facts['periods_per_person']} of them; this is not checked.",
         ],
         _table(caption, [name.replace("_", " ") for name in columns], rows, len(shown.labels), "answers"),
     )
 
 
 def model(shown: "PrivateEstimator") -> str:
-    """Draw the released numbers of a fitted model, and the parameters of one that is not fitted."""
+    """Draw a fitted model's numbers, or else its parameters."""
     if "release_" in vars(shown):
         return fit_release(vars(shown)["release_"])
     rows = [[name, repr(value)] for name, value in _first(shown.get_params(deep=False))]
@@ -223,16 +223,16 @@ def model(shown: "PrivateEstimator") -> str:
 
 
 def summary(shown: "Summary") -> str:
-    """Draw the coefficients of a model with their standard errors and intervals."""
+    """Draw a model's coefficients with standard errors and intervals."""
     rows = [list(line) for line in islice(shown.lines, MOST_ROWS)]
     return _box(shown.title, [shown.note], _table("Coefficients", shown.heads, rows, len(shown.names)))
 
 
 def fit_release(shown: "FitRelease") -> str:
-    """Draw the released numbers of a fit; all of them are public."""
+    """Draw the released numbers of a fit."""
     rows = list(islice(_entries(shown.values), MOST_ROWS))
     total = sum(np.size(value) for value in shown.values.values())
-    request = "" if shown.asked is None else f"Requested: {symbol(shown.asked)}. "
+    request = "" if shown.requested is None else f"Requested: {symbol(shown.requested)}. "
     return _box(
         f"{shown.estimator}, fitted",
         [*_seeded(shown.facts), f"{request}Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
@@ -252,7 +252,7 @@ def key_release(shown: "KeyRelease") -> str:
 
 
 def _box(title: str, lines: Sequence[str], *parts: str) -> str:
-    """Return the box: its title, its lines, and tables or more lines below."""
+    """Return the box: title, lines, and tables or more lines."""
     paragraphs = (tag("p", line) for line in lines)
     below = (part if isinstance(part, Html) else tag("p", part) for part in parts)
     return tag("div", _LOOKS, tag("p", tag("strong", _cut(title))), *paragraphs, *below, class_="gaugedp-shown")
@@ -261,7 +261,7 @@ def _box(title: str, lines: Sequence[str], *parts: str) -> str:
 def _table(
     caption: str, heads: Iterable[str], rows: Sequence[Sequence[str]], total: int, class_: str = "numbers"
 ) -> Html:
-    """Return a table of the `rows` that are shown of a `total`; nothing where there are none."""
+    """Return a table of `rows`, out of `total`, if any."""
     if not rows:
         return Html("")
     of_all = f"{caption}: {len(rows):,} of {total:,}" if len(rows) < total else caption
@@ -279,7 +279,7 @@ def _first(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _cells(attribute: Attribute) -> str:
     """Return the first cells and the last."""
     if not attribute.has_cells:
-        return "keys that are not known yet"
+        return "keys that are not known in advance"
     n_cells = attribute.n_cells
     first = [attribute.label(code) for code in range(min(n_cells, _FIRST_CELLS))]
     between = ["…"] * (n_cells > _FIRST_CELLS + 1)
@@ -296,7 +296,7 @@ def _bounds(column: BoundedColumn) -> list[str]:
 
 
 def _widths(term: Mapping[str, Any]) -> list[str]:
-    """Return the half widths of a term, of means those of 1,000 rows."""
+    """Return a term's half-widths; for means, those of 1,000 rows."""
     widths = term["of_1000_rows"] or (term["interval_95"][0], term["simultaneous_95"][0])
     return [short(width) for width in widths]
 

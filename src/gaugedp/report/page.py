@@ -1,4 +1,4 @@
-"""A page: one file of HTML that needs nothing else."""
+"""Self-contained HTML pages."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -16,7 +16,10 @@ _METAS = Html(
 
 
 def document(title: str, parts: Iterable[str], source: str, policy: str = "", style: str = "") -> str:
-    """Return the page with its `parts` and a footer: the version of the library, and what the page was made from."""
+    """Return a page with its `parts` and a footer.
+
+    The footer names the library's version and the source of the page.
+    """
     footer = tag("footer", tag("p", f"Written by gaugedp {__version__}. {source}"))
     head = tag("head", _CHARSET, policy, _METAS, tag("title", title), _style(), style)
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *parts, footer), lang='en')}\n"
@@ -24,11 +27,11 @@ def document(title: str, parts: Iterable[str], source: str, policy: str = "", st
 
 @cache
 def _style() -> Html:
-    """Return how pages look: on a phone, on a desk, on paper, by day and by night. No font or picture is loaded."""
+    """Return the style sheet of all pages; it loads nothing."""
     rules = resource("page.css").replace("DAY", DAY_RULES).replace("NIGHT", NIGHT_RULES)
     return Html(f"<style>{rules}</style>")
 
 
 def resource(name: str) -> str:
-    """Return the text of a file of this folder: a style or a script."""
+    """Return the text of a file of this folder."""
     return files("gaugedp.report").joinpath(name).read_text("utf-8")

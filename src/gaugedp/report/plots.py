@@ -1,4 +1,4 @@
-"""Charts as SVG text, and what they are drawn with, which is loaded when something is drawn: no other file loads it."""
+"""Charts as SVG text; matplotlib is imported when drawing. No other module imports it."""
 
 import importlib.util
 import math
@@ -38,14 +38,14 @@ WIDE = Sizes(760, 10.5, 17, 240)
 
 
 def check_installed() -> None:
-    """Refuse, before anything is read or spent, where charts cannot be drawn."""
+    """Refuse if charts cannot be drawn."""
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra.needed_for("A report", "report")
 
 
 @contextmanager
 def settings(name: str) -> Iterator[None]:
-    """Set what makes the same chart the same bytes everywhere, for a while. A missing glyph is the browser's matter."""
+    """Set reproducible drawing parameters temporarily. A missing glyph is left to the browser."""
     import matplotlib as mpl
 
     with mpl.rc_context(), warnings.catch_warnings():
@@ -58,7 +58,7 @@ def settings(name: str) -> Iterator[None]:
 
 
 def new_figure(sizes: Sizes, height: float, margins: tuple[float, float, float, float]) -> tuple[Any, "Axes"]:
-    """Return a figure and axes with margins left, right, bottom, top, in points."""
+    """Return a figure and axes; margins are left, right, bottom, top. They are in points."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -74,7 +74,7 @@ def new_figure(sizes: Sizes, height: float, margins: tuple[float, float, float, 
 
 
 def written(figure: Any) -> str:
-    """Return the drawing as the text of an SVG file."""
+    """Return the drawing as SVG text."""
     text = StringIO()
     figure.canvas.print_svg(text, metadata={"Date": None})
     return text.getvalue()
@@ -84,7 +84,7 @@ Curves = dict[str, list[tuple[float, float]]]
 
 
 def draw_curves(curves: Curves, bound: list[tuple[float, float]], title: str) -> str:
-    """Return expected errors against ε on logarithmic axes, one line a name, `bound` dashed, as an SVG file's text."""
+    """Plot expected errors against ε on log axes. There is one line per name; `bound` is dashed."""
     with _sheet("curves") as axes:
         _lines(axes, curves)
         if bound:
@@ -94,7 +94,7 @@ def draw_curves(curves: Curves, bound: list[tuple[float, float]], title: str) ->
 
 
 def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
-    """Return true-positive rates against the number of rows, one line a name, `ceilings` dashed, as an SVG's text."""
+    """Plot true-positive rates against rows; `ceilings` are dashed."""
     with _sheet("power") as axes:
         _lines(axes, curves)
         for name, colour in zip(curves, COLOURS, strict=False):
@@ -105,7 +105,7 @@ def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
 
 
 def draw_tradeoff(curves: Curves, title: str) -> str:
-    """Return false-negative rates against false-positive rates, one line a name, that of guessing dashed, as SVG."""
+    """Plot false-negative against false-positive rates; guessing is dashed."""
     with _sheet("tradeoff") as axes:
         for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
             axes.plot(*zip(*points, strict=True), label=visible(label), color=colour)
@@ -115,7 +115,7 @@ def draw_tradeoff(curves: Curves, title: str) -> str:
 
 
 def draw_renyi(curves: Curves, limits: dict[str, float], title: str) -> str:
-    """Return divergences against orders, one line a name, finite `limits` at order ∞ dotted, as an SVG file's text."""
+    """Plot divergences against orders; finite `limits` are dotted."""
     with _sheet("renyi") as axes:
         for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
             words = visible(label)
@@ -128,7 +128,7 @@ def draw_renyi(curves: Curves, limits: dict[str, float], title: str) -> str:
 
 
 def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
-    """Return what each month adds to the share of a budget that is spent, for the inside of a page."""
+    """Draw each month's share of the budget, for a page."""
     check_installed()
     with settings("months"):
         places, zero = np.arange(len(names)), np.zeros(len(names))
@@ -147,7 +147,7 @@ def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """A shadow of a body: its edge (k, 2), draws of noise (n, 2), and the names of the two axes."""
+    """Projection of a body: edge (k, 2), noise (n, 2), axis names."""
 
     edge: np.ndarray
     noise: np.ndarray
@@ -155,9 +155,9 @@ class Shadow:
 
 
 def draw_shadows(planes: Iterable[tuple[np.ndarray, np.ndarray, tuple[str, str]]], words: tuple[str, str]) -> str:
-    """Return shadows side by side, noise as dots, as an SVG's text; `words` are the title and the noise's name.
+    """Draw projections side by side, with noise as dots.
 
-    `planes` holds edge, noise and names of each `Shadow`.
+    `planes` holds edge, noise and names of each `Shadow`; `words` are the title and the noise's name.
     """
     shadows = [Shadow(*plane) for plane in planes]
     check_installed()
@@ -174,7 +174,7 @@ def draw_shadows(planes: Iterable[tuple[np.ndarray, np.ndarray, tuple[str, str]]
             bars(panel, x, (y, y + reach / 1000), (COLOURS[1], 2.0, True), cap="round")
             panel.plot([], [], ".", color=COLOURS[1], label=words[1])
             panel.fill(
-                *shadow.edge.T, color=COLOURS[0], alpha=0.6, zorder=4, label="the body: what one unit can change"
+                *shadow.edge.T, color=COLOURS[0], alpha=0.6, zorder=4, label="the body: possible changes by one unit"
             )
             panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
             panel.set_xlabel(shadow.names[0], fontsize=WIDE.font, color=SOFT)
@@ -188,7 +188,7 @@ def draw_shadows(planes: Iterable[tuple[np.ndarray, np.ndarray, tuple[str, str]]
 
 @contextmanager
 def _sheet(name: str) -> Iterator["Axes"]:
-    """Give the axes of a drawing that is a file of its own, with its own paper and room for a legend."""
+    """Yield the axes of a stand-alone drawing with a legend."""
     check_installed()
     with settings(name):
         figure, axes = new_figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
@@ -197,7 +197,7 @@ def _sheet(name: str) -> Iterator["Axes"]:
 
 
 def _lines(axes: "Axes", curves: Curves) -> None:
-    """Draw a line for each name over a logarithmic axis with a tick at every place that occurs."""
+    """Draw a line per name over a log axis, all points ticked."""
     looks: list[dict[str, Any]] = [
         {"marker": shape, "color": colour} for shape, colour in zip(SHAPES, COLOURS, strict=True)
     ]
@@ -210,7 +210,7 @@ def _lines(axes: "Axes", curves: Curves) -> None:
 
 
 def _finished(axes: "Axes", title: str, grid: Literal["major", "both"] = "major") -> str:
-    """Add the title, the grid and the legend, and return the drawing."""
+    """Add title, grid and legend, and return the drawing."""
     axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
     axes.grid(which=grid, color=FAINT, linewidth=0.7)
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=WIDE.font)
@@ -224,7 +224,7 @@ def bars(
     style: tuple[str, float, bool],
     cap: str = "butt",
 ) -> None:
-    """Draw all bars as one path, which keeps the page small."""
+    """Draw all bars as one path, for a small page."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -238,7 +238,7 @@ def bars(
 
 
 def round_places(low: float, high: float) -> np.ndarray:
-    """Return round numbers from low to high, some five apart."""
+    """Return about five round numbers from low to high."""
     from matplotlib.ticker import MaxNLocator
 
     locator = MaxNLocator(5 if high > 0 > low else 4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3)
@@ -247,23 +247,23 @@ def round_places(low: float, high: float) -> np.ndarray:
 
 
 def set_names(set_ticks: Any, places: Sequence[float] | np.ndarray | range, texts: list[str], sizes: Sizes) -> None:
-    """Set ticks with texts that are taken as they are: a "$" starts no formula."""
+    """Set ticks with literal texts: "$" starts no formula."""
     set_ticks(list(places), texts, fontsize=sizes.font, color=INK, parse_math=False)
     axis = set_ticks.__self__
     axis.tick_params(length=0, pad=4)
 
 
 def write_words(figure: Any, at: tuple[float, float], text: str, sizes: Sizes, **style: Any) -> None:
-    """Write a text at a place of the figure, in shares of its width and height."""
+    """Write a text at relative coordinates of the figure."""
     figure.text(*at, text, fontsize=sizes.font, color=SOFT, parse_math=False, **style)
 
 
 def shortened(text: str, length: int) -> str:
-    """Return a text that can be shown, cut to a length."""
+    """Return a displayable text, cut to a length."""
     shown = visible(text)
     return shown if len(shown) <= length else shown[: length - 1] + "…"
 
 
 def text_length(text: str) -> float:
-    """Return about how wide a text is, in font sizes."""
+    """Estimate the width of a text in font sizes."""
     return sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text)

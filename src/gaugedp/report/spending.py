@@ -1,4 +1,4 @@
-"""Spending of ledger entries, in exact amounts that add up: by month, by purpose, by person."""
+"""Spending of ledger entries by month, purpose and person. Amounts are exact and add up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from gaugedp.queries import workload
 from gaugedp.releases.planning import plan
 
 Amounts = dict[str, Fraction]
-_PLANNED = (1e-9, 1e9)  # parameters of a guarantee for which noise is planned
-_LEFT_OVER = Fraction(1, 10**6)  # of a budget: what is less is left over by rounding
+_PLANNED = (1e-9, 1e9)  # parameters for which noise is planned
+_LEFT_OVER = Fraction(1, 10**6)  # share of a budget: a smaller rest is due to rounding
 
 
 @dataclass(frozen=True)
 class SpendingStep:
-    """An `entry` that reserved, by what `amounts` the composed spending grew with it, and what became of it."""
+    """Charged `entry`, the spent `amounts`, and its state."""
 
     entry: Entry
     amounts: Amounts
@@ -30,13 +30,13 @@ class SpendingStep:
 
     @property
     def is_paid(self) -> bool:
-        """Return whether it cost anything: the periods of a stream, which was paid as a whole, are free."""
+        """True if it cost anything; periods of a stream are free."""
         return any(self.entry.charge)
 
 
 @dataclass(frozen=True)
 class Spending:
-    """The payments of a ledger within its budget. `spent` is the sum of the charges of all `payments`."""
+    """Charges of a ledger within its budget, and their sum `spent`."""
 
     budget: Budget
     payments: Sequence[SpendingStep]
@@ -44,10 +44,10 @@ class Spending:
 
     @classmethod
     def of(cls, total: Guarantee, entries: Sequence[Entry]) -> "Spending":
-        """Return the spending that the entries tell, from their charges alone; refuse charges of another kind."""
+        """Return the spending of ledger entries. Charges in another accounting than the budget are refused."""
         budget = Budget(total)
         if any(entry.charge and len(entry.charge) != len(budget.nothing) for entry in entries):
-            what = "A charge in the ledger is of another kind than its budget: other hands altered it."
+            what = "A charge in the ledger has another accounting than its budget: another program altered it."
             raise LedgerRefused(what, "Run its verify() to see where.")
         payments, spent = [], budget.nothing
         for entry, state in zip(entries, states(entries), strict=True):
@@ -58,39 +58,39 @@ class Spending:
 
     @property
     def total(self) -> Amounts:
-        """Return the amount of the whole budget."""
+        """Amount of the whole budget."""
         return self.budget.amounts(self.budget.capacity)
 
     @property
     def left(self) -> Amounts:
-        """Return the remaining amount."""
+        """Remaining amount."""
         return _difference(self.budget.amounts(self.spent), self.total)
 
     def share(self, amounts: Amounts) -> float:
-        """Return the share of the budget: of ε, where there is a δ too."""
+        """Return the share of the budget; for (ε, δ), of ε."""
         name = next(iter(self.total))
         return float(amounts[name] / self.total[name])
 
     def sum(self, payments: Sequence[SpendingStep]) -> Amounts:
-        """Return what the payments amount to together."""
+        """Return the total of several charges."""
         zero = Fraction(0)
         return {name: sum((payment.amounts[name] for payment in payments), zero) for name in self.total}
 
     def in_year(self, year: str) -> list[SpendingStep]:
-        """Return the payments whose time, in UTC, is in the year, such as "2026"."""
+        """Return the charges of a year, such as "2026", in UTC."""
         return [payment for payment in self.payments if payment.entry.time[:4] == year]
 
     def before(self, year: str) -> list[SpendingStep]:
-        """Return the payments of earlier years."""
+        """Return the charges of earlier years."""
         return [payment for payment in self.payments if payment.entry.time[:4] < year]
 
     def times(self, payment: SpendingStep) -> int:
-        """Return how often what a payment cost would fit into what is left."""
+        """Return how often a charge fits into the remaining budget."""
         return self.budget.times(self.spent, payment.entry.charge)
 
 
 def grouped(payments: Sequence[SpendingStep], name: Callable[[SpendingStep], str]) -> dict[str, list[SpendingStep]]:
-    """Return the payments by their names, in the order in which these first occur."""
+    """Return the charges by name, in order of first occurrence."""
     groups: dict[str, list[SpendingStep]] = {}
     for payment in payments:
         groups.setdefault(name(payment), []).append(payment)
@@ -98,7 +98,7 @@ def grouped(payments: Sequence[SpendingStep], name: Callable[[SpendingStep], str
 
 
 def months(year: str, payments: Sequence[SpendingStep]) -> Iterator[tuple[str, list[SpendingStep]]]:
-    """Yield the twelve months of the year, such as "2026-01", each with its payments."""
+    """Yield the twelve months of a year with their charges."""
     groups = grouped(payments, lambda payment: payment.entry.time[:7])
     for month in range(1, 13):
         name = f"{year}-{month:02}"
@@ -106,15 +106,18 @@ def months(year: str, payments: Sequence[SpendingStep]) -> Iterator[tuple[str, l
 
 
 def median(payments: Sequence[SpendingStep]) -> SpendingStep | None:
-    """Return the payment in the middle of those that cost something, by what they cost; the lower of two."""
+    """Return the charge of median cost, the lower of two."""
     by_cost = sorted(
         (payment for payment in payments if payment.is_paid), key=lambda payment: [*payment.amounts.values()]
     )
     return by_cost[(len(by_cost) - 1) // 2] if by_cost else None
 
 
-def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
-    """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is."""
+def half_width_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
+    """Return the half-width of a count for the remaining budget.
+
+    It is that of the 95 % interval, or None if too little is left.
+    """
     if spending.share(spending.left) < _LEFT_OVER:
         return None
     affordable = _numbers(spending.budget, spending.budget.left(spending.spent))
@@ -126,7 +129,10 @@ def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None
 
 
 def _numbers(budget: Budget, remaining: Guarantee) -> dict[str, float]:
-    """Return what is left as `plan` takes it; of Rényi curves the ε of a pure guarantee that fits."""
+    """Return the remaining budget as arguments of `plan`.
+
+    For Rényi curves, it is the ε of a pure guarantee that fits.
+    """
     if isinstance(remaining, RenyiDP):  # PureDP(ε) has a divergence of at most ε at every order
         remaining = PureDP((max if budget.accounting == "best_order" else min)(remaining.values))
     return {name: value for name, value in remaining.to_dict().items() if isinstance(value, float) and value > 0}

@@ -1,4 +1,4 @@
-"""A drawn SVG made fit to stand inside a page."""
+"""Drawn SVG prepared for embedding in a page."""
 
 import re
 from xml.etree import ElementTree
@@ -14,7 +14,7 @@ _GEOMETRY = ("d", "x", "y", "transform", "viewBox")
 
 
 def inline(drawing: str, name: str, title: str, class_: str) -> Html:
-    """Return the drawing for the inside of a page."""
+    """Return the drawing for embedding in a page."""
     root = ElementTree.fromstring(drawing)
     _bare(root)
     linked = {name for element in root.iter() for name in _links(element)}
@@ -29,7 +29,7 @@ def inline(drawing: str, name: str, title: str, class_: str) -> Html:
 
 
 def _bare(root: ElementTree.Element) -> None:
-    """Drop name spaces, metadata, style sheets and the layout's line breaks."""
+    """Remove namespaces, metadata, style sheets and line breaks."""
     for element in root.iter():
         element.tag = element.tag.partition("}")[2] or element.tag
         element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}

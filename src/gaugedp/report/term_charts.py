@@ -1,4 +1,4 @@
-"""The chart of a term: its answers as dots, along time, as areas over a line, or side by side."""
+"""Chart of a term: dots, lines, areas or dense columns."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ _SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, "")
 
 
 def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
-    """Return the chart of a term for the inside of a page; `name` tells its ids from those of other charts."""
+    """Return the chart of a term; `name` makes ids unique."""
     check_installed()
     with settings(name):
         draw_form, sizes, kind = _DRAWN[layout.form]
@@ -43,7 +43,7 @@ def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
 
 
 def describe(term: ReportTerm) -> str:
-    """Return what the chart shows, in words."""
+    """Describe the chart in words."""
     low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
     texts = [estimate for estimate, _, _ in answers(term.estimate, term.lower, term.upper)]
     if len(term.cells) == 1:
@@ -87,7 +87,7 @@ def _dense(term: ReportTerm, layout: DenseLayout, sizes: Sizes) -> str:
 
 
 def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
-    """Draw a line through the answers of each series; their bars stand beside one another."""
+    """Draw a line for each series, with error bars next to each other."""
     axes, margin = _upright_axes(term, sizes)
     n_series = len(layout.series)
     places = layout.at + (layout.of_series - (n_series - 1) / 2) * 0.6 / n_series
@@ -101,7 +101,7 @@ def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
 
 
 def _histogram(term: ReportTerm, layout: Histogram, sizes: Sizes) -> str:
-    """Draw each count as an area; bars of intervals stand in the middle of cells."""
+    """Draw counts as areas, with error bars in the middle."""
     unit = f" per {plain(layout.unit)}" if np.ptp(layout.per_count) else ""
     heights = replace(_scaled(term, layout.per_count), measure=term.measure + unit)
     ends = [(float(border), plain(float(border))) for border in np.append(layout.left, layout.right[-1])]
@@ -117,7 +117,7 @@ def _histogram(term: ReportTerm, layout: Histogram, sizes: Sizes) -> str:
 
 
 def _scaled(term: ReportTerm, factors: np.ndarray) -> ReportTerm:
-    """Return the first answers and their intervals, each times a factor."""
+    """Return the first answers and intervals, times factors."""
     first = slice(0, len(factors))
     return replace(
         term,
@@ -128,7 +128,7 @@ def _scaled(term: ReportTerm, factors: np.ndarray) -> ReportTerm:
 
 
 def _apart(ticks: list[tuple[float, str]], sizes: Sizes) -> list[tuple[float, str]]:
-    """Return the first and the last tick, and those between that leave room for one another."""
+    """Return the ticks that fit, including first and last."""
     scale = (ticks[-1][0] - ticks[0][0]) / sizes.width
     spaced = [ticks[0]]
     for tick in ticks[1:-1]:
@@ -140,7 +140,7 @@ def _apart(ticks: list[tuple[float, str]], sizes: Sizes) -> list[tuple[float, st
 
 
 def _upright_axes(term: ReportTerm, sizes: Sizes, right: float = 14.0) -> tuple[Any, float]:
-    """Return axes for answers side by side, and how far from the left they begin."""
+    """Return axes for adjacent answers, and their left margin."""
     margin = max(text_length(text) for text in _ticks(term)[1]) * sizes.font + 12
     _, axes = new_figure(sizes, sizes.height, (margin, right, 2 * sizes.font + 18, sizes.font + 14))
     return axes, margin
@@ -149,7 +149,7 @@ def _upright_axes(term: ReportTerm, sizes: Sizes, right: float = 14.0) -> tuple[
 def _finished(
     axes: Any, term: ReportTerm, sizes: Sizes, margin: float, along: tuple[list[tuple[float, str]], str]
 ) -> str:
-    """Write the ticks and the title below, and the axis of values, and return the drawing."""
+    """Add ticks, title and value axis, and return the drawing."""
     ticks, title = along
     positions, labels = zip(*ticks, strict=True)
     set_names(axes.set_xticks, positions, [shortened(label, 24) for label in labels], sizes)
@@ -163,7 +163,7 @@ def _finished(
 def _marks(
     axes: Any, term: ReportTerm, places: np.ndarray, selection: tuple[np.ndarray, int], *, upright: bool
 ) -> None:
-    """Draw the bars and the points of one series."""
+    """Draw the error bars and points of one series."""
     mask, series = selection
     at, n_cells = places[mask], len(places)
     thin = upright and n_cells > 60
@@ -181,7 +181,10 @@ def _marks(
 
 
 def _range(term: ReportTerm) -> tuple[float, float]:
-    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
+    """Return the ends of the axis.
+
+    It covers all intervals and points; 0 is included for counts, and unless all values are far from it.
+    """
     shown = np.concatenate([term.lower, term.upper, term.estimate])
     shown = shown[np.isfinite(shown)]
     low, high = float(shown.min()), float(shown.max())
@@ -189,12 +192,12 @@ def _range(term: ReportTerm) -> tuple[float, float]:
         low = 0.0
     if low / 2 < high < 0:
         high = 0.0
-    pad = 0.03 * (high - low) or max(1.0, abs(high) / 2)  # one number alone: a unit, or half of it
+    pad = 0.03 * (high - low) or max(1.0, abs(high) / 2)  # a single number: a unit, or half of the number
     return (low if low == 0 else low - pad), (high if high == 0 > low else high + pad)
 
 
 def _ticks(term: ReportTerm) -> tuple[np.ndarray, list[str], str]:
-    """Return the places and texts of the ticks, and their unit."""
+    """Return the positions and texts of the ticks, and their unit."""
     low, high = _range(term)
     places = round_places(low, high)
     scale, unit = next((s, u) for least, s, u in _SCALES if max(-low, high) >= least)

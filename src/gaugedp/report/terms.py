@@ -1,4 +1,4 @@
-"""A release cut into its terms, and each term's cells into attributes and levels, as people read them."""
+"""Terms of a release for display, with cells by attribute."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,26 +17,24 @@ from gaugedp.statistics.base import split_answers
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-LEVEL = 0.95  # of the intervals that are shown
+LEVEL = 0.95  # of the displayed intervals
 MOST_DRAWN = 2000  # cells of one chart
 _RANGE = re.compile(r"\[([^,]+),([^,]+)([)\]])")
-_RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
+_RUNS = {PREFIX: "up to and including each cell", RANGES: "in each range of adjacent cells"}
 
 
 @dataclass(frozen=True, eq=False)
 class ReportTerm:
-    """One question: its cells, estimates and 95 % intervals, each of which holds alone.
+    """One term: its cells, estimates and individual 95 % intervals.
 
-    Where the estimates are `processed`, the intervals are still those of the raw answers. With `ends`, a level, the
+    If the estimates are `processed`, the intervals are still those of the raw answers. With `ends`, a level, the
     intervals were released with the answers, and hold at that level; those of old releases are `simultaneous`.
 
-    `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
-    attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
-    `areas` are the outlines of the cells of one attribute, where they are known, by their texts in `axes`. `unit` is
-    that of the numbers in the cells of one attribute.
-    `sign` comes behind a number in a sentence.
-    Where they are `from_zero`, the axis of a chart has 0 on it. `axes` say what the cells of each attribute are, and
-    `counts` that rows are counted in them.
+    `measure` describes the numbers. The cells are all combinations of `levels` in product order, of the attributes
+    `names`; both are empty if there are too many for a chart. `runs` describes runs of cells. `areas` are the outlines
+    of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
+    attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
+    the cells of each attribute, and `counts` means that rows are counted in them.
     """
 
     text: str
@@ -61,27 +59,27 @@ class ReportTerm:
 
     @property
     def level(self) -> str:
-        """The probability of an interval, as a percentage."""
+        """Probability of an interval, as a percentage."""
         return percent(self.ends or LEVEL)
 
     @property
     def bars(self) -> str:
-        """Return the subject of the intervals, to be put after "intervals"."""
+        """Description of the intervals, to follow "intervals"."""
         raw = " of the raw answers" if self.processed else ""
         return raw + " (simultaneous)" * (self.simultaneous and len(self.cells) > 1)
 
     @property
     def meaning(self) -> str:
-        """One sentence: which numbers these are."""
+        """Description of the numbers."""
         if not self.names:
-            return self.measure + (" in all" if len(self.cells) == 1 else "")
+            return self.measure + (" overall" if len(self.cells) == 1 else "")
         if self.runs:
             return f"{self.measure} {self.runs} of {_and(self.names)}"
         return f"{self.measure} by {_and(self.names)}"
 
 
 def read_terms(release: "Release") -> list[ReportTerm]:
-    """Return the terms in the order of the question."""
+    """Return the terms of a release, in query order."""
     columns = [release.values, *release.interval(LEVEL)]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)
@@ -133,7 +131,10 @@ def _measure(outline: Outline, captions: Captions) -> str:
 
 
 def _level(axis: Axis, captions: Captions, text: str) -> str:
-    """Return a cell's label; "0 to under 10" for a range of numbers, "to [0,10)" for a prefix, "a to b" for a run."""
+    """Return a cell's label, with ranges and runs in words.
+
+    Examples are "0 to under 10", "to [0,10)" and "a to b".
+    """
     label = captions.cell(axis.name, text)
     if axis.form in _RUNS:
         return label.replace("..", " to ").strip()
@@ -142,7 +143,7 @@ def _level(axis: Axis, captions: Captions, text: str) -> str:
 
 
 def _number(text: str) -> str:
-    """Return a number as people write it, with the digits that it has."""
+    """Format a number, with the digits that it has."""
     return typeset(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
 
 
@@ -151,5 +152,5 @@ def _and(names: tuple[str, ...]) -> str:
 
 
 def labels(term: ReportTerm) -> Iterator[str]:
-    """Yield a short text for each cell: the levels without the attributes' names."""
+    """Yield a short text for each cell, without attribute names."""
     return (" · ".join(levels) for levels in product(*term.levels)) if term.levels else iter(term.cells)

@@ -107,7 +107,7 @@ class GaugeNoise(ABC):
         return self.draw(GROUPS * size, rng).reshape(GROUPS, size, -1)
 
 
-class ByRadius(GaugeNoise):
+class RadialNoise(GaugeNoise):
     """R·U, R ~ Gamma(r + 1) and U drawn directly on the body."""
 
     def __init__(self, body: Body) -> None:
@@ -134,7 +134,7 @@ class ByRadius(GaugeNoise):
         return np.full(self.rank, mean_square(self.body)) if isinstance(self.body, LpBall) else super().squares
 
 
-class BySweeps(ByRadius):
+class BoxHullNoise(RadialNoise):
     """R·U on the hull of a box and its negative, with a closed second moment."""
 
     def __init__(self, body: BoxHull) -> None:
@@ -156,7 +156,7 @@ class BySweeps(ByRadius):
         return np.diag(self._known_moment)
 
 
-class ByCoordinates(GaugeNoise):
+class SimplexNoise(GaugeNoise):
     """B·s for the body conv{±b_j} of the columns of B (d, r), s Laplace; b_j = unit·factor if given."""
 
     def __init__(self, columns: np.ndarray, unit: np.ndarray | None = None, factor: float = 1.0) -> None:
@@ -182,7 +182,7 @@ class ByCoordinates(GaugeNoise):
         return 2 * self.columns @ self.columns.T / ((self.rank + 1) * (self.rank + 2))
 
 
-class ByAxes(ByCoordinates):
+class CrossPolytopeNoise(SimplexNoise):
     """Independent Laplace variables, for the cross-polytope of `size`."""
 
     def __init__(self, d: int, size: float) -> None:
@@ -204,7 +204,7 @@ class ByAxes(ByCoordinates):
         return np.full(self.rank, 2 * self.size**2 / ((self.rank + 1) * (self.rank + 2)))
 
 
-class ByFacets(GaugeNoise):
+class FacetNoise(GaugeNoise):
     """B·s for a listed facet B, s independent exponentials."""
 
     law: ConeNoise | None
@@ -238,7 +238,7 @@ class ByFacets(GaugeNoise):
         return self.frame @ self.facets.second_moment() @ self.frame.T
 
 
-class ByWalk(GaugeNoise):
+class WalkNoise(GaugeNoise):
     """B·s·f for a facet B from a random walk.
 
     s are exponentials with a fair sign, and B is near the distribution of the cones' volumes. The walk is on
@@ -361,13 +361,13 @@ def gauge_noise(body: Body) -> GaugeNoise:
 
 def _made(body: Body) -> GaugeNoise:
     if isinstance(body, LpBall) and body.p == 1:
-        return ByAxes(body.d, body.size)
+        return CrossPolytopeNoise(body.d, body.size)
     if isinstance(body, BoxHull) and has_direct(body):
-        return BySweeps(body)
+        return BoxHullNoise(body)
     if isinstance(body, Polytope):
         return _of_polytope(body)
     if has_direct(body):
-        return ByRadius(body)
+        return RadialNoise(body)
     raise InvalidRequest(f"There is no sampler for {body!r}.", "Give a ball, an ellipsoid or a polytope.")
 
 
@@ -379,16 +379,16 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
         columns = basis.columns if basis.rank == count else None
         if columns is None and body.ambient_dim == 1:
             columns = np.abs(basis.columns).max(keepdims=True)
-        return ByCoordinates(body.factor * longest * basis.frame.columns, columns, body.factor)
+        return SimplexNoise(body.factor * longest * basis.frame.columns, columns, body.factor)
     if count <= MOST_HULL_POINTS.get(basis.rank, 0):
         with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot distinguish are walked
-            return ByFacets(basis, body.factor)
+            return FacetNoise(basis, body.factor)
     if basis.rank**2 * count > _MOST_WORK:
         raise InvalidRequest(
             f"The body has rank {basis.rank} and {count:,} generators: a walk over its facets would take too long.",
             "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
         )
-    return ByWalk(basis, body.factor)
+    return WalkNoise(basis, body.factor)
 
 
 def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Noise for partition selection, which shows keys with noisy counts from a cut on.
 
-docs/theory/unknown_keys.md has the theorems and their proofs.
+docs/theory/partition_selection.md has the theorems and their proofs.
 """
 
 import math

@@ -15,7 +15,7 @@ _KEY = 2411
 _BLOCK = 256  # points that are tested together, at most
 
 
-class ByRejection(GaugeNoise):
+class RejectionNoise(GaugeNoise):
     """R·U with U drawn on a full-rank polytope by rejection.
 
     R ~ Gamma(r + 1); there is no walk. Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i], h_i

@@ -25,10 +25,10 @@ from gaugedp.releases.answer import Release
 from gaugedp.releases.described import LEVELS
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.releases.metadata import check_fits, public_facts
-from gaugedp.releases.planning import bonferroni_level
-from gaugedp.releases.releasing import Held
-from gaugedp.synthesis.released import ModelVariables, levels_of
-from gaugedp.synthesis.rounds import CandidateMarginal, Measured, Rounds, candidates_of
+from gaugedp.releases.plan_widths import bonferroni_level
+from gaugedp.releases.releasing import ExactAnswers
+from gaugedp.synthesis.adaptive_measurement import AdaptiveMeasurement, CandidateMarginal, NoisyMarginal, candidates_of
+from gaugedp.synthesis.measurements import ModelVariables, levels_of
 from gaugedp.tables.aggregate import Rows
 
 NAME = "AdaptiveGaussian"
@@ -77,21 +77,21 @@ class AdaptivePlan:
 
     query: Query
     unit: PrivacyUnit
-    asked: Guarantee
+    requested: Guarantee
     rho: ZCDP
     everything: Workload
     candidates: tuple[CandidateMarginal, ...]
     on_progress: Progress = silent
 
     @classmethod
-    def of(cls, query: Query, unit: PrivacyUnit, asked: Guarantee) -> "AdaptivePlan":
+    def of(cls, query: Query, unit: PrivacyUnit, requested: Guarantee) -> "AdaptivePlan":
         """Return the plan; refuse terms that are not tables of counts, and missing δ or ρ."""
-        return cls(query, unit, asked, _zcdp(asked), *candidates_of(query, unit))
+        return cls(query, unit, requested, _zcdp(requested), *candidates_of(query, unit))
 
     @property
     def charges(self) -> list[Guarantee]:
         """The guarantees that a ledger may charge, by preference."""
-        return chargeable(self.rho, self.asked)
+        return chargeable(self.rho, self.requested)
 
     @property
     def variables(self) -> ModelVariables:
@@ -100,9 +100,9 @@ class AdaptivePlan:
         impossible = (each.cells for each in self.query.domain.impossible)
         return ModelVariables.of(levels_of(self.everything.outlines, nesting(attributes)), impossible)
 
-    def rounds(self, rng: Entropy) -> Rounds:
+    def rounds(self, rng: Entropy) -> AdaptiveMeasurement:
         """Return the rounds, with randomness from `rng`."""
-        return Rounds(self.candidates, self.query.domain, self.unit, self.rho, rng)
+        return AdaptiveMeasurement(self.candidates, self.query.domain, self.unit, self.rho, rng)
 
     encode, decode = staticmethod(Release.to_json), staticmethod(Release.from_json)
 
@@ -115,26 +115,26 @@ class AdaptivePlan:
 
         return Charge(self.charges, table.name, table.unit, self.request(rng.seed), table.can_resume), evaluate
 
-    def measured(self, rows: PaidRows, rng: Entropy) -> list[Measured]:
+    def measured(self, rows: PaidRows, rng: Entropy) -> list[NoisyMarginal]:
         """Evaluate all candidates once, and return all measured tables."""
-        return self.rounds(rng).run(Held(self.everything, rows, rng), self.variables, self.on_progress)
+        return self.rounds(rng).run(ExactAnswers(self.everything, rows, rng), self.variables, self.on_progress)
 
     def request(self, seed: int | None) -> dict[str, Any]:
         """Return what a ledger stores of the request."""
-        public = {"query": self.query.text, "digest": self.query.digest(), "asked": self.asked.to_dict()}
+        public = {"query": self.query.text, "digest": self.query.digest(), "asked": self.requested.to_dict()}
         return {**public, "mechanism": NAME, "research_seed": seed}
 
     def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
         """Return facts of the maximum length, with all candidates measured."""
         widths = " " * (1000 * len(self.candidates))  # bytes of a table's widths, at all levels, at most
-        return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
+        return public_facts(self.everything, table, self.requested, seed) | {"widths": widths}
 
     def answer(
-        self, measured: Sequence[Measured], table: Rows, account: Mapping[str, Any], seed: int | None
+        self, measured: Sequence[NoisyMarginal], table: Rows, account: Mapping[str, Any], seed: int | None
     ) -> Release:
         """Return the release of the measured tables."""
         query = marginals(self.query.domain, *(table.candidate.names for table in measured))
-        facts = public_facts(query, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}
+        facts = public_facts(query, table, self.requested, seed) | _facts(self.query, measured) | {"account": account}
         numbers = np.concatenate([table.counts for table in measured])
         return Release(numbers, query.labels, query.estimates, self.rho, facts)
 
@@ -162,7 +162,7 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
     )
 
 
-def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:
+def _facts(query: Query, measured: Sequence[NoisyMarginal]) -> dict[str, Any]:
     """Return what the release states of its rounds and noise."""
     deviations = [float(np.sqrt(table.mechanism.variances[0])) for table in measured]
     noise = f"discrete Gaussian, std {max(deviations):.6g} to {min(deviations):.6g}, tables chosen for {query.text}"
@@ -179,11 +179,11 @@ def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def _widths(measured: Sequence[Measured], level: float) -> Folded:
+def _widths(measured: Sequence[NoisyMarginal], level: float) -> Folded:
     return fold(np.concatenate([table.mechanism.half_widths(level) for table in measured]))
 
 
-def _widths_at_once(measured: Sequence[Measured], level: float) -> Folded:
+def _widths_at_once(measured: Sequence[NoisyMarginal], level: float) -> Folded:
     """Return simultaneous widths; tables share the misses by their cost."""
     misses = 1 - bonferroni_level(level)
     parts = [table.mechanism.half_widths(1 - misses * float(table.share), True) for table in measured]

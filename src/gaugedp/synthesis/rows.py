@@ -18,8 +18,8 @@ from gaugedp.queries.outline import Axis
 from gaugedp.releases.answer import Release
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.synthesis.junction_tree import JunctionTree, summed
-from gaugedp.synthesis.most_entropy import fitted, total
-from gaugedp.synthesis.released import ModelVariables, Released, check_size, count_terms
+from gaugedp.synthesis.maximum_entropy import fitted, total
+from gaugedp.synthesis.measurements import ModelVariables, Released, check_size, count_terms
 from gaugedp.tables.frames import make_frame
 
 _GOLDEN = (math.sqrt(5) - 1) / 2

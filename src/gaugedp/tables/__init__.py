@@ -1,1 +1,1 @@
-"""Tables: rows on an engine, counted and summed as integers. The only folder that knows an engine."""
+"""Tables: rows on an engine, counted and summed as integers. Only this package depends on engines."""

@@ -1,4 +1,4 @@
-"""The interface of a table to a query and its release: totals over its rows, and public facts about them."""
+"""Interface of a table: totals and public facts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,15 +11,17 @@ from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.domain.hierarchies import summed
 from gaugedp.errors import InvalidRequest
 
-MOST_VALUES = 10**7  # cells times values of a column that are counted one by one
-_FEW_CELLS = 2**20  # up to so many, cells of the finest levels are counted, and coarser ones added up
+MOST_VALUES = 10**7  # cells times values of a column that are counted separately
+_FEW_CELLS = 2**20  # up to so many cells of the finest levels, coarser ones are added up
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One number for every cell of `attributes`: the number of rows, or, of the rows that have a value in `column`,
-    their number (`present`), the number at each value low … high of the column (`each`), the sum of their centred
-    values, in half steps, or that of the centred squares (`squared`): Σ (2·w² − C²), see `Coarse`.
+    """One number for every cell of `attributes`.
+
+    It is the number of rows, or, of the rows that have a value in `column`, their number (`present`), the number at
+    each value low … high of the column (`each`), the sum of their centred values, in half steps, or that of the centred
+    squares (`squared`): Σ (2·w² − C²), see `Coarse`.
     """
 
     attributes: tuple[str, ...]
@@ -31,72 +33,72 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Coarse:
-    """Rounding of values for squares: k = 0 … span steps above the lower bound are w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C.
+    """Rounding of values for squares.
 
-    w runs from −C to C, with C = `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is
-    2·k − span.
+    k = 0 … span steps above the lower bound become w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C. w runs from −C to C, with C =
+    `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is 2·k − span.
     """
 
     span: int
 
     @property
     def bits(self) -> int:
-        """Return the number of binary digits of k that are rounded away."""
+        """Number of binary digits of k that are rounded away."""
         return max(0, self.span.bit_length() - 24)  # bits of a squared value
 
     @property
     def reach(self) -> int:
-        """C."""
+        """Largest value C of |w|."""
         return (self.span + self.half) >> self.bits
 
     @property
     def half(self) -> int:
-        """Return the number added to k before it is cut."""
+        """Number added to k before truncation."""
         return (1 << self.bits) >> 1
 
 
 class Rows(ABC):
-    """Rows that have a domain and a privacy unit."""
+    """Rows with a domain and a privacy unit."""
 
     name: str
     domain: Domain
     unit: PrivacyUnit
-    frame: str | None = None  # the library of the frame that they came in
+    frame: str | None = None  # library of the frame that they came in
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the rules for rows that cannot be read, in sentences that do not depend on the rows."""
+        """Rules for unreadable rows, independent of the rows."""
         return ()
 
     @property
     def can_resume(self) -> bool:
-        """Return whether a look that was killed may be finished, because sums over finished parts are kept."""
+        """True if a killed evaluation may resume from stored sums."""
         return False
 
     @abstractmethod
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
-        """Look at the rows, once, and return each total as a flat array; see `Table.totals`."""
+        """Read the rows once and return totals; see `Table.totals`."""
 
     def reporting(self, on_progress: Progress) -> "Rows":  # noqa: ARG002
-        """Return the rows; where they are looked at in parts, `on_progress` is told the share that is done."""
+        """Return the rows, reporting progress if read in parts."""
         return self
 
 
 def check_values(domain: Domain, total: Aggregate) -> None:
-    """Refuse more values of a column than can be counted one by one, in all cells together."""
+    """Refuse too many values of a column over all cells."""
     if total.column is None:
-        raise InvalidRequest("The values to count have no column.", "Name the bounded column.")
+        raise InvalidRequest("The values to count have no column.", "Give the bounded column.")
     bounded = domain.column(total.column)
     size = domain.n_cells(total.attributes) * (bounded.high_steps - bounded.low_steps + 1)
     if size > MOST_VALUES:
         raise InvalidRequest(
             f"{total.column} has {size:,} possible values, over all cells.",
-            f"Choose a coarser step or fewer cells: at most {MOST_VALUES:,} can be told apart.",
+            f"Choose a coarser step or fewer cells: at most {MOST_VALUES:,} are possible.",
         )
 
 
 def finer(total: Aggregate, totals: Sequence[Aggregate], domain: Domain) -> Aggregate:
-    """Return the total that `total` can be added up from: the finest that is asked too, or has few cells; or itself."""
+    """Return the finest available total that gives `total`."""
     columns = [domain.tree(name) for name in total.attributes]
     if total.each or columns == list(total.attributes) or len(set(columns)) < len(columns):
         return total
@@ -108,7 +110,7 @@ def finer(total: Aggregate, totals: Sequence[Aggregate], domain: Domain) -> Aggr
 
 
 def added_up(total: Aggregate, cells: np.ndarray, finer: Aggregate, domain: Domain) -> np.ndarray:
-    """Return `total` from the cells of a finer one, or its own."""
+    """Return `total` from the cells of a finer one."""
     if total == finer:
         return cells
     starts = [domain.starts(*pair) for pair in zip(total.attributes, finer.attributes, strict=True)]
@@ -116,7 +118,7 @@ def added_up(total: Aggregate, cells: np.ndarray, finer: Aggregate, domain: Doma
 
 
 def _tells(finer: Aggregate, total: Aggregate, domain: Domain) -> bool:
-    """Return whether the cells of one total are sums of cells of the other, in the same order of attributes."""
+    """Return True if one total's cells sum to the other's."""
     if replace(finer, attributes=()) != replace(total, attributes=()) or len(finer.attributes) != len(total.attributes):
         return False
     pairs = zip(total.attributes, finer.attributes, strict=True)

@@ -1,12 +1,13 @@
-"""The person rule: at most `max_rows` rows of each person, chosen by a keyed hash.
+"""Contribution bounding: at most `max_rows` rows per person.
 
-The rows of a person are numbered in the order of their contents (equal rows are interchangeable), the numbers are
-ordered by a keyed hash of (person, number), and the first `max_rows` stay. So every subset of that size is as likely
-as any other under a random key, whatever the contents, and nothing depends on the order of the file or on threads.
+They are chosen by a keyed hash. The rows of a person are numbered in the order of their contents (equal rows are
+interchangeable), the numbers are ordered by a keyed hash of (person, number), and the first `max_rows` remain. So under
+a random key every subset of that size is equally likely, whatever the contents, and nothing depends on the order of the
+file or on threads.
 
-That at most `max_rows` rows stay, and that they depend on no other person, holds for every key and every hash;
-only the evenness of the choice rests on the hash. It is a polynomial over a prime field, made of a line in (person,
-number) and two cubes: integer arithmetic below 2^63, equal on every engine.
+For every key and every hash, at most `max_rows` rows remain, and they depend on no other person; only the uniformity of
+the choice depends on the hash. It is a polynomial over a prime field, composed of a linear function of (person, number)
+and two cubes: integer arithmetic below 2^63, equal on every engine.
 """
 
 import hashlib
@@ -16,14 +17,14 @@ from sqlglot import exp
 
 from gaugedp.tables.engine import Kind, Sql
 
-PRIME = 2**30 - 35  # PRIME − 1 is no multiple of 3, so cubing is a permutation
+PRIME = 2**30 - 35  # PRIME − 1 is not a multiple of 3, so cubing is a permutation
 WORD = 2**62
 PERSON, POSITION, HASH, RANK = "person", "person_row", "person_hash", "person_rank"
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column of whole numbers 0 … size − 1, that may also be NULL where `may_miss`."""
+    """Column of integers below `size`, or NULL if `may_miss`."""
 
     name: str
     size: int
@@ -31,21 +32,21 @@ class Field:
 
     @property
     def n_digits(self) -> int:
-        """The number of different contents; NULL is the digit 0 where it may occur."""
+        """Number of different contents, including NULL if possible."""
         return self.size + self.may_miss
 
     def digit(self) -> Sql:
-        """The content as a number 0 … n_digits − 1."""
+        """Return the content below n_digits; NULL is 0."""
         content = exp.cast(exp.column(self.name), "BIGINT")
         return exp.func("COALESCE", content + 1, exp.convert(0)) if self.may_miss else content
 
     def content(self, digit: Sql) -> Sql:
-        """The content that `digit` stands for."""
+        """Return the content of `digit`."""
         return (exp.func("NULLIF", digit, exp.convert(0)) - 1 if self.may_miss else digit).as_(self.name)
 
 
 def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, bytes]) -> Sql:
-    """Return `rows` (the fields and `PERSON`) with at most max_rows for each person; `limit` is (max_rows, key)."""
+    """Return at most max_rows rows per person; `limit` is (max_rows, key)."""
     max_rows, row_key = limit
     words = pack(fields)
     packed = over(rows, *(_packed(word).as_(f"w{i}") for i, word in enumerate(words)), PERSON)
@@ -53,14 +54,14 @@ def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, byte
     numbered = over(packed, *names, PERSON, row_number(*names).as_(POSITION))
     hashed = _hashed(numbered, names, kind, _constants(row_key))
     ranked = over(hashed, *names, row_number(HASH, POSITION).as_(RANK))
-    # DuckDB turns "rank <= max_rows" into a heap for each person, twice as slow as the sort; this form it leaves alone
+    # DuckDB turns "rank <= max_rows" into a heap per person, twice as slow as the sort, but not this form
     first = ((exp.column(RANK) - 1) // max_rows).eq(0)
     parts = [part for i, word in enumerate(words) for part in _unpacked(f"w{i}", word)]
     return over(ranked, *parts or names).where(first, copy=False)
 
 
 def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) -> Sql:
-    """Return the `rows` of the people in one bucket; `bucket` is (number of buckets, which)."""
+    """Return the rows of a bucket of people, (count, index)."""
     count, index = bucket
     slopes = _constants(row_key + b"bucket")[:2]
     low, high = (digit * slope for digit, slope in zip(_digits(person_number(kind)), slopes, strict=True))
@@ -68,7 +69,7 @@ def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) ->
 
 
 def pack(fields: list[Field]) -> list[list[Field]]:
-    """Return the fields in runs whose sizes multiply to at most 2^62: a run is one integer to sort by."""
+    """Group fields so that each group fits 62 bits."""
     words: list[list[Field]] = [[]]
     size = 1
     for item in fields:
@@ -81,7 +82,7 @@ def pack(fields: list[Field]) -> list[list[Field]]:
 
 
 def _packed(word: list[Field]) -> Sql:
-    """The fields as the digits of one number, in four bytes where they suffice: the sorts are faster for it."""
+    """Return the fields as digits of one number."""
     total: Sql = exp.convert(0)
     size = 1
     for item in word:
@@ -100,7 +101,7 @@ def _unpacked(name: str, word: list[Field]) -> list[Sql]:
 
 
 def over(rows: Sql, *columns: str | Sql, name: str = "rows") -> Sql:
-    """Return the columns selected from the statement `rows`, which becomes a part of the result: nothing is copied."""
+    """Select columns from the statement `rows`, without copying it."""
     return exp.select(*columns, copy=False).from_(within(rows, name), copy=False)
 
 
@@ -110,7 +111,7 @@ def within(rows: Sql, name: str) -> Sql:
 
 
 def row_number(*order: str | Sql) -> Sql:
-    """Return the number of a row among those of its person, in the order of columns or expressions."""
+    """Return the row number within a person."""
     keys = [exp.column(key) if isinstance(key, str) else key for key in order]
     return exp.Window(
         this=exp.RowNumber(),
@@ -120,7 +121,7 @@ def row_number(*order: str | Sql) -> Sql:
 
 
 def _constants(row_key: bytes) -> list[int]:
-    """Five numbers 1 … PRIME − 1 made from the key: three for the line, one for each cube."""
+    """Return five numbers 1 … PRIME − 1 from the key."""
     digests = (hashlib.sha256(row_key + bytes([i])).digest() for i in range(5))
     return [1 + int.from_bytes(digest[:16], "big") % (PRIME - 1) for digest in digests]
 
@@ -129,7 +130,7 @@ def _hashed(rows: Sql, names: list[str], kind: Kind, constants: list[int]) -> Sq
     carried = [*names, PERSON, POSITION]
     start = _line(person_number(kind), constants[:3])
     rows = over(rows, *carried, start.as_(HASH))
-    for shift in constants[3:]:  # a query for each cube: written out in one, the expression would be 9 times as long
+    for shift in constants[3:]:  # one subquery per cube: a single expression would be 9 times as long
         value = exp.cast(exp.column(HASH), "BIGINT") + shift
         cube = (value * value % PRIME) * value % PRIME
         rows = over(rows, *carried, exp.cast(cube, "INT").as_(HASH))
@@ -143,12 +144,12 @@ def _line(person: Sql, slopes: list[int]) -> Sql:
 
 
 def _digits(person: Sql) -> tuple[Sql, Sql]:
-    """A 64-bit integer as two numbers 1 … 2 PRIME − 1."""
+    """Return a 64-bit integer as two positive numbers."""
     return person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME
 
 
 def person_number(kind: Kind) -> Sql:
-    """Return an integer for a hash. Two people may share one: windows tell them apart by the column itself."""
+    """Return an integer for a hash; it need not be unique."""
     person = exp.column(PERSON)
     match kind:
         case Kind.INTEGER:

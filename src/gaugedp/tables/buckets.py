@@ -1,11 +1,12 @@
-"""Looking at a table in parts, so that the people of one part fit in memory.
+"""Reading a table in buckets of people.
 
-A bucket holds the people that a keyed hash puts there (gaugedp.tables.bounding.in_bucket), with all their rows. Which
-rows of a person are kept depends on nobody else, so the totals of the buckets add up to the totals of the table: whole
-numbers, the same ones whatever the number of buckets. Each bucket reads the source anew and keeps its own people only.
+The people of a bucket fit in memory. A keyed hash assigns people to buckets (gaugedp.tables.bounding.in_bucket), with
+all their rows. The remaining rows of a person depend on nobody else, so the totals of the buckets add up to the totals
+of the table: integers that are the same whatever the number of buckets. Each bucket reads the source again and uses
+only its own people.
 
-How many buckets there are depends on the size of the file and on the memory, never on what a row says. It changes the
-time of a look and its need of memory, not the answer.
+The number of buckets depends on the size of the file and on the memory, never on a row. It changes the time and the
+memory of an evaluation, not the answer.
 """
 
 import contextlib
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from gaugedp.tables.statement import Aggregation
 
 P = TypeVar("P", bound="InBuckets")
-UNKNOWN_MEMORY = 4 * 2**30  # where the system does not tell
+UNKNOWN_MEMORY = 4 * 2**30  # if the system does not report it
 LEAST_MEMORY = 2**27
-NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory for a byte of a file, at most, in files of a few columns
+NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory per byte of a file, at most, for a few columns
 MOST_BUCKETS = 10_000
 Read = Callable[["Aggregation", bytes], list[np.ndarray]]
 ENDING = ".gaugedp-sums"
@@ -44,13 +45,13 @@ OTHERS_MAY_WRITE = 0o022
 
 
 class InBuckets(Protocol):
-    """A dataclass that counts, of the people of `unit`, those of its `bucket`, or all."""
+    """Dataclass that counts the people of a `bucket`, or all."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def unit(self) -> "PrivacyUnit":
-        """The unit that is protected."""
+        """Protected unit."""
 
 
 def nothing() -> None:
@@ -59,7 +60,7 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Buckets:
-    """The number of parts in which a table is read, and the folder of the sums over finished parts, if any."""
+    """Number of buckets, and the folder for unfinished sums."""
 
     file: Path | None = None
     count: int = 1
@@ -71,7 +72,7 @@ class Buckets:
 
     @classmethod
     def of(cls, source: object) -> "Buckets":
-        """Return one part, or more for a file that is large beside half of the machine's memory."""
+        """Return one bucket, or more if half the memory is exceeded."""
         from gaugedp.tables.spark import engine as spark
 
         if spark.reads(source):
@@ -86,13 +87,13 @@ class Buckets:
         return cls(file, count, memory if count > 1 else None, find_source_files=partial(SourceFiles, (file,)))
 
     def sized(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
-        """Return the parts that are asked for; a `count` that is not given follows from the size of the file."""
+        """Return the requested buckets; `count` defaults by file size."""
         memory = _machine_memory() // 2 if memory_bytes is None else memory_bytes
         whole(minimum=LEAST_MEMORY, memory_bytes=memory)
         source_files = None if folder is None else self.find_source_files()
         if (self.file is None and count is None) or (folder is not None and source_files is None):
             raise InvalidRequest(
-                "The source is not a file, so that its size and whether it changed are not known.",
+                "The source is not a file, so its size and its changes are unknown.",
                 "Give the number of buckets, and no folder.",
             )
         if count is None:
@@ -105,11 +106,11 @@ class Buckets:
         return replace(self, count=count, memory_bytes=limit, folder=place, source_files=source_files)
 
     def limited(self, engine: Engine) -> Engine:
-        """Return the engine with the limit of memory, where there is one."""
+        """Return the engine with the memory limit, if any."""
         return engine if self.memory_bytes is None else engine.limited(self.memory_bytes)
 
     def parts(self, aggregation: P) -> Iterator[P]:
-        """Yield the aggregation of each bucket, and report the share that is done; itself where it has no people."""
+        """Yield each bucket's aggregation, and report progress."""
         if self.count == 1 or aggregation.unit.column is None:
             yield aggregation
             return
@@ -118,7 +119,7 @@ class Buckets:
             self.on_progress((index + 1) / self.count)
 
     def totals(self, aggregation: "Aggregation", read: Read, row_key: bytes) -> list[np.ndarray]:
-        """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any."""
+        """Return Σ read(part, row key), resumed from stored sums."""
         checkpoint = self._checkpoint(aggregation)
         sums = BucketSums(row_key, self.count)
         sums = sums if checkpoint is None else checkpoint.load(sums)
@@ -136,13 +137,13 @@ class Buckets:
     def _checkpoint(self, aggregation: "Aggregation") -> "Checkpoint | None":
         if self.folder is None or self.source_files is None:
             return None
-        # a statement can serve two questions
+        # a statement can serve two queries
         identity = [aggregation.totals, aggregation.domain, aggregation.unit, aggregation.statement(b"").sql()]
         return Checkpoint.of(self.folder, self.source_files, repr(identity))
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:
-    """Return the listed rows of all parts, sorted by their columns."""
+    """Return the listed rows of all parts, sorted by columns."""
     if len(parts) == 1:
         return parts[0]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -151,7 +152,7 @@ def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray
 
 
 def _enough(file: Path, memory: int) -> int:
-    """The number of buckets whose people fit in half of `memory` bytes, by the size of the file."""
+    """Return how many buckets the file's size requires."""
     need = NEED.get(file.suffix.lower(), NEED[""]) * file.stat().st_size
     return min(MOST_BUCKETS, 1 if need <= memory else math.ceil(2 * need / memory))
 
@@ -165,7 +166,7 @@ def _machine_memory() -> int:
 
 @dataclass(frozen=True)
 class BucketSums:
-    """The sums over the first `done` of `count` buckets, under `row_key`; `arrays` is empty where none is done."""
+    """Sums over the first `done` of `count` buckets, under `row_key`."""
 
     row_key: bytes
     count: int
@@ -178,7 +179,7 @@ class BucketSums:
         return BucketSums(self.row_key, self.count, self.done + 1, total)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sums for JSON, whose whole numbers have no limit."""
+        """Return the sums for JSON, whose integers have no limit."""
         arrays = [[str(array.dtype), array.tolist()] for array in self.arrays]
         return {"row_key": self.row_key.hex(), "count": self.count, "done": self.done, "arrays": arrays}
 
@@ -191,11 +192,11 @@ class BucketSums:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The file of the sums of one query over one state of `source_files`.
+    """File of the sums of one query over unchanged `source_files`.
 
-    The file holds exact sums and the row key: as private as the table, in a folder that only its owner may write to,
-    of mode 0600. It is replaced in one step after each bucket, and removed when the look has ended, however it ends.
-    Where it cannot be written the look goes on, and a restart has more to do.
+    The file holds exact sums and the row key: it is as private as the table, in a folder that only its owner may write
+    to, with mode 0600. It is replaced atomically after each bucket, and removed when the evaluation ends, whatever its
+    outcome. If it cannot be written, the evaluation continues, and a restart has more to do.
     """
 
     path: Path
@@ -204,13 +205,13 @@ class Checkpoint:
 
     @classmethod
     def of(cls, folder: Path, source_files: SourceFiles, question: str) -> "Checkpoint":
-        """Return the place for a question, given as its statement without row key, in `folder`."""
+        """Return the checkpoint of a query (its statement) in `folder`."""
         named = hashlib.sha256("\0".join([__version__, source_files.name, question]).encode()).hexdigest()
         return cls(folder / f"{named[:32]}{ENDING}", source_files, source_files.state())
 
     def load(self, fresh: BucketSums) -> BucketSums:
-        """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
-        for stale in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
+        """Return stored sums of unchanged files and buckets, else `fresh`."""
+        for stale in self.path.parent.glob(f"{self.path.name}.*"):  # left by a process that was killed while writing
             _remove(stale)
         try:
             facts = json.loads(self.path.read_bytes())
@@ -220,7 +221,7 @@ class Checkpoint:
         return sums if sums.count == fresh.count else fresh
 
     def keep(self, sums: BucketSums) -> None:
-        """Write the sums, durably and in one step, where that is possible."""
+        """Write the sums durably and atomically, if possible."""
         text = json.dumps({"source": self.source, "sums": sums.to_dict()})
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
@@ -233,31 +234,31 @@ class Checkpoint:
             _remove(draft)
 
     def check(self) -> None:
-        """Refuse to go on where a file is no longer what it was at the start; what was kept is removed."""
+        """Refuse to continue after a file changed; remove the sums."""
         if self.source_files.state() != self.source:
             self.remove()
             raise unfinished()
 
     def remove(self) -> None:
-        """Remove what was kept."""
+        """Remove the stored sums."""
         _remove(self.path)
 
 
 def owned_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the folder, made for its owner alone where there is none; refuse one that others may write to."""
+    """Return the folder, created if absent; refuse a shared one."""
     path = Path(folder).resolve()
     try:
         path.mkdir(mode=0o700, exist_ok=True)
         status = path.stat()
     except OSError:
-        raise InvalidRequest(f"The folder {str(path)!r} cannot be made.", "Name a folder of your own.") from None
+        raise InvalidRequest(f"The folder {str(path)!r} cannot be created.", "Give a folder of your own.") from None
     if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
         raise InvalidRequest(
-            f"Others may write to the folder {str(path)!r}, and exact sums would be kept there.",
-            "Name a folder of your own (mode 0700).",
+            f"Others may write to the folder {str(path)!r}, where exact sums would be stored.",
+            "Give a folder of your own (mode 0700).",
         )
     if not os.access(path, os.W_OK | os.X_OK):
-        raise InvalidRequest(f"The folder {str(path)!r} cannot be written to.", "Name a folder of your own.")
+        raise InvalidRequest(f"The folder {str(path)!r} cannot be written to.", "Give a folder of your own.")
     return path
 
 

@@ -1,11 +1,12 @@
-"""The cell of a value and the steps of a number, as SQL that cannot fail whatever the value is.
+"""Cells of values and steps of numbers, in safe SQL.
 
-Every rule is a pair: `inside`, true for the values that have a cell, and `code`, the cell of such a value. A code that
-could overflow for some other value is only evaluated under CASE WHEN inside. Comparisons put NaN above every number.
+Nothing fails, whatever the value is. Every rule is a pair: `inside`, true for the values that have a cell, and `code`,
+the cell of such a value. A code that could overflow for some other value is only evaluated under CASE WHEN inside.
+Comparisons put NaN above every number.
 
-Numbers are 64-bit floats unless the column holds integers. Text is a number when, without the spaces around it, it has
-the form of a decimal number, or is "inf". A bin edge is the float nearest to the decimal edge; as rounding is monotone,
-a value written with at most 15 digits is on the same side of the edge as its decimal.
+Numbers are 64-bit floats unless the column holds integers. Text is a number if, without surrounding spaces, it has the
+form of a decimal number, or is "inf". A bin edge is the float nearest to the decimal edge; because rounding is
+monotone, a value written with at most 15 digits is on the same side of the edge as its decimal.
 """
 
 from collections.abc import Sequence
@@ -24,15 +25,15 @@ from gaugedp.tables.engine import SPELT, Column, Kind, Sql
 from gaugedp.tables.spelling import DECIMAL_NUMBER, MARKS, category_numbers, truths
 
 TEXT_NUMBER = rf"[ \t\n\r\f]*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))[ \t\n\r\f]*"
-EXACT = 2**53  # whole numbers up to here are floats
-LEAF = 8  # a search tree compares one by one up to this many values
+EXACT = 2**53  # floats represent integers exactly up to here
+LEAF = 8  # up to so many values, a search tree compares one by one
 
 
 @dataclass(frozen=True)
 class ColumnExpression:
-    """One column made ready: `reads` are its aliases over the source, `inside` and `code` speak of the aliases.
+    """Aliases `reads` of one column, and `inside` and `code` over them.
 
-    The code becomes a part of the one statement that it is put into.
+    The code becomes a part of the single statement that it is put into.
     """
 
     reads: dict[str, Sql]
@@ -41,21 +42,21 @@ class ColumnExpression:
     is_total: bool = True  # whether `code` can be evaluated for every value, inside or not
     is_null_outside: bool = False  # whether `code` is NULL for every value that is not inside
     steps: "Steps" = field(default_factory=list)  # more aliases, each of those before it
-    is_dear: bool = False  # whether it takes long to read a value: a condition on it may have it read twice
+    is_dear: bool = False  # whether reading a value is slow: a condition may read it twice
 
     def kept(self) -> Sql:
-        """The code, where every row that is not inside is left out."""
+        """Return the code, if other rows are left out."""
         return self.code if self.is_total else self.otherwise(None)
 
     def otherwise(self, code: int | None) -> Sql:
-        """The code; for any value that is not inside, the given one."""
+        """Return the code, with a given one for other values."""
         if self.is_null_outside:
             return self.code if code is None else exp.func("COALESCE", self.code, exp.convert(code))
         return _choice(self.inside.copy(), self.code, None if code is None else exp.convert(code))
 
 
 def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
-    """Return the reading of an attribute; its code is 0 … n_inside − 1."""
+    """Return an attribute's expressions, with codes 0 … n_inside − 1."""
     return _as_read(column, alias) if column.kind is Kind.READ else _attribute(attribute, column, alias)
 
 
@@ -77,12 +78,12 @@ def _attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpres
 
 
 def other_cell(attribute: Attribute) -> int | None:
-    """The cell of the misfits; None where they are dropped."""
+    """Return the cell of out-of-domain values, if any."""
     return attribute.n_inside if attribute.outside == OTHER else None
 
 
 def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpression:
-    """Return the reading of a bounded column; its code is the whole number of steps above the lower bound."""
+    """Return a bounded column's expressions; codes are steps above low."""
     if bounded.column:
         keys, codes = zip(*bounded.by_key, strict=True)
         reading = _keyed(keys, codes, column, alias)
@@ -100,13 +101,13 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpr
 
 
 def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
-    """The condition that there is a value and it is no code for an unknown one; `value` as `read_steps` reads it."""
+    """Return the condition for a value that is not missing."""
     is_there = exp.not_(value.is_(exp.null()))
     return exp.and_(is_there, exp.not_(is_code(bounded, column, value))) if bounded.unknown else is_there
 
 
 def is_code(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
-    """The condition that a value is a code for an unknown one; `value` as `read_steps` reads it."""
+    """Return the condition for a code of a missing value."""
     is_whole = column.kind is Kind.INTEGER and bounded.step == 1
     codes = [code for code in bounded.unknown if not is_whole or (code.denominator == 1 and abs(code) < 2**63)]
     literals = [exp.convert(int(code)) if is_whole else _float(code) for code in codes]
@@ -114,7 +115,7 @@ def is_code(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
 
 
 def in_units(steps: Sql, step: Fraction) -> Sql:
-    """Return the number that so many whole steps make: itself where a step is 1, else a 64-bit float."""
+    """Convert integer steps to a number, if necessary a float."""
     if step == 1:
         return steps
     value = exp.cast(steps, "DOUBLE")
@@ -122,12 +123,12 @@ def in_units(steps: Sql, step: Fraction) -> Sql:
 
 
 def missing_steps(bounded: BoundedColumn) -> int | None:
-    """The steps above the lower bound that stand for a missing number; None where it has none."""
+    """Return the steps that replace a missing number, if any."""
     return None if bounded.missing is None else int(bounded.missing / bounded.step) - bounded.low_steps
 
 
 def read_person(column: Column, alias: str) -> ColumnExpression:
-    """Return the reading of the person column: `inside` says that there is a person."""
+    """Return the person's expressions; `inside` if there is one."""
     value = exp.column(alias)
     inside = exp.not_(value.is_(exp.null()))
     match column.kind:
@@ -136,19 +137,19 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
         case Kind.REAL | Kind.SHORT_REAL:
             is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
             return ColumnExpression({alias: number_of(column)}, is_person, value)
-    # as bytes: two people are the same only where every letter is, whatever the engine's rule for text
+    # as bytes: people are equal only if all letters are, whatever the engine's collation
     text = exp.Encode(this=text_of(column), charset=exp.Literal.string("utf-8"))
     return ColumnExpression({alias: text}, inside, value)
 
 
 def _as_read(column: Column, alias: str) -> ColumnExpression:
-    """Return the reading of a column that holds cells, NULL for none."""
+    """Return the expressions of a column of cells."""
     value = exp.column(alias)
     return ColumnExpression({alias: _source(column)}, exp.not_(value.is_(exp.null())), value, is_null_outside=True)
 
 
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
-    """Return the code of a value: category k is `values` from `starts[k]` on, to where the next begins."""
+    """Return the code: category k is `values` from `starts[k]` on."""
     value = exp.column(alias)
     if column.kind in SPELT - {Kind.BOOLEAN} and column.has_enums and not column.has_marks:
         place = _enum(values, column, alias)
@@ -160,7 +161,7 @@ def _categories(values: Sequence[str], starts: Sequence[int], column: Column, al
 
 
 def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: str) -> ColumnExpression:
-    """Return the code of a value, where `values` and `codes` list both."""
+    """Return the code of a value among `values`."""
     value = exp.column(alias)
     if column.kind in SPELT:
         places = dict(zip(values, codes, strict=True))
@@ -184,10 +185,10 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
-    """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
-    # one node: nodes are copied often
+    """Return a text's place among `texts` by an enum, or NULL."""
+    # a single node, because nodes are copied often
     kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=f"ENUM({_listed(tuple(texts))})")
-    text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # of a column of text, or an enum of texts
+    text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # a column of text, or an enum of texts
     place = exp.func("ENUM_CODE", exp.TryCast(this=text, to=kind))
     inside = exp.not_(exp.column(alias).is_(exp.null()))
     return ColumnExpression({alias: place}, inside, exp.column(alias), is_null_outside=True, is_dear=True)
@@ -212,7 +213,7 @@ def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
 
 
 def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
-    """A division guesses the bin, never too low and at most one too high; the edge below, a float, decides."""
+    """Divide to guess the bin, then correct it by its edge. The guess is never too low and at most one too high."""
     value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), number_of(column)
     scale, first, stride = _whole_edges(attribute)
 
@@ -248,7 +249,7 @@ def _edges(attribute: Bins | EdgeBins) -> Sequence[Fraction]:
 
 
 def _whole_edges(attribute: Bins) -> tuple[int, int, int]:
-    """Integers (scale, first, stride) with edge i = (first + stride i) / scale."""
+    """Return integers with edge i = (first + stride·i)/scale."""
     scale = attribute.low.denominator * attribute.width.denominator
     return scale, int(attribute.low * scale), int(attribute.width * scale)
 
@@ -261,17 +262,17 @@ def _is_whole(attribute: Bins) -> bool:
 
 
 def _is_exact(attribute: Bins) -> bool:
-    """Return whether the edges are quotients of whole floats, so that one division rounds them correctly."""
+    """Return True if one division rounds the edges correctly."""
     scale, first, stride = _whole_edges(attribute)
     is_fine = _is_whole(attribute) or _shift(attribute) < Fraction(1, 4)
     return is_fine and max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
 
 
 def _shift(attribute: Bins) -> Fraction:
-    """Return a bound on i − (x − low)/width for x on edge i or above: 16·u·(M/width + n), u = 2^−53.
+    """Bound i − (x − low)/width for x from edge i.
 
-    M is the largest bound. The edge and the lower bound are off by u·M each; the difference, the width and the quotient
-    by u of themselves, and so is the sum with this.
+    The bound is 16·u·(M/width + n), u = 2^−53, where M is the largest bound. The edge and the lower bound are off by
+    u·M each; the difference, the width and the quotient by u of themselves, and so is the sum with this.
     """
     largest = max(abs(attribute.low), abs(attribute.high))
     return Fraction(16, 2**53) * (largest / attribute.width + attribute.n_inside)
@@ -286,7 +287,7 @@ def _search_edges(value: Sql, edges: Sequence[Sql], first: int, last: int) -> Sq
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
-    """The code of the choice equal to `value`, by halving: the choices are sorted as the engine sorts."""
+    """Return the code of the equal choice, by binary search."""
     if len(choices) > LEAF:
         middle = len(choices) // 2
         below, above = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
@@ -298,7 +299,7 @@ def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
 
 
 def _choice(condition: Sql, yes: Sql, no: Sql | None) -> Sql:
-    """CASE WHEN of the very expressions, without a copy of them."""
+    """Return CASE WHEN of the expressions, without copying."""
     return exp.Case(ifs=[exp.If(this=condition, true=yes)], default=no)
 
 
@@ -316,13 +317,13 @@ def text_of(column: Column) -> Sql:
 
 
 def number_of(column: Column) -> Sql:
-    """Return the 64-bit float that a column's value stands for, NULL where it is none."""
+    """Return a column's value as a 64-bit float, or NULL."""
     match column.kind:
         case Kind.TEXT:
             is_number = exp.func(
                 "REGEXP_FULL_MATCH", text_of(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb"
             )
-            text = exp.Case().when(is_number, text_of(column))  # engines pass over the spaces around a number
+            text = exp.Case().when(is_number, text_of(column))  # engines ignore the spaces around a number
             return exp.TryCast(this=text, to=exp.DataType.build("DOUBLE"))
         case Kind.SHORT_REAL:
             return exp.TryCast(this=text_of(column), to=exp.DataType.build("DOUBLE"))
@@ -330,12 +331,12 @@ def number_of(column: Column) -> Sql:
 
 
 def _is_text(column: Column) -> bool:
-    """Return whether numbers are read from text."""
+    """Return True if numbers are parsed from text."""
     return column.kind in {Kind.TEXT, Kind.SHORT_REAL}
 
 
 def _float(number: Fraction | int) -> Sql:
-    """A literal with an exponent, which every dialect reads as a 64-bit float."""
+    """Return a literal that is a float in every dialect."""
     digits = repr(abs(float(number)))
     literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
     return exp.Neg(this=literal) if number < 0 else literal
@@ -346,7 +347,7 @@ def _try_integer(value: Sql, n_inside: int) -> Sql:
 
 
 def _minus(value: Sql, number: Fraction | int) -> Sql:
-    """The difference, for an int in 64 bits, as short integers overflow; nothing is subtracted where it is 0."""
+    """Subtract a nonzero number, in 64 bits for integers."""
     if number == 0:
         return value
     return exp.cast(value, "BIGINT") - exp.convert(number) if isinstance(number, int) else value - _float(number)
@@ -357,7 +358,7 @@ def _divided(value: Sql, divisor: int) -> Sql:
 
 
 def _clip(value: Sql, low: Sql, high: Sql) -> Sql:
-    """The nearest number of the range, for a value that is a number."""
+    """Clip a number to the range."""
     return exp.Case().when(value.between(low, high), value).when(value < low, low.copy()).else_(high.copy())
 
 

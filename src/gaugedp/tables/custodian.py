@@ -1,6 +1,7 @@
-"""Checks of a table against its domain, for the custodian alone. Not private, not charged, and in no release.
+"""Checks of a table against its domain, for the custodian.
 
-It is for mistakes in codes and formats, before anything is paid. No ledger, release or log is handed anything of it.
+They are not private, not charged, and not part of a release. They find mistakes in codes and formats before anything is
+charged. No ledger, release or log receives their results.
 """
 
 import zlib
@@ -23,18 +24,18 @@ from gaugedp.tables.refusals import or_refuse, unfinished
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
 
-NOT_PRIVATE = "NOT PRIVATE: true figures about the rows, for the custodian alone. Do not publish, mail or store them."
+NOT_PRIVATE = "NOT PRIVATE: exact statistics of the rows, for the custodian only. Do not publish, mail or store them."
 WHY = (
     "This is for misspelt codes and wrong formats. Take categories and bounds from public knowledge: a domain that "
-    "follows what rare people say tells of them."
+    "is adapted to the values of rare people reveals them."
 )
-_MOST_VALUES, _LONGEST = 10, 40  # that fit no cell, of an attribute; and letters of one
+_MOST_VALUES, _LONGEST = 10, 40  # out-of-domain values per attribute, and characters per value
 _VALUE, _READ = exp.column("value"), "x"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding in a column: the problem, the number of rows, and the commonest values with their counts."""
+    """Finding in a column: problem, rows and most common values."""
 
     column: str
     problem: str
@@ -44,17 +45,14 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Custody:
-    """Findings about the rows of a table, and about the lines of a text file.
-
-    Not private: what is printed of it by itself holds no figure.
-    """
+    """Findings about rows and lines; not private, but its repr is."""
 
     n_rows: int
     findings: tuple[Finding, ...]
     lines: LineCount | None = None
 
     def table(self) -> list[dict[str, str]]:
-        """Return a row a finding: column, problem, rows, their share of all, examples."""
+        """Return one row per finding."""
         return [
             {
                 "column": finding.column,
@@ -67,14 +65,24 @@ class Custody:
         ]
 
     def __repr__(self) -> str:
-        return "Custody(not private: show its table() to the custodian alone)"
+        return "Custody(not private: show its table() only to the custodian)"
 
 
 def check(table: Table, *, on_progress: Progress = silent) -> Custody:
-    """Return what in the rows fits no cell or lies beyond bounds, has no value or no person, or belongs to many.
+    """Find values that do not fit a table's domain.
 
-    Of a text file, `lines` says which lines are not rows. All rows are read, and nothing is paid: what comes back is
-    not private. Values are listed for files and frames; for PostgreSQL and Spark there is only how many rows have them.
+    They are out of domain or beyond bounds, missing, without a person, or of a person with too many rows. For a text
+    file, `lines` reports the lines that are not rows. All rows are read, and nothing is charged: the result is not
+    private. Values are listed for files and frames; for PostgreSQL and Spark, only their numbers of rows.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2", "3"]}), domain=domain, name="people")
+    >>> [(row["column"], row["problem"]) for row in gd.check(table).table()]
+    [('sex', 'out of domain')]
     """
     if not isinstance(table, Table):
         raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
@@ -94,7 +102,7 @@ def _checked(table: Table, on_progress: Progress) -> Custody:
 
 
 def _lines(engine: Engine, n_rows: int, on_progress: Progress) -> LineCount | None:
-    """Return the lines of a text file; None where the rows are not lines."""
+    """Return the line count of a text file, or None."""
     file = engine.text_file
     if file is None:
         return None
@@ -114,9 +122,9 @@ def _of_cells(engine: Engine, name: str, column: Column, reading: ColumnExpressi
     is_missing = _VALUE.is_(exp.null())
     misfit = exp.and_(exp.not_(is_missing.copy()), exp.not_(exp.func("COALESCE", reading.inside, exp.false())))
     rows = _valued(column, reading)
-    counts = _counts(engine, rows, {"no value": is_missing, "fits no cell": misfit})
+    counts = _counts(engine, rows, {"no value": is_missing, "out of domain": misfit})
     for problem, count in counts.items():
-        listed = problem == "fits no cell" and engine.in_process
+        listed = problem == "out of domain" and engine.in_process
         if count:
             yield Finding(name, problem, count, _examples(engine, _valued(column, reading), misfit) if listed else ())
 
@@ -131,8 +139,8 @@ def _of_column(engine: Engine, name: str, bounded: BoundedColumn) -> Iterator[Fi
     is_nan = exp.and_(exp.not_(number.is_(exp.null())), exp.not_(exp.or_(reading.inside.copy(), is_unknown.copy())))
     problems = {
         "no value": exp.or_(is_missing, is_nan),
-        "no number": exp.and_(exp.not_(is_missing.copy()), number.is_(exp.null())),
-        "unknown, by its code": is_unknown,
+        "not a number": exp.and_(exp.not_(is_missing.copy()), number.is_(exp.null())),
+        "code for missing": is_unknown,
         f"below {exact(float(bounded.low))}": exp.and_(reading.inside.copy(), number < float(bounded.low)),
         f"above {exact(float(bounded.high))}": exp.and_(reading.inside.copy(), number > float(bounded.high)),
     }
@@ -151,7 +159,7 @@ def _of_people(engine: Engine, unit: PrivacyUnit) -> Iterator[Finding]:
     extra = exp.column("of_one") - unit.max_rows
     too_many = exp.Case().when(extra > 0, extra.copy()).else_(exp.convert(0))
     counted = over(people, exp.func("COALESCE", exp.Sum(this=too_many), exp.convert(0)).as_("n0"))
-    beyond = {} if unit.as_one else {f"beyond {unit.max_rows} of a person": _number(engine, counted)}
+    beyond = {} if unit.as_one else {f"more than {unit.max_rows} per person": _number(engine, counted)}
     yield from (Finding(unit.column, problem, rows) for problem, rows in (nobody | beyond).items() if rows)
 
 
@@ -160,12 +168,12 @@ def _rows(reads: Mapping[str, Sql]) -> Sql:
 
 
 def _valued(column: Column, reading: ColumnExpression) -> Sql:
-    """Return the rows with their text as `value`, beside what is read of them."""
+    """Return the rows with text `value` and parsed columns."""
     return source([ColumnExpression({"value": text_of(column)}, exp.true(), _VALUE), reading])
 
 
 def _counts(engine: Engine, rows: Sql, conditions: Mapping[str, Sql]) -> dict[str, int]:
-    """Return how many rows fulfil each condition."""
+    """Count the rows that satisfy each condition."""
     indicators = [exp.Case().when(each.copy(), exp.convert(1)).else_(exp.convert(0)) for each in conditions.values()]
     sums = [exp.func("COALESCE", exp.Sum(this=indicator), exp.convert(0)) for indicator in indicators]
     result = engine.run(over(rows, *(exp.cast(total, "BIGINT").as_(f"n{place}") for place, total in enumerate(sums))))
@@ -177,7 +185,7 @@ def _number(engine: Engine, statement: Sql) -> int:
 
 
 def _examples(engine: Engine, rows: Sql, condition: Sql) -> tuple[tuple[str, int], ...]:
-    """Return the commonest values of the rows that fulfil a condition."""
+    """Return the most common values of rows with a condition."""
     grouped = over(rows, _VALUE, exp.Count(this=exp.Star()).as_("n")).where(condition.copy()).group_by("value")
     result: Mapping[str, Any] = engine.run(grouped.order_by(exp.column("n").desc(), "value").limit(_MOST_VALUES))
     return tuple((_short(str(value)), int(count)) for value, count in zip(result["value"], result["n"], strict=True))

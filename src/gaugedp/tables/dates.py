@@ -1,7 +1,7 @@
-"""The cell of a date, as SQL that cannot fail whatever the value is, and that every engine reads alike.
+"""Cell of a date, in safe SQL for every engine.
 
-A date or a time is read by its text: its letters are checked first, then its numbers, and all else is arithmetic of
-whole numbers. So no engine's rules for dates, and no setting of a session, has a part in it.
+A date or a time is read by its text: its letters are checked first, then its numbers, and everything else is integer
+arithmetic. So neither an engine's rules for dates nor a setting of a session has an influence.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ _OFFSET = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 ISO = rf"[0-9]{{4}}-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])({_TIME}{_OFFSET}?)?)?"
 _EPOCH = date(1970, 1, 1)
 _1970 = 719_468  # days from 0000-03-01 to it
-_MANY_DAYS = 10**6  # days, more than there are to the year 1
+_MANY_DAYS = 10**6  # days, more than since the year 1
 
 
-Steps = list[dict[str, Sql]]  # columns by name, each of those before it
+Steps = list[dict[str, Sql]]  # columns by name, each computed from earlier ones
 
 
 def date_steps(attribute: Dates, text: Sql, name: str) -> tuple[dict[str, Sql], Steps]:
-    """Return what is read of a text, and steps to its cell as column `name`."""
+    """Return a text's aliases, and steps to its cell."""
     is_iso = exp.func("REGEXP_FULL_MATCH", text.copy(), exp.Literal.string(ISO), dialect="duckdb")
     iso, year, month, day, place, days, utc, local = (
         exp.column(f"{name}_{part}") for part in ("text", "year", "month", "day", "offset", "days", "utc", "local")
@@ -47,7 +47,7 @@ def date_steps(attribute: Dates, text: Sql, name: str) -> tuple[dict[str, Sql], 
 
 def _cell(attribute: Dates, days: Sql) -> Sql:
     starts = [(attribute.start(code) - _EPOCH).days for code in range(attribute.n_inside + 1)]
-    if attribute.days:  # a quotient, of what is not negative but far below the first cell
+    if attribute.days:  # a quotient, nonnegative except far below the first cell
         return exp.paren(days - (starts[0] - attribute.days)) // attribute.days - 1
     return exp.Case().when(
         exp.not_(days.is_(exp.null())), _search(days, [(start, code) for code, start in enumerate(starts)], -1)
@@ -62,7 +62,7 @@ def _utc(text: Sql, days: Sql, place: Sql) -> Sql:
 
 
 def _search(value: Sql, choices: Sequence[tuple[int, int]], before: int) -> Sql:
-    """Return the second of the last pair whose first is at most `value`, or `before`, by halving."""
+    """Return the second of the last pair with first ≤ `value`."""
     if not choices:
         return exp.convert(before)
     middle = len(choices) // 2
@@ -72,7 +72,7 @@ def _search(value: Sql, choices: Sequence[tuple[int, int]], before: int) -> Sql:
 
 
 def _offset_place(text: Sql) -> Sql:
-    """Return where the offset of an instant begins, 2, 4 or 5 signs before the end; 0 for a text without one."""
+    """Return the position of an instant's offset, or 0."""
     offset_place = (
         exp.Case().when(_length(text) <= 10, exp.convert(0)).when(_letter(text, _length(text)).eq("Z"), _length(text))
     )
@@ -84,7 +84,7 @@ def _offset_place(text: Sql) -> Sql:
 
 def _offset(text: Sql, place: Sql) -> Sql:
     """Return the offset at `place` in seconds."""
-    behind = exp.paren(_length(text) - exp.paren(place.copy()))  # 0 for Z; 2, 4 or 5 signs
+    behind = exp.paren(_length(text) - exp.paren(place.copy()))  # 0 for Z; 2, 4 or 5 characters
     minutes = exp.Case().when(behind.copy() >= 4, _number(text, _length(text) - 1, 2)).else_(exp.convert(0))
     size = exp.paren(_number(text, exp.paren(place.copy()) + 1, 2) * 3600 + minutes * 60)
     signed = exp.Case().when(_letter(text, place).eq("-"), exp.Neg(this=size)).else_(size.copy())
@@ -92,7 +92,7 @@ def _offset(text: Sql, place: Sql) -> Sql:
 
 
 def _days(year: Sql, month: Sql, day: Sql) -> Sql:
-    """Return the days since 1970 in the calendar of Gregory; years are taken from March, the leap day at their end."""
+    """Return the days since 1970 in the Gregorian calendar."""
     is_early = month.copy() <= 2
     y = exp.Case().when(is_early, year - 1).else_(year.copy())
     m = exp.Case().when(is_early.copy(), month + 9).else_(month - 3)
@@ -101,7 +101,7 @@ def _days(year: Sql, month: Sql, day: Sql) -> Sql:
 
 
 def _days_in(year: Sql, month: Sql) -> Sql:
-    """Return how many days a month has."""
+    """Return the number of days of a month."""
     is_leap = exp.or_(exp.and_((year % 4).eq(0), (year % 100).neq(0)), (year % 400).eq(0))
     february = exp.Case().when(is_leap, exp.convert(29)).else_(exp.convert(28))
     days = exp.Case().when(month.eq(2), february).when(month.isin(4, 6, 9, 11), exp.convert(30))

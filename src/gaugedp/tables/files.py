@@ -1,4 +1,4 @@
-"""Files that rows come from: which they are, the header of a text file, and whether they still are what they were."""
+"""Source files: format, header, and whether they changed."""
 
 import csv
 import gzip
@@ -23,15 +23,15 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 @dataclass(frozen=True)
 class File:
-    """A file that exists: its absolute path and its format, one of "Parquet", "CSV" and "TSV"."""
+    """Existing file: absolute path, and "Parquet", "CSV" or "TSV"."""
 
     path: Path
     format: str
 
     @classmethod
     def find(cls, path: str | Path) -> "File":
-        """Return the file at `path`, the format being told by the end of its name."""
-        if is_no_path(str(path)):  # not repeated: it may hold a password
+        """Return the file at `path`, by its name's format."""
+        if is_no_path(str(path)):  # not repeated: it may contain a password
             raise UnreadableTable(
                 "The source is neither the path of a file nor an address that can be read.",
                 "Give a path, or postgresql://user@host/database?table=people as text.",
@@ -51,22 +51,22 @@ class File:
 
     @property
     def is_packed(self) -> bool:
-        """Return whether the file is compressed by gzip."""
+        """True if the file is compressed by gzip."""
         return self.path.suffix.lower() == ".gz"
 
     @property
     def delimiter(self) -> str:
-        """Return the delimiter between two fields."""
+        """Delimiter between two fields."""
         return "\t" if self.format == "TSV" else ","
 
     @contextmanager
     def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Open the file as it is stored, and its content, unpacked."""
+        """Open the file as stored, and its unpacked content."""
         with self.path.open("rb") as stored, gzip.GzipFile(fileobj=stored) as unpacked:
             yield stored, cast(IO[bytes], unpacked) if self.is_packed else stored
 
     def header(self) -> list[str]:
-        """Return the names in the first line of a text file; nothing else is looked at."""
+        """Return the names in the first line, reading nothing else."""
         start = self._start()
         check_is_text(start or b"", str(self.path))
         line = _first_line(start)
@@ -89,7 +89,7 @@ class File:
         return names
 
     def _start(self) -> bytes | None:
-        """Return the bytes from which the header is taken; None where they cannot be read."""
+        """Return the bytes with the header, or None."""
         try:
             with self.open() as (_, content):
                 return content.read(MAX_HEADER)
@@ -113,18 +113,18 @@ def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """Files on this machine, and the `recipe` by which rows are made of them, "" where a row of a file is a row."""
+    """Local files, and the `recipe` for rows, or ""."""
 
     paths: tuple[Path, ...]
     recipe: str = ""
 
     @property
     def name(self) -> str:
-        """Return the name that tells these rows from others, whatever the state of the files."""
+        """Name that identifies these rows, whatever the files' state."""
         return "\0".join([*map(str, self.paths), self.recipe])
 
     def state(self) -> str:
-        """Return what tells the files from their later states without reading them: place, size, time of writing."""
+        """Return place, size and modification time of the files."""
         text = "\n".join(map(_state, self.paths))
         return text if len(self.paths) == 1 else hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,6 +1,6 @@
-"""Frames that rows come from: the needed columns of a pandas, polars or arrow frame, ready for an SQL engine.
+"""Data frames as sources: needed columns for an SQL engine.
 
-To read one, nothing is imported: a frame can only be given by someone who imported its library. It is not changed.
+Reading imports nothing: a frame can only be given by someone who imported its library. The frame is not changed.
 """
 
 import sys
@@ -24,7 +24,7 @@ LIBRARIES = {
 
 
 def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
-    """Return the columns as a frame of the library `kind`, of pandas where it is not said, else of polars."""
+    """Return a frame of the library `kind`, else pandas or polars."""
     for name in filter(None, (kind, "pandas", "polars")):
         if find_spec(name) is not None:
             library = import_module(name)
@@ -33,7 +33,7 @@ def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
 
 
 def library(source: object) -> str | None:
-    """Return which library the frame `source` is of; None where it is no frame."""
+    """Return the library of the frame `source`, or None."""
     for name, classes in LIBRARIES.items():
         module = sys.modules.get(name)
         if module is not None and isinstance(source, tuple(getattr(module, class_name) for class_name in classes)):
@@ -42,7 +42,7 @@ def library(source: object) -> str | None:
 
 
 def failures(name: str) -> tuple[type[BaseException], ...]:
-    """Return what the library may raise while it hands over rows."""
+    """Return the errors that the library may raise with rows."""
     module = sys.modules[name]
     match name:
         case "polars":
@@ -63,7 +63,7 @@ def column_names(source: Any) -> list[object]:
 
 
 def without_rows(source: Any) -> Any:
-    """Return a frame with the same columns and no rows, without looking at one."""
+    """Return a frame with the same columns and no rows."""
     match library(source):
         case "pandas":
             return source.iloc[:0]
@@ -75,7 +75,7 @@ def without_rows(source: Any) -> Any:
 
 
 def selected(source: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Any:
-    """Return a new frame of the named columns with their rows; for `truths` see `tables.sources`."""
+    """Return the named columns in a new frame; `truths` as in `tables.sources`."""
     match library(source):
         case "pandas":
             return _selected_pandas(source, names, truths)
@@ -95,7 +95,7 @@ def _selected_pandas(frame: Any, names: Sequence[str], truths: Mapping[str, Mapp
 
 
 def _plain(series: Any, truths: Mapping[str, str]) -> Any:
-    """The series as numpy numbers, dates or text: a column of Python objects is text, whatever is in it."""
+    """Return numpy numbers, dates or text; objects become text."""
     pandas = sys.modules["pandas"]
     if isinstance(series.dtype, pandas.CategoricalDtype):
         return _of_categories(series.cat.codes.to_numpy(), series.cat.categories, truths)
@@ -110,9 +110,10 @@ def _plain(series: Any, truths: Mapping[str, str]) -> Any:
 
 
 def _of_objects(values: list[Any], truths: Mapping[str, str]) -> Any:
-    """The texts of objects. Each is made once where equal ones have one text: 1 and True have two, as may subclasses.
+    """Return the texts of objects, each computed once if possible.
 
-    Some versions of pandas tell texts apart up to a NUL alone, so that it must not look for equal ones.
+    1 and True are equal and have two texts, and subclasses may have others. Some versions of pandas compare texts only
+    up to a NUL, so it must not look for equal ones.
     """
     pandas = sys.modules["pandas"]
     if not set(map(type, values)) <= {str, float, NoneType, type(pandas.NA)}:
@@ -126,7 +127,7 @@ def _holds_objects(dtype: Any) -> bool:
 
 
 def _of_categories(codes: np.ndarray, values: Any, truths: Mapping[str, str]) -> Any:
-    """The series values[codes], missing where a code is −1, of the type that the values have by themselves."""
+    """Return values[codes] with the values' own type; −1 is missing."""
     if _holds_objects(values.dtype):
         return _texts(codes, values, truths)
     pandas = sys.modules["pandas"]
@@ -136,11 +137,11 @@ def _of_categories(codes: np.ndarray, values: Any, truths: Mapping[str, str]) ->
 
 
 def _texts(codes: np.ndarray, values: Any, truths: Mapping[str, str]) -> Any:
-    """The texts of values[codes], missing where a code is −1: each value is made a text once."""
+    """Return the texts of values[codes]; −1 is missing."""
     pandas = sys.modules["pandas"]
     texts = [text_of(value, truths) for value in values]
     places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
-    if not 0 < len(places) <= 2**15:  # texts of a column up to which an engine is given each of them once
+    if not 0 < len(places) <= 2**15:  # up to so many texts, an engine is given each of them once
         return pandas.Series(np.array([*texts, None], dtype=object)[codes], dtype=object)
     codes = np.array([*(-1 if text is None else places[text] for text in texts), -1])[codes]
     return pandas.Series(pandas.Categorical.from_codes(codes, list(places)))

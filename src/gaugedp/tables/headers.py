@@ -1,4 +1,4 @@
-"""Checks that a first line holds column names, and not a row of values or another kind of file."""
+"""Checks that a first line holds column names."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ _UNITS = (
 )
 _DAY = r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*|\d{1,2}:\d{2}(:\d{2})?.*|\d{4}-\d{2}"
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_VALUES = {  # the whole field, in any case; the first that fits
+_VALUES = {  # patterns of a whole field, case-insensitive; the first match counts
     "a date or time": rf"{_DAY}|\d{{1,2}}[-./]?({_MONTHS})[a-z]*[-./]?(\d{{2}}){{1,2}}",
     "a number": r"[+\-−]?((?=[.,]*\d)[\d.,]+e[+\-−]?\d+|inf|infinity|nan)|(usd|eur|gbp|chf)\s\d[\d.,]*",
     "a number with a unit": rf"\W*((\d[\d.,]*\s*({_UNITS})(/\w+)?\W*)+|\d+[.,]\d+[a-z])",
@@ -37,14 +37,14 @@ _KINDS = {  # by the first bytes
 
 
 def check_is_text(start: bytes, name: str) -> None:
-    """Refuse the `start` of a file that is no text of fields, whatever its `name` says."""
+    """Refuse a file whose `start` is not delimited text."""
     for beginning, (what, do) in _KINDS.items():
         if re.match(beginning, start):
-            raise UnreadableTable(f"{name!r} is {what}, and not what its name says.", do)
+            raise UnreadableTable(f"{name!r} is {what}, which its name does not indicate.", do)
 
 
 def doubts(names: Sequence[str]) -> list[str]:
-    """Return why names may be the values of a row: each as "a number (field 3 and 2 more)"; no name is repeated."""
+    """Return why names may be values, without repeating a name."""
     counts = Counter(name.strip().casefold() for name in names)
     found = [(doubt, place) for place, name in enumerate(names, 1) for doubt in _doubts(name.strip(), counts)]
     firsts, numbers = dict(reversed(found)), Counter(doubt for doubt, _ in found)
@@ -60,7 +60,7 @@ def _doubts(name: str, counts: Counter[str]) -> Iterator[str]:
     if value := next((kind for kind, form in _VALUES.items() if re.fullmatch(form, name, re.IGNORECASE)), ""):
         yield value
     elif not name.isidentifier() and any(map(str.isdigit, name)) and not any(map(str.isalpha, name)):
-        yield "a number"  # also of a telephone
+        yield "a number"  # also a telephone number
     if _SEPARATORS.search(name):
         yield "a separator in a name"
     if any(unicodedata.category(letter)[0] == "C" or letter in "\u2028\u2029" for letter in name):

@@ -1,10 +1,10 @@
-"""The keys of an attribute whose categories nobody knows, and how many people have each: for a release alone.
+"""Keys of an attribute and how many people have each.
 
-A key is what a category is compared with: text as it is, a whole number in digits. Other numbers, texts without a
-letter, of more than 200 letters or with control characters, and "other" are no keys: they count as "other" later.
+A key is what a category is compared with: text unchanged, an integer in digits. Other numbers, empty texts, texts of
+more than 200 letters or with control characters, and "other" are not keys: they count as "other" later.
 
-A person has each of their keys once, and at most `max_rows` keys, chosen evenly by a keyed hash of person and key. That
-holds for every hash, and what is chosen depends on nobody else.
+A person has each of their keys once, and at most `max_rows` keys, chosen uniformly by a keyed hash of person and key.
+The limit holds for every hash, and the choice depends on nobody else.
 """
 
 import re
@@ -24,14 +24,14 @@ from gaugedp.tables.engine import SPELT, Column, Kind, Sql
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
 
-LONGEST = 200  # letters of a key
+LONGEST = 200  # characters of a key
 _KEY = re.compile(rf"[^\x00-\x1f\x7f-\x9f]{{1,{LONGEST}}}")
 _NAME, _READ = "key_text", "x"
 
 
 @dataclass(frozen=True)
 class KeyCounting:
-    """The statement whose result has a row for each key of `column`: `key_text`, and `n`, the people who have it."""
+    """Statement that counts the people of each key of `column`. Its result has the columns `key_text` and `n`."""
 
     unit: PrivacyUnit
     types: Mapping[str, Column]
@@ -39,16 +39,16 @@ class KeyCounting:
     bucket: tuple[int, int] | None = None
 
     def statement(self, row_key: bytes) -> Sql:
-        """Return the statement; it reads the table `SOURCE`."""
+        """Return the statement, which reads the table `SOURCE`."""
         rows = self._rows() if self.unit.column is None else self._bounded(row_key)
         key: Sql = exp.column(_NAME)
-        if _is_text(self.types[self.column]):  # as bytes before they are grouped: a collation may take texts for equal
+        if _is_text(self.types[self.column]):  # as bytes before grouping: a collation may treat texts as equal
             key = exp.Encode(this=key, charset=exp.Literal.string("utf-8"))
         spelt = over(rows, key.as_(_NAME))
         return over(spelt, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
 
     def _rows(self) -> Sql:
-        """The key of every row that has one, beside its person, if any."""
+        """Return the key and person of every row."""
         readings = [_read_key(self.types[self.column])]
         columns: list[Sql] = [readings[0].code.as_(_NAME)]
         if self.unit.column is not None:
@@ -58,7 +58,7 @@ class KeyCounting:
         return rows.where(*(reading.inside for reading in readings), copy=False)
 
     def _bounded(self, row_key: bytes) -> Sql:
-        """Return at most `max_rows` keys of each person, each once."""
+        """Return at most `max_rows` different keys of each person."""
         assert self.unit.column is not None
         kind = self.types[self.unit.column].kind
         rows = self._rows() if self.bucket is None else in_bucket(self._rows(), kind, self.bucket, row_key)
@@ -69,7 +69,7 @@ class KeyCounting:
 
 
 def count_keys(table: Table, name: str, row_key: bytes) -> tuple[list[str], np.ndarray]:
-    """Look at the rows, once; return the keys of an attribute, sorted, and how many people have each, int64 (n,)."""
+    """Read the rows once; return sorted keys and counts of people."""
     counting = KeyCounting(table.unit, table._engine.columns, table.domain.source(name))
     counts: Counter[str] = Counter()
     for part in table._buckets.parts(counting):
@@ -80,21 +80,21 @@ def count_keys(table: Table, name: str, row_key: bytes) -> tuple[list[str], np.n
 
 
 def check_source(table: Table) -> None:
-    """Refuse a source of which one text that is none would make a look fail."""
+    """Refuse a source whose invalid text would make reading fail."""
     if not table._engine.gives_texts:
         raise UnreadableTable(
-            "The database does not say how its texts are encoded (SQL_ASCII).",
-            "Use one that keeps them as UTF8, or a file, to release keys.",
+            "The database does not specify how its texts are encoded (SQL_ASCII).",
+            "Use one with UTF8, or a file, to release keys.",
         )
 
 
 def is_key(text: str) -> bool:
-    """Return whether a text can be shown as a key: of 1 to 200 letters, without control characters, not "other"."""
+    """Return True if a text can be a key."""
     return text != OTHER and _KEY.fullmatch(text) is not None
 
 
 def _read_key(column: Column) -> ColumnExpression:
-    """Return the reading of a key: `inside` says that there is one."""
+    """Return a key's expressions; `inside` if there is one."""
     value = exp.column(_READ)
     there = exp.not_(value.is_(exp.null()))
     if _is_text(column):
@@ -114,7 +114,7 @@ def _is_text(column: Column) -> bool:
 
 
 def _text(value: object) -> str:
-    """Return a key as text: nothing for bytes that are no UTF-8."""
+    """Return a key as text, "" unless UTF-8."""
     if not isinstance(value, bytes | bytearray):
         return str(value)
     try:
@@ -124,7 +124,7 @@ def _text(value: object) -> str:
 
 
 def _hash(kind: Kind, row_key: bytes) -> Sql:
-    """A text that is as good as drawn anew for each person and key."""
+    """Return a pseudorandom text for each person and key."""
     person = exp.cast(person_number(kind), "VARCHAR")
     colon = exp.Literal.string(":")
     return exp.func("MD5", exp.func("CONCAT", exp.Literal.string(row_key.hex()), person, colon, exp.column(_NAME)))

@@ -1,10 +1,11 @@
-"""Lines of a text file that are not rows: what a strict reader of CSV sees, next to what the engine reads.
+"""Lines of a text file that are not rows.
 
-A line is a record as a strict reader has it, Python's csv module with strict=True: a field that begins with a quote
-ends with one, and may hold line ends. Where the strict reader refuses a record, its first line of text is a line, and
-reading goes on with the next. The engine refuses nothing (gaugedp.tables.duckdb): it opens a quote after a space too,
-drops what follows a closing quote, and is in a quoted field until the next quote. Both are followed at the same time,
-and where neither is in a quoted field, the lines so far are compared with the rows so far.
+The lines of a strict CSV reader are compared with the rows of the engine. A line is a record as Python's csv module has
+it with strict=True: a field that begins with a quote ends with one, and may contain line ends. If the strict reader
+refuses a record, its first line of text is a line, and reading continues with the next. The engine refuses nothing
+(gaugedp.tables.duckdb): it opens a quote after a space too, drops what follows a closing quote, and is in a quoted
+field until the next quote. Both readers are followed at the same time; whenever neither is in a quoted field, the lines
+so far are compared with the rows so far.
 """
 
 import io
@@ -24,17 +25,14 @@ AFTER_QUOTE = "after an unclosed quote"
 AFTER_OTHERS = "after other unclosed quotes"
 EXTRA = "with more fields than the header"
 BEHIND_QUOTE = "with text after a closing quote"
-OTHER = "for a reason of the engine's own"
+OTHER = "for another reason in the engine"
 INSIDE = "from inside the quoted fields of a line"
-_START, _SPACE, _PLAIN, _QUOTED, _CLOSED, _BROKEN = range(6)  # where in a field a reader is
+_START, _SPACE, _PLAIN, _QUOTED, _CLOSED, _BROKEN = range(6)  # positions of a reader within a field
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why lines are not rows, or differ from a strict reader's: how many they are, and the number of the first.
-
-    Lines of text are counted from 1, the header; `first` is 0 where it is not known.
-    """
+    """Reason for lost or differing lines: count, first line (header 1)."""
 
     reason: str
     lines: int
@@ -54,10 +52,10 @@ class Cause:
 
 @dataclass(frozen=True)
 class LineCount:
-    """The lines of a text file without its header: why some are `lost`, and which rows are `read_otherwise`.
+    """Lines of a text file: lost ones, and differing rows.
 
-    The rows are the lines less those that are lost, and more only where an unclosed quote turns the inside of a quoted
-    field into rows.
+    The header is not counted. The rows are the lines minus the lost ones, plus, if an unclosed quote turns the inside
+    of a quoted field into rows, those.
     """
 
     n_lines: int
@@ -66,52 +64,52 @@ class LineCount:
 
     @property
     def n_lost(self) -> int:
-        """The number of lines that are not rows."""
+        """Number of lines that are not rows."""
         return sum(cause.lines for cause in self.lost)
 
     @property
     def n_rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return self.n_lines - self.n_lost + sum(each.lines for each in self.read_otherwise if each.reason == INSIDE)
 
     def of_engine(self, n_rows: int) -> "LineCount":
-        """Return the count such that it has the `n_rows` that the engine has read."""
+        """Return the count, adjusted to the engine's `n_rows`."""
         lost = self.n_rows - n_rows
         if lost > 0:
             return replace(self, lost=(*self.lost, Cause(OTHER, lost, 0)))
         return replace(self, read_otherwise=(*self.read_otherwise, Cause(INSIDE, -lost, 0))) if lost else self
 
     def sentences(self) -> list[str]:
-        """Return what is said of lines that are not rows, and of rows that differ from a strict reader's."""
+        """Describe the lost lines and the rows read otherwise."""
         said = []
         if lost := ", ".join(map(str, self.lost)):
             are_lost = "lines that are not rows" if self.n_lost == 1 else f"{self.n_lost:,} of them are not rows"
             said.append(f"{self.n_lines:,} line{'s' * (self.n_lines != 1)}, {are_lost}: {lost}.")
         if otherwise := ", ".join(map(str, self.read_otherwise)):
-            said.append(f"Rows that a strict reader reads otherwise: {otherwise}.")
+            said.append(f"Rows that a strict reader reads differently: {otherwise}.")
         return said
 
 
 def count_lines(file: File, on_progress: Progress = silent) -> LineCount:
-    """Return the lines of a text file. Raises OSError, EOFError or zlib.error where it cannot be read."""
+    """Count the lines of a text file, or raise OSError, EOFError or zlib.error."""
     tally = _Tally(len(file.header()), file.delimiter)
     tally.add(_lines(file, on_progress))
     return tally.counted()
 
 
 def _lines(file: File, on_progress: Progress) -> Iterator[str]:
-    """Yield the lines of text, their ends left aside, each byte as one letter."""
+    """Yield lines of text without ends, bytes as letters."""
     size = max(file.path.stat().st_size, 1)
     with file.open() as (stored, content), io.TextIOWrapper(content, encoding="latin-1", newline="") as text:
         for number, line in enumerate(text):
             yield line.rstrip("\r\n")
-            if number % 2**16 == 0:  # between two reports of the progress
+            if number % 2**16 == 0:  # between two progress reports
                 on_progress(stored.tell() / size)
 
 
 @dataclass
 class _Record:
-    """The part of a record that the engine has read, which began in line `first`."""
+    """Partial record of the engine, from line `first`."""
 
     first: int
     fields: int = 1
@@ -135,23 +133,23 @@ class _Causes:
 
 
 class _Tally:
-    """The lines as a strict reader has them, and the records as the engine has them, of the lines of text so far."""
+    """Lines of a strict reader and records of the engine."""
 
     def __init__(self, n_fields: int, delimiter: str) -> None:
         self.n_fields, self.delimiter, self.number = n_fields, delimiter, 0
         self.tokens = re.compile(f'"|{delimiter}| |[^" {delimiter}]+')
         self.closed_fields = re.compile(f'(^|{delimiter})"[^"]*(?:""[^"]*)*"(?={delimiter}|$)')
-        self.n_lines, self.lost, self.otherwise = -1, _Causes(), _Causes()  # the header is no line
-        self.record: _Record | None = None  # that the engine has not ended
-        self.passed: int | None = None  # lines of text after the one whose record the strict reader has not ended
+        self.n_lines, self.lost, self.otherwise = -1, _Causes(), _Causes()  # the header is not counted
+        self.record: _Record | None = None  # unfinished record of the engine
+        self.passed: int | None = None  # lines of text after the first of the strict reader's unfinished record
         self._begin()
 
     def _begin(self) -> None:
-        """Begin to compare: neither reader is in a quoted field."""
+        """Begin a comparison: neither reader is in a quoted field."""
         self.start, self.lines, self.rows, self.causes = self.number + 1, 0, 0, _Causes()
 
     def add(self, lines: Iterable[str]) -> None:
-        """Read lines of text. Most are the same to both readers: those are compared with the header at once."""
+        """Read lines; those equal for both readers are fast."""
         for line in lines:
             plain = self.closed_fields.sub(r"\1", line) if '"' in line else line
             is_awkward = '"' in plain or self.record is not None or self.passed is not None
@@ -163,7 +161,7 @@ class _Tally:
                 self.start += 1
 
     def counted(self) -> LineCount:
-        """Return what was counted, at the end of the file."""
+        """Return the counts at the end of the file."""
         if self.record is not None:
             self._end(self.record, "")
         if self.passed is not None:
@@ -172,7 +170,7 @@ class _Tally:
         return LineCount(self.n_lines, self.lost.all(), self.otherwise.all())
 
     def _add(self, line: str) -> None:
-        """Read a line by both readers, and compare them where neither is in a quoted field."""
+        """Read a line by both readers, and compare if possible."""
         self.number += 1
         self._read_strictly(line)
         self._read(line)
@@ -195,7 +193,7 @@ class _Tally:
             self.lines += 1
 
     def _after(self, line: str, state: int) -> int:
-        """Return where in a field the strict reader is after a line that it begins in `state`."""
+        """Return the strict reader's position after a line."""
         for token in self.tokens.findall(line) if '"' in line else ():
             state = _next(state, token, self.delimiter)
             if state == _SPACE:
@@ -218,7 +216,7 @@ class _Tally:
             self._end(record, line)
 
     def _end(self, record: _Record, line: str) -> None:
-        """Count the record of the engine that ends in a line, and say where it is no row."""
+        """Count a finished record of the engine, or its fault."""
         self.record = None
         reason = self._fault(record, line)
         if reason:
@@ -230,7 +228,7 @@ class _Tally:
                 self.otherwise.add(reason, 1, record.first)
 
     def _fault(self, record: _Record, line: str) -> str:
-        """Return why a record is no row; "" for a row, and for the header."""
+        """Return why a record is not a row, or ""."""
         if record.first == 1:
             return ""
         if record.size > LONGEST_LINE:
@@ -240,7 +238,7 @@ class _Tally:
         return "" if record.is_text else NOT_UTF8
 
     def _compare(self) -> None:
-        """Compare the lines with the rows of the engine: what is not lost by itself is lost to an unclosed quote."""
+        """Compare lines with rows; others are lost to unclosed quotes."""
         lost = self.lines - self.rows
         for reason, (count, first) in self.causes.counts.items():
             by_itself = min(count, max(lost, 0))
@@ -256,7 +254,7 @@ class _Tally:
 
 
 def _next(state: int, token: str, delimiter: str) -> int:
-    """Return where in a field a reader is after a token; broken where text follows a closing quote."""
+    """Return a reader's position in a field after a token."""
     if state == _QUOTED:
         return _CLOSED if token == '"' else _QUOTED
     if token == delimiter:
@@ -273,7 +271,7 @@ def _is_plain(line: str) -> bool:
 
 
 def _is_utf8(line: str) -> bool:
-    """Return whether the bytes of a line, each a letter, are UTF-8."""
+    """Return True if a line of bytes is UTF-8."""
     try:
         return line.isascii() or bool(line.encode("latin-1").decode())
     except UnicodeDecodeError:

@@ -1,7 +1,4 @@
-"""The lines of a file one after another, each with the cells and numbers that a domain gives it: to predict for them.
-
-Nothing here is private: this is for rows that the caller may see, and pays for nothing.
-"""
+"""Lines of a file in order, for prediction; not private."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +18,7 @@ from gaugedp.tables.table import check_type
 
 @dataclass(frozen=True)
 class Lines:
-    """Some lines: their fields as they stand, their cells (n, attributes) and steps (n, columns), −1 where none."""
+    """Fields, cells (n, attributes) and steps (n, columns); −1 if missing."""
 
     fields: list[tuple[Any, ...]]
     cells: np.ndarray
@@ -30,7 +27,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class FileLines:
-    """The lines of a file, in its order; `names` are its columns."""
+    """Lines of a file in order; `names` are its columns."""
 
     names: list[str]
     _engines: tuple[DuckDBEngine, DuckDBEngine]
@@ -39,7 +36,7 @@ class FileLines:
 
     @classmethod
     def open(cls, path: str, domain: Domain, attributes: Sequence[str], columns: Sequence[str]) -> "FileLines":
-        """Return the lines, having looked at the names and types of the columns only."""
+        """Open the file, reading only names and types of columns."""
         names = file_columns(path)
         numbers = [domain.column(name) for name in columns]
         sources = [bounded.column or name for name, bounded in zip(columns, numbers, strict=True)]
@@ -57,7 +54,7 @@ class FileLines:
         return cls(names, engines, _statement(len(names), read), len(attributes))
 
     def batches(self) -> Iterator[Lines]:
-        """Yield the lines, in the order of the file. Raises UnreadableTable where one of them cannot be read."""
+        """Yield the lines in order; a broken one raises UnreadableTable."""
         strict, failing = self._engines
         ((n_lines,),) = next(failing.fetched(exp.select(exp.Count(this=exp.Star())).from_(SOURCE)))
         for rows in strict.fetched(self._statement):
@@ -70,7 +67,7 @@ class FileLines:
 
 
 def _statement(n_fields: int, read: Sequence[tuple[ColumnExpression, int | None]]) -> Sql:
-    """Return the statement over columns f0, f1, …: the fields as text, then cells and steps."""
+    """Return the statement: fields as text, then cells and steps."""
     aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
     fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
     inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)

@@ -1,8 +1,9 @@
-"""Sums of clipped columns and of their products, as whole numbers: by one statement, or from batches of rows.
+"""Integer sums of clipped columns and of their products.
 
-Column j of a row is x = ⌊2^bits · (2k − span)/span + 1/2⌋, where k = 0 … span is its clipped value in steps above the
-lower bound; so the bounds are −2^bits and 2^bits. A missing value is 0, the middle. Division, product and sum of 64-bit
-floats are rounded alike by every engine, so x is the same number everywhere, and |x| ≤ 2^bits.
+One statement, or batches of rows, compute them. Column j of a row is x = ⌊2^bits · (2k − span)/span + 1/2⌋, where k = 0
+… span is its clipped value in steps above the lower bound; so the bounds are −2^bits and 2^bits. A missing value is 0,
+the middle. Division, product and sum of 64-bit floats are rounded alike by every engine, so x is the same number
+everywhere, and |x| ≤ 2^bits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ MOST_BITS, MOST_PRODUCT_BITS = 22, 12  # sums over 2^40 rows, and of products ov
 
 @dataclass(frozen=True)
 class Moments:
-    """Σ 1, Σ x (d,) and, where they were asked, Σ x xᵀ (d, d), int64, over the kept rows x."""
+    """Row count, Σ x (d,) and perhaps Σ x xᵀ (d, d), int64."""
 
     n_rows: int
     first: np.ndarray
@@ -30,7 +31,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Scaled:
-    """The scaling of columns to whole numbers within ±2^bits, and whether their products are summed too."""
+    """Scaling to integers within ±2^bits, perhaps with products."""
 
     spans: tuple[int, ...]
     bits: int
@@ -38,21 +39,21 @@ class Scaled:
 
     @classmethod
     def of(cls, domain: Domain, columns: Sequence[str], bits: int, products: bool) -> "Scaled":
-        """Return the scaling of the columns, with 1 to 22 bits, to 12 where products are summed."""
+        """Return the scaling, with at most 22 or 12 bits."""
         limit = MOST_PRODUCT_BITS if products else MOST_BITS
         if not (isinstance(bits, int) and 1 <= bits <= limit):
-            raise InvalidRequest(f"bits is {bits!r}.", f"Give a whole number from 1 to {limit}.")
+            raise InvalidRequest(f"bits is {bits!r}.", f"Give an integer from 1 to {limit}.")
         facts = [domain.column(name) for name in columns]
         return cls(tuple(fact.high_steps - fact.low_steps for fact in facts), bits, products)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The products that are summed, each once."""
+        """Summed products, without repetition."""
         d = len(self.spans) if self.products else 0
         return [(i, j) for i in range(d) for j in range(i, d)]
 
     def statement(self, listed: Sql) -> Sql:
-        """Return the statement over listed rows, whose result is one row: `n`, `x<j>`, `p<i>_<j>`."""
+        """Return the statement: one row `n`, `x<j>`, `p<i>_<j>`."""
         scaled = [self._scaled(j, span).as_(f"x{j}") for j, span in enumerate(self.spans)]
         sums: dict[str, Sql] = {f"x{j}": exp.column(f"x{j}") for j in range(len(self.spans))}
         sums |= {f"p{i}_{j}": exp.column(f"x{i}") * exp.column(f"x{j}") for i, j in self.pairs}
@@ -60,12 +61,12 @@ class Scaled:
         return over(over(listed, *scaled, name="listed"), exp.Count(this=exp.Star()).as_("n"), *totals)
 
     def read(self, result: Mapping[str, np.ndarray]) -> Moments:
-        """Return the moments that the statement's result stands for."""
+        """Return the moments of the statement's result."""
         names = ("n", *(f"x{j}" for j in range(len(self.spans))), *(f"p{i}_{j}" for i, j in self.pairs))
         return self.unpacked(np.array([int(result[name][0]) for name in names], dtype=np.int64))
 
     def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return the same sums over a batch, in one vector: the rows, Σ x, and Σ x xᵀ above the diagonal."""
+        """Return a batch's sums as one vector, products above the diagonal."""
         del cells
         spans = np.array(self.spans, dtype=float)
         numbers = np.where(steps < 0, 0.0, np.floor((2 * steps - spans) / spans * 2.0**self.bits + 0.5))
@@ -74,7 +75,7 @@ class Scaled:
         return np.concatenate([[len(steps)], numbers.sum(axis=0), products]).astype(np.int64)
 
     def unpacked(self, vector: np.ndarray) -> Moments:
-        """Return the moments in such a vector."""
+        """Return the moments of such a vector."""
         d = len(self.spans)
         first = vector[1 : d + 1].astype(np.int64)
         if not self.products:
@@ -91,7 +92,7 @@ class Scaled:
 
 
 def _total(name: str, value: Sql) -> Sql:
-    """A sum that fits 64 bits, 0 of no rows."""
+    """Return a 64-bit sum, 0 without rows."""
     total = exp.func("COALESCE", exp.Sum(this=exp.cast(value, "BIGINT")), exp.convert(0))
     return exp.cast(total, "BIGINT").as_(name)
 

@@ -1,4 +1,4 @@
-"""The text of a Python object: how the cells of a pandas column of objects are read, whatever they are.
+"""Text of a Python object, for pandas columns of objects.
 
 A refusal would depend on the cells, so there is none: an object without a text of its own is missing.
 """
@@ -16,19 +16,20 @@ from uuid import UUID
 
 import numpy as np
 
-_TRAILING_ZEROS = re.compile(r"([.][0-9]*?)0+(?![0-9])")  # of the fraction of a second
-_PLAIN = 40  # places before or after the point that are written out: more than DuckDB's widest decimal has
+_TRAILING_ZEROS = re.compile(r"([.][0-9]*?)0+(?![0-9])")  # of fractional seconds
+_PLAIN = 40  # digits before or after the point without exponent: more than DuckDB's widest decimal has
 _EXPONENT_FROM = 10**_PLAIN
-_LONGEST = 4000  # places of a number that has a text: Python writes no integers of more than 4,300
-_DATE_UNITS, _COARSE_UNITS = "YMWD", "hm"  # NumPy's units of dates, and of times that it writes without seconds
+_LONGEST = 4000  # digits of a number with a text: Python writes no integers of more than 4,300
+_DATE_UNITS, _COARSE_UNITS = "YMWD", "hm"  # NumPy's units of dates, and of times without seconds
 
 
 def text_of(value: object, truths: Mapping[str, str]) -> str | None:
-    """Return the text of an object, as a file would hold it; None for what has none, and for too long a number.
+    """Return the text of an object, or None.
 
-    It cannot fail, and depends on the value alone: the address of an object would make a person of every row. Equal
-    numbers have one text, whatever their types. A date and a datetime at midnight have two, as in columns of their
-    types. `truths` are the texts for "true" and "false", where they are others.
+    None means that it has no text, or is too long a number. The function cannot fail, and depends only on the value:
+    the address of an object would make every row a different person. Equal numbers have the same text, whatever their
+    types. A date and a datetime at midnight have different ones, as in columns of their types. `truths` are the texts
+    for "true" and "false", if they differ.
     """
     try:
         return _text(value, truths)
@@ -72,14 +73,14 @@ def _number_text(value: Complex | Decimal) -> str | None:
 
 
 def _as_decimal(value: Rational) -> Decimal | None:
-    """Return the decimal that a fraction equals; None of one without an end, or beyond `_LONGEST` digits."""
+    """Return the decimal equal to a fraction, if short enough."""
     with localcontext(prec=_LONGEST, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
         quotient = Decimal(int(value.numerator)) / int(value.denominator)
         return None if context.flags[Inexact] else quotient
 
 
 def _numpy_text(value: np.floating[Any]) -> str | None:
-    """Return the text of a short float as of the number that it prints as, and of a long one with its own digits."""
+    """Return a NumPy float's text: printed if short, exact if long."""
     number = float(str(value)) if value.itemsize < np.dtype(float).itemsize else float(value)
     is_long = number != value and value.itemsize > np.dtype(float).itemsize and np.isfinite(value)
     if is_long and value.is_integer():
@@ -92,7 +93,7 @@ def _integer_text(number: int) -> str | None:
 
 
 def _float_text(number: float) -> str | None:
-    """Return the exact digits of an integer, else the shortest that read as the number; None for NaN."""
+    """Return an integer's digits, else the shortest; None for NaN."""
     if number.is_integer():
         return _integer_text(int(number))
     text = repr(number)
@@ -100,9 +101,9 @@ def _float_text(number: float) -> str | None:
 
 
 def _decimal_text(number: Decimal) -> str | None:
-    """Return the digits without zeros at the end, with an exponent beyond `_PLAIN` places; None beyond `_LONGEST`.
+    """Return the digits without trailing zeros, or None if long.
 
-    With an exponent, a number that a float equals has the shortest digits of the float.
+    Beyond `_PLAIN` places, it has an exponent; a number that a float equals then has the shortest digits of the float.
     """
     if number == 0:
         return "0"
@@ -116,7 +117,7 @@ def _decimal_text(number: Decimal) -> str | None:
 
 
 def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
-    """Return a date or a time as engines write it, and a duration as Python does; None for what is no time."""
+    """Return a date, time or duration as text, or None."""
     if value != value:  # noqa: PLR0124  # NaT
         return None
     if isinstance(value, timedelta):
@@ -129,7 +130,7 @@ def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
 
 
 def _duration_text(value: timedelta) -> str:
-    """Return the text of Python's duration; nanoseconds, which pandas has, follow its microseconds."""
+    """Return the text of a duration, with pandas nanoseconds."""
     text = str(timedelta(value.days, value.seconds, value.microseconds))
     nanoseconds = getattr(value, "nanoseconds", 0)
     return f"{text if value.microseconds else text + '.000000'}{nanoseconds:03}" if nanoseconds else text
@@ -141,7 +142,7 @@ def _pandas_text(value: object) -> str | None:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether the text can be written in UTF-8 (a lone surrogate cannot)."""
+    """Return True if the text can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

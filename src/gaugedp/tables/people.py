@@ -1,11 +1,12 @@
-"""One row a person, made of the rows of an engine within each statement: nothing is kept, and nothing is read before.
+"""One row per person, aggregated within each statement.
 
-A row says of a person what `Domain.made` names. It depends on the rows of that person alone, and neither on their order
-nor on where they are: counts, sums, largest and smallest of whole numbers. The last value by an order is the largest of
-order · (number of values) + value. A sum is cut at ±2^62, far beyond all bounds.
+Nothing is stored, and nothing is read before. A row holds the values of a person that `Domain.made` names. It depends
+only on the rows of that person, and neither on their order nor on where they are: counts, sums, largest and smallest of
+integers. The last value by an order is the largest of order · (number of values) + value. A sum is clipped to ±2^62,
+far beyond all bounds.
 
 Theorem (docs/theory/persons.md). Tables that differ in the rows of one person have tables of persons that differ in one
-row: it is added or removed, or another one stands in its place, as the person is.
+row: it is added, removed or replaced, as the person is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ LARGEST = 2**62
 
 @dataclass(frozen=True)
 class PeopleEngine(Engine):
-    """The persons of the rows on another engine; `domain` says what is made of them, `person` whose a row is."""
+    """Persons of the rows on another engine, as `domain` describes."""
 
     description: str
     rules: tuple[str, ...]
@@ -40,9 +41,9 @@ class PeopleEngine(Engine):
 
     @classmethod
     def of(cls, engine: Engine, domain: Domain, person: str) -> "PeopleEngine":
-        """Return the persons of `engine`, whose columns hold what `domain.rows` describes."""
+        """Return the persons of `engine`, whose rows `domain.rows` describes."""
         per_person = {name: Column(name, _kind(domain, each), "") for name, each in domain.made.items()}
-        words = f"{engine.description}, one row a {person}"
+        words = f"{engine.description}, one row per {person}"
         return cls(words, engine.rules, per_person, engine.sql_products, engine, domain, person, engine.in_process)
 
     @property
@@ -68,7 +69,7 @@ class PeopleEngine(Engine):
         return self._below._finished(work)
 
     def _of_rows(self, statement: Sql) -> Sql:
-        """Return a statement over persons as one over rows, which makes of them what the statement uses."""
+        """Rewrite a statement over persons as one over rows."""
         used = {column.name for column in statement.find_all(exp.Column) if column.this.args.get("quoted")}
         per_person = [name for name in self._domain.made if name in used]
         places = {name: exp.column(f"made{i}") for i, name in enumerate(per_person)}
@@ -81,7 +82,7 @@ class PeopleEngine(Engine):
         return bottom_up(statement.copy(), replaced)
 
     def _persons(self, names: Sequence[str]) -> Sql:
-        """Return a row for each person of the bucket: `person`, and as `made<i>` what is made of the rows."""
+        """Return a row per person of the bucket: `person`, `made<i>`."""
         per_person = [self._domain.made[name] for name in names]
         sources = list(dict.fromkeys(name for each in per_person for name in each.sources))
         person = read_person(self._below.columns[self._person], PERSON)
@@ -97,7 +98,7 @@ class PeopleEngine(Engine):
         return within(over(rows, PERSON, *values).group_by(PERSON, copy=False), "persons")
 
     def _code(self, name: str, alias: str) -> tuple[ColumnExpression, Sql]:
-        """Return the reading of a column, and its steps or its cell, NULL for none, in 64 bits."""
+        """Return a column's expressions, and its 64-bit steps or cell."""
         rows, types = self._domain.rows or self._domain, self._below.columns
         if name in rows.columns:
             bounded = rows.columns[name]
@@ -107,7 +108,7 @@ class PeopleEngine(Engine):
         return reading, exp.cast(reading.otherwise(missing), "BIGINT")
 
     def _value(self, each: PerPerson, codes: Mapping[str, str]) -> Sql:
-        """Return what is made of the codes of a person's rows."""
+        """Return the aggregate of the codes of a person's rows."""
         rows = self._domain.rows or self._domain
         bounded = rows.columns.get(each.of or "")
         code: Sql = exp.column(codes[each.of]) if each.of is not None else exp.null()
@@ -146,7 +147,7 @@ def _n_codes(rows: Domain, name: str) -> int:
 
 
 def _sum(number: Sql) -> Sql:
-    """Return the sum over a person's rows, 0 of none, in 64 bits: a sum of such numbers may be larger."""
+    """Return a clipped 64-bit sum over a person's rows."""
     total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
     return exp.cast(
         exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT"

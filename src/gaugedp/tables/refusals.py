@@ -1,4 +1,4 @@
-"""Refusals that say nothing of the rows: every engine answers with one of these, whatever its own error was."""
+"""Refusals that do not depend on the rows. Every engine answers with one of these, whatever its own error was."""
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -12,20 +12,20 @@ COMMON: Failures = (OSError, MemoryError, RuntimeError, ValueError, ArithmeticEr
 
 
 def or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures) -> T:
-    """Return what `work` gives, or raise the refusal, in which no trace of the engine's error is left."""
-    raised: BaseException = refusal  # outside the handler, so that the engine's error is not even its context
+    """Return `work()`, or raise the refusal without the engine's error."""
+    raised: BaseException = refusal  # raised outside the handler, so that the engine's error is not its context
     try:
         return work()
     except (*COMMON, *failures) as error:
-        if type(error) is RuntimeError and str(error) == "Query interrupted":  # how DuckDB reports Ctrl-C
+        if type(error) is RuntimeError and str(error) == "Query interrupted":  # DuckDB's report of Ctrl-C
             raised = KeyboardInterrupt()
     raise raised
 
 
 def check_names(names: Sequence[object], needed: Sequence[str], *, in_text: bool = False) -> None:
-    """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart.
+    """Refuse missing, repeated and indistinguishable needed names.
 
-    Others may be missing, occur twice or clash. `in_text` says that the names are the first line of a text file.
+    Others may be missing, occur twice or clash. `in_text` means that the names are the first line of a text file.
     """
     for name in needed:
         if name not in names:
@@ -41,21 +41,21 @@ def check_names(names: Sequence[object], needed: Sequence[str], *, in_text: bool
 def _no_column(name: str, names: Sequence[object], *, has_header: bool, in_text: bool) -> UnknownName:
     """Return the refusal of a missing column.
 
-    In a file that has no header, and in a frame made of one, the first row stands in its place. So names are not
-    listed, and the only one that is told has the letters and digits of `name` itself. One that is near `name` is told
-    where the first line `has_header`: all other needed names are in it.
+    In a file without a header, and in a frame made of one, the first row takes its place. So names are not listed, and
+    the only one that is shown has the letters and digits of `name` itself. A similar name is shown if the first line
+    `has_header`: it contains all other needed names.
     """
     near = get_close_matches(name, [str(candidate) for candidate in names], n=1) if has_header else []
     if near and near[0] == near[0].strip():
         return UnknownName.among("column", name, near)
     similar = next((str(candidate) for candidate in names if _letters(candidate) == _letters(name)), "")
     meant = f"Did you mean {similar!r}? " if similar else ""
-    if similar == name:  # as in a pandas frame whose columns are numbers
-        meant = f"The column {name} has a name that is no text: rename it. "
+    if similar == name:  # such as a pandas frame whose columns are numbers
+        meant = f"The column {name} has a name that is not text: rename it. "
     elif similar != similar.strip():
-        meant = f"The {'first line' if in_text else 'table'} has {similar!r}, with a space: take the space away. "
+        meant = f"The {'first line' if in_text else 'table'} has {similar!r}, with a space: remove the space. "
     first_line = (
-        ", that the first line holds the names, and that commas (.csv) or tabs (.tsv) separate them: a table from "
+        ", that the first line contains the names, and that commas (.csv) or tabs (.tsv) separate them: a table from "
         "Excel may have semicolons"
     )
     return UnknownName(f"There is no column {name!r}.", f"{meant}Check the spelling{first_line * in_text}.")
@@ -66,18 +66,18 @@ def _letters(name: object) -> str:
 
 
 def unfinished() -> UnreadableTable:
-    """Return the refusal of a look that failed."""
+    """Return the refusal of a failed evaluation."""
     return UnreadableTable(
         "The engine could not finish reading the table.",
-        "Check that the file or frame still is what it was when it was scanned, and that memory and disk suffice.",
+        "Check that the file or frame has not changed since the scan, and that memory and disk suffice.",
         STAYS_SPENT,
     )
 
 
 def stopped() -> UnreadableTable:
-    """Return the refusal of a file of which every line is needed, and that nobody paid for."""
+    """Return the refusal of a broken file for prediction. Every line is needed there, and nothing was charged."""
     return UnreadableTable(
-        "Not every line of the file can be read, and none may be left out here.",
+        "Some lines of the file cannot be read, and none may be left out.",
         "Check that each has as many fields as the header, all in UTF-8, that quotes are closed, that lines end alike, "
         "and that the file is whole.",
         "Nothing was spent.",
@@ -85,20 +85,20 @@ def stopped() -> UnreadableTable:
 
 
 def unreadable() -> UnreadableTable:
-    """Return the refusal of a scan that failed."""
+    """Return the refusal of a failed scan."""
     return UnreadableTable(
-        "The columns of the table cannot be read.", "Check that the source is whole and may be read."
+        "The columns of the table cannot be read.", "Check that the source is complete and readable."
     )
 
 
 def unusable(name: str) -> UnreadableTable:
-    """Return the refusal of a column that the engine does not know how to read."""
+    """Return the refusal of a column with an unknown type."""
     return UnreadableTable(f"Column {name!r} has a type that the engine cannot read.", "Convert the column.")
 
 
 def taken_words(of: str) -> UnreadableTable:
-    """Return the refusal of a place where functions have been replaced."""
+    """Return the refusal of a session with replaced functions."""
     return UnreadableTable(
-        f"Functions made in this {of} have the names of the engine's own, so that its statements mean something else.",
+        f"Functions created in this {of} have the names of built-in ones, which changes the meaning of statements.",
         "Rename or drop them, or write the rows to a file and scan it.",
     )

@@ -1,4 +1,4 @@
-"""A small SELECT, read: its groups, and its aggregates of columns. What is not understood is named."""
+"""Parser of a small SELECT; everything else is refused by name."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.tables.engine import Sql
 
 _TEXT = {"this"}
-_READ: dict[type[Sql], set[str]] = {  # what is understood, and which of its parts
+_READ: dict[type[Sql], set[str]] = {  # supported nodes, and their supported parts
     exp.Select: {"expressions", "from", "from_", "group"},
     exp.From: _TEXT,
     exp.Table: {"this", "alias", "db", "catalog"},
@@ -30,17 +30,17 @@ _READ: dict[type[Sql], set[str]] = {  # what is understood, and which of its par
     **dict.fromkeys((exp.Sum, exp.Avg, exp.Stddev, exp.StddevPop, exp.Median), _TEXT),
 }
 _INSTEAD = {
-    "where": ("WHERE", "Ask for all groups, and take those that you need."),
-    "having": ("HAVING", "Ask for all groups, and take those that you need."),
-    "joins": ("JOIN", "Describe what a public table says by look_up in the domain file, or join it to the file first."),
-    "distinct": ("DISTINCT", "COUNT(*) counts people where the domain file's [unit] gives each one row."),
+    "where": ("WHERE", "Request all groups, and select those that you need."),
+    "having": ("HAVING", "Request all groups, and select those that you need."),
+    "joins": ("JOIN", "Describe a public table with look_up in the domain file, or join it to the file first."),
+    "distinct": ("DISTINCT", "COUNT(*) counts people if the domain file's [unit] gives each one row."),
     "order": ("ORDER BY", "Answers come in the order of the domain file."),
     "limit": ("LIMIT", "All groups are answered."),
     "with": ("WITH", "Write one SELECT with one table."),
     "with_": ("WITH", "Write one SELECT with one table."),
 }
 FUNCTIONS = "COUNT(*), SUM(C), AVG(C), STDDEV_POP(C), MEDIAN(C) and PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY C)"
-_QUOTES = {"`": "mysql", "[": "tsql"}  # around names, in engines that do not quote them by "
+_QUOTES = {"`": "mysql", "[": "tsql"}  # around names, in engines that do not quote them with "
 _NAMES = (exp.Sub, exp.Column, exp.Identifier)
 _MEASURES: dict[type[Sql], str] = {
     exp.Sum: "sum",
@@ -52,7 +52,7 @@ _MEASURES: dict[type[Sql], str] = {
 
 
 class Selected(NamedTuple):
-    """One aggregate: "count", "sum", "mean", "sd", "median" or "quantiles", of a column, at a share as written."""
+    """Aggregate of a column, at a share as written. It is "count", "sum", "mean", "sd", "median" or "quantiles"."""
 
     kind: str
     column: str = ""
@@ -60,7 +60,7 @@ class Selected(NamedTuple):
 
 
 class Select(NamedTuple):
-    """The aggregates, the other columns that are selected, and the names in GROUP BY."""
+    """Aggregates, other selected columns, and names in GROUP BY."""
 
     aggregates: tuple[Selected, ...]
     columns: tuple[str, ...]
@@ -68,7 +68,7 @@ class Select(NamedTuple):
 
 
 def read_select(statement: str) -> Select:
-    """Return what a statement SELECT … FROM one table GROUP BY names says; refused, by its name: anything else."""
+    """Parse SELECT … FROM one table GROUP BY names. Anything else is refused by name."""
     select = _parsed(statement)
     _check_parts(select)
     selected = [node.unalias() for node in select.expressions]
@@ -84,7 +84,7 @@ def _parsed(statement: str) -> exp.Select:
         parsed = sqlglot.parse(statement, dialect=dialect)
     except (SqlglotError, RecursionError):
         raise InvalidRequest(
-            "The statement is no SQL that is understood.", "Write SELECT A, COUNT(*) FROM people GROUP BY A."
+            "The statement is not supported SQL.", "Write SELECT A, COUNT(*) FROM people GROUP BY A."
         ) from None
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Select):
         raise InvalidRequest("This is not one SELECT.", "Write one: SELECT A, COUNT(*) FROM people GROUP BY A.")
@@ -92,10 +92,10 @@ def _parsed(statement: str) -> exp.Select:
 
 
 def _check_parts(select: exp.Select) -> None:
-    """Refuse whatever is not read: a part that were passed over would make another question of the statement."""
+    """Refuse any unsupported part, which would change the query."""
     for name, part in select.args.items():
         if part and name not in _READ[exp.Select]:
-            what, do = _INSTEAD.get(name, ("What stands beside FROM and GROUP BY", "Write SELECT, FROM and GROUP BY."))
+            what, do = _INSTEAD.get(name, ("A clause other than FROM and GROUP BY", "Write SELECT, FROM and GROUP BY."))
             raise InvalidRequest(f"{what} is not supported.", do)
     source = select.args.get("from_") or select.args.get("from")
     if source is None or not isinstance(source.this, exp.Table):
@@ -106,30 +106,30 @@ def _check_parts(select: exp.Select) -> None:
     names = {"", source.this.name.lower(), source.this.alias.lower()}
     for column in select.find_all(exp.Column):
         if column.table.lower() not in names:
-            raise InvalidRequest(f"{column.table} is not the table that is read.", "Write the column's name alone.")
+            raise InvalidRequest(f"{column.table} is not the table that is read.", "Write only the column's name.")
 
 
 def _unsupported(node: Sql) -> InvalidRequest:
-    """Return the refusal of a part that is not read, with what to write in its place."""
+    """Return the refusal of a part, with a remedy."""
     names = list(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
-    what, do = f"{node.sql()[:60]} is not supported.", f"Ask for some of {FUNCTIONS}."
+    what, do = f"{node.sql()[:60]} is not supported.", f"Use some of {FUNCTIONS}."
     if names and isinstance(node, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets):
         terms = "; ".join(dict.fromkeys(["*".join(names), *names, "count"]))
-        do = f'Ask for each grouping as a term of a query, such as "{terms}".'
+        do = f'Request each grouping as a term of a query, such as "{terms}".'
     elif isinstance(node, exp.Sub) and all(isinstance(part, _NAMES) for part in node.walk()):
         do = f'For a column of that name, write it in double quotes: "{"-".join(names)}".'
     return InvalidRequest(what, do)
 
 
 def _group(node: Sql, columns: Sequence[Sql]) -> str:
-    """Return the name in a part of GROUP BY, or that of the selected column whose number it is."""
+    """Return a name of GROUP BY, resolving column numbers."""
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
         place = int(node.name)
         if not 1 <= place <= len(columns):
             raise InvalidRequest(f"GROUP BY {place} names no selected column.", "Write the name of an attribute.")
         node = columns[place - 1]
     if not isinstance(node, exp.Column):
-        raise InvalidRequest("GROUP BY holds more than names.", "Group by attributes of the domain.")
+        raise InvalidRequest("GROUP BY contains more than names.", "Group by attributes of the domain.")
     return str(node.name)
 
 

@@ -1,4 +1,4 @@
-"""The choice of the engine that reads a source."""
+"""Choice of the engine that reads a source."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,9 +6,10 @@ from gaugedp.tables.engine import Engine
 
 
 def open_source(source: object, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Engine:
-    """Return the engine over `source` that shows the `needed` columns; only names and types are looked at.
+    """Return the engine that shows the `needed` columns.
 
-    `truths` are the texts for "true" and "false" among the Python objects of a pandas column, where they are others.
+    Only names and types are read. `truths` are the texts for "true" and "false" among the Python objects of a pandas
+    column, if they differ.
     """
     from gaugedp.tables.duckdb import engine as duckdb
     from gaugedp.tables.postgres import engine as postgres
@@ -20,7 +21,7 @@ def open_source(source: object, needed: Sequence[str], truths: Mapping[str, Mapp
 
 
 def file_columns(path: str) -> list[str]:
-    """Return the names of a file's columns, and look at nothing else."""
+    """Return the names of a file's columns, reading nothing else."""
     from gaugedp.tables.duckdb import engine as duckdb
     from gaugedp.tables.files import File
 

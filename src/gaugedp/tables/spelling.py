@@ -1,4 +1,4 @@
-"""The categories that values of a kind can match: decided by the type of a column and the domain alone."""
+"""Categories that values of a kind can match, by type alone."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from fractions import Fraction
 from gaugedp._internal.validate import decimal
 from gaugedp.tables.engine import Kind
 
-# read alike by every engine's regular expressions, in linear time by those that go back
+# equal in every engine's regular expressions, and linear-time with backtracking
 DECIMAL_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DAY, _TIME = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{0,8}[1-9])?"
 _FORMS = {  # as every engine writes them
@@ -21,7 +21,7 @@ _FORMS = {  # as every engine writes them
 _WORDS = [(write(yes), write(no)) for yes, no in (("true", "false"), ("yes", "no"))
           for write in (str.lower, str.title, str.upper)]  # fmt: skip
 _DIGITS = ("1", "0")
-MARKS = {"true": "\x1ftrue", "false": "\x1ffalse"}  # for Python's booleans, where facts spell them differently
+MARKS = {"true": "\x1ftrue", "false": "\x1ffalse"}  # for Python's booleans, if facts spell them differently
 EXAMPLES = {
     Kind.BOOLEAN: '"true" and "false", "yes" and "no", or "1" and "0"',
     Kind.UUID: '"0f8fad5b-d9cb-469f-a165-70867728950e"',
@@ -36,7 +36,7 @@ EXAMPLES = {
 
 
 def can_match(kind: Kind, categories: Sequence[str]) -> bool:
-    """Return whether some value of this kind is in one of the categories."""
+    """Return True if values of the kind can match."""
     match kind:
         case Kind.TEXT | Kind.READ:
             return True
@@ -48,9 +48,10 @@ def can_match(kind: Kind, categories: Sequence[str]) -> bool:
 
 
 def truths(categories: Sequence[str]) -> dict[str, str]:
-    """Return the categories of a boolean column by the boolean, "true" or "false", that each stands for.
+    """Return the categories that mean "true" and "false".
 
-    The spelling with the most categories wins, the first of equals; 1 and 0 need both, as 1 may be one code of many.
+    The spelling with the most categories wins, the first of equals; 1 and 0 need both, because 1 may be one code of
+    many.
     """
     found = set(categories)
     pair = max(_WORDS, key=lambda words: len(found.intersection(words)))
@@ -59,12 +60,12 @@ def truths(categories: Sequence[str]) -> dict[str, str]:
 
 
 def category_numbers(categories: Sequence[str], whole: bool) -> dict[Fraction, int]:
-    """Return the codes of the categories that a number can match; the first of two spellings of one number wins."""
+    """Return the codes of numeric categories; first spellings win."""
     numbers: dict[Fraction, int] = {}
     for code, text in enumerate(categories):
         if not re.fullmatch(DECIMAL_NUMBER, text) or abs(float(text)) > (2.0**63 if whole else sys.float_info.max):
             continue
-        exact = Decimal(text)  # a fraction of "1e-999999999" would fill the memory
+        exact = Decimal(text)  # a fraction of "1e-999999999" would exhaust the memory
         if not whole:
             numbers.setdefault(decimal(float(text)), code)
         elif exact == exact.to_integral_value() and -(2**63) <= exact < 2**63:

@@ -1,10 +1,10 @@
-"""Totals, or the kept rows themselves, as one statement, and the arrays that its result stands for.
+"""Totals, or the remaining rows, as one SQL statement.
 
-The statement reads each needed column once, gives every row its cells and its steps, leaves out what the row rule
-leaves out, keeps some rows of each person, and groups. Its result has a row for each cell that occurs in each grouping:
-`cell<i>` the cell of place i (−1 where the grouping has no such place), `n` the rows, `present<j>` those that
-have a value in column j, and the sum of its steps as `sum<j>_high` · 2^32 + `sum<j>_low`, that of squares likewise as
-`sum_squares<j>_…`: every number fits 64 bits.
+The statement reads each needed column once, computes the cells and steps of every row, applies the row rules, bounds
+the rows of each person, and groups. Its result has a row for each cell that occurs in each grouping: `cell<i>` is the
+cell of place i (−1 if the grouping has no such place), `n` the rows, `present<j>` those that have a value in column j,
+and the sum of its steps is `sum<j>_high` · 2^32 + `sum<j>_low`, that of squares likewise `sum_squares<j>_…`: every
+number fits 64 bits.
 """
 
 import math
@@ -23,15 +23,15 @@ from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, re
 from gaugedp.tables.engine import SOURCE, Column, Sql
 
 HALF = 2**32
-JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes first and regroup the result
-PRODUCT_ENTRIES = 2**22  # of a product of matrices at a time; float32 holds whole numbers up to 2^24
-PRODUCT_CELLS = 64  # of the product, that are added up in about the time that counting a table of two takes
-MANY_TABLES = 32  # from so many on, an engine takes longer to group rows by each than to hand them over
+JOINT_CELLS = 2**20  # up to so many joint cells, group by all attributes first and regroup the result
+PRODUCT_ENTRIES = 2**22  # per matrix product; float32 represents integers up to 2^24
+PRODUCT_CELLS = 64  # of the product: as fast as counting one table of two attributes
+MANY_TABLES = 32  # from so many on, grouping takes the engine longer than returning the rows
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The totals of one request over known columns, for a domain and a unit; `bucket` (count, index) takes a part."""
+    """Totals of one request; `bucket` (count, index) restricts the people."""
 
     domain: Domain
     unit: PrivacyUnit
@@ -41,23 +41,24 @@ class Aggregation:
 
     @cached_property
     def attributes(self) -> list[str]:
-        """The attributes in use, each once; attribute i is `a<i>` in the statement."""
+        """Attributes in use; attribute i is `a<i>`."""
         return list(dict.fromkeys(name for total in self.totals for name in total.attributes))
 
     @cached_property
     def columns(self) -> list[str]:
-        """The bounded columns in use, each once; column j is `s<j>` in the statement."""
+        """Bounded columns in use; column j is `s<j>`."""
         return list(dict.fromkeys(total.column for total in self.totals if total.column is not None))
 
     @property
     def person(self) -> str | None:
-        """The column that tells whose a row is; None where a row is a unit: as it was, or made of all of a person."""
+        """Column of the person, or None if rows are units."""
         return None if self.domain.rows is not None else self.unit.column
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Return the grouping keys with their numbers of cells: attribute i as `a<i>`; the values of column j, and a
-        last cell for none, as `h<j>`.
+        """Grouping keys with their numbers of cells.
+
+        Attribute i is `a<i>`; the values of column j, and a last cell for none, are `h<j>`.
         """
         listed = {total.column for total in self.totals if total.each}
         cells = {f"a{i}": size for i, size in enumerate(self.domain.shape(self.attributes))}
@@ -66,13 +67,13 @@ class Aggregation:
 
     @cached_property
     def groupings(self) -> list[tuple[int, ...]]:
-        """The sets of places to group by, each in increasing order."""
+        """Sets of places to group by, each in increasing order."""
         place = {name: i for i, name in enumerate(self.places)}
         return list(dict.fromkeys(tuple(sorted(place[name] for name in self._places(total))) for total in self.totals))
 
     @property
     def tallies(self) -> "Tallies | None":
-        """Return the counter of the rows of `listed`, where many tables of counts are asked for, and nothing else."""
+        """Counter for many large tables of counts, if only these are requested."""
         is_large = len(self.groupings) >= MANY_TABLES and math.prod(self.places.values()) > JOINT_CELLS
         if not is_large or self.columns:
             return None
@@ -81,11 +82,11 @@ class Aggregation:
         return Tallies(self.domain.shape(self.attributes), tables)
 
     def statement(self, row_key: bytes) -> Sql:
-        """Return the statement; it reads the table `SOURCE`."""
+        """Return the statement, which reads the table `SOURCE`."""
         return self._grouped(self._kept(row_key, self._drops_late))
 
     def listing(self, row_key: bytes) -> Sql:
-        """Return the statement that lists the kept rows, sorted: cells `a<i>` and steps `s<j>`, −1 where missing."""
+        """Return the sorted list of remaining rows; −1 if missing."""
         listed = self.listed(row_key)
         return exp.select("*").from_(within(listed, "listed"), copy=False).order_by(*listed.named_selects, copy=False)
 
@@ -97,7 +98,7 @@ class Aggregation:
         return over(self._kept(row_key), *numbers)
 
     def arrays(self, result: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Return the array of each total, given the columns of the statement's result."""
+        """Return the array of each total from the statement's result."""
         return [self._array(total, result) for total in self.totals]
 
     def _places(self, total: Aggregate) -> list[str]:
@@ -105,13 +106,13 @@ class Aggregation:
         return [*names, f"h{self.columns.index(total.column)}"] if total.each and total.column else names
 
     def _span(self, column: str) -> int:
-        """The number of values low … high."""
+        """Return the number of values low … high."""
         bounded = self.domain.column(column)
         return bounded.high_steps - bounded.low_steps + 1
 
     @property
     def _drops_late(self) -> bool:
-        """Return whether rows whose text has no cell may be grouped, in a cell of their own that no total has."""
+        """True if rows without a cell are dropped after grouping."""
         return self.person is None and (len(self.groupings) == 1 or self._is_joint)
 
     @property
@@ -119,7 +120,7 @@ class Aggregation:
         return len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS
 
     def _kept(self, row_key: bytes, drops_late: bool = False) -> Sql:
-        """The rows in question, at most max_rows of a person; and others, where they are dropped later."""
+        """Return the rows, at most max_rows per person."""
         rows = self._rows(drops_late)
         if self.person is None:
             return rows
@@ -128,7 +129,7 @@ class Aggregation:
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self, drops_late: bool) -> Sql:
-        """Every row in question: its cells `a<i>`, its steps `s<j>` (NULL where missing) and its person."""
+        """Return all rows: cells `a<i>`, steps `s<j>` and person."""
         columns, readings, conditions = [], [], []
         for i, name in enumerate(self.attributes):
             reading, fallback = self._attribute(name, f"x{i}")
@@ -154,12 +155,12 @@ class Aggregation:
         return read_attribute(attribute, self.types[self.domain.source(name)], alias), other_cell(attribute)
 
     def _outside(self, name: str) -> int:
-        """The cell of the values outside: one of the attribute, or one that no total has."""
+        """Return the cell of out-of-domain values."""
         other = other_cell(self.domain.attribute(name))
         return self.domain.attribute(name).n_cells if other is None else other
 
     def _is_marked(self, reading: ColumnExpression) -> bool:
-        """Return whether NULL becomes a cell after grouping: once for a group, not for every row."""
+        """Return True if NULL becomes a cell after grouping."""
         return self._drops_late and len(self.groupings) == 1 and reading.is_null_outside
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
@@ -182,12 +183,12 @@ class Aggregation:
         return self._group_by(over(rows, *marks, *numbers))
 
     def _if_in_cells(self, name: str) -> Sql:
-        """A sum over a group, NULL for one outside the cells: as a condition, it would be asked of every row first."""
+        """Return a sum, NULL outside the cells; cheaper than a condition."""
         in_cells = [exp.column(place) < size for place, size in self.places.items() if place.startswith("a")]
         return exp.Case().when(exp.and_(*in_cells), exp.column(name)) if in_cells else exp.column(name)
 
     def _with_values(self, rows: Sql) -> Sql:
-        """The rows with the places `h<j>`: the steps of column j, or one cell more where there is no value."""
+        """Return the rows with the places `h<j>`: steps, or none."""
         listed = {name: size for name, size in self.places.items() if name.startswith("h")}
         if not listed:
             return rows
@@ -197,7 +198,7 @@ class Aggregation:
         return over(rows, *columns, *values)
 
     def _added(self) -> dict[str, Sql]:
-        """Return the sums: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
+        """Return the sums by name: rows, present values, steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
         summed = {total.column for total in self.totals if not total.each}
         squared = {total.column for total in self.totals if total.squared}
@@ -209,7 +210,7 @@ class Aggregation:
         return added
 
     def _square(self, j: int) -> Sql:
-        coarse, steps = self._coarse(self.columns[j]), exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares pass 32 bits
+        coarse, steps = self._coarse(self.columns[j]), exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares exceed 32 bits
         cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
         centred = cut * 2 - coarse.reach
         return exp.paren(centred) * exp.paren(centred.copy())
@@ -244,7 +245,7 @@ class Aggregation:
         return (flat[..., :-1] if total.each else flat).reshape(-1)  # without the rows that have no value
 
     def _chosen(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The rows of the result that belong to the grouping of `total`."""
+        """Return the result rows of the grouping of `total`."""
         in_group = np.ones(len(result["n"]), dtype=bool)
         for i, (name, size) in enumerate(self.places.items()):
             in_group &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
@@ -266,7 +267,7 @@ class Aggregation:
 
 
 def source(readings: Sequence[ColumnExpression]) -> Sql:
-    """Return the rows with what is read of each column."""
+    """Return the rows with the aliases of each column."""
     reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
     rows = exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
     for step in zip_longest(*(reading.steps for reading in readings), fillvalue={}):
@@ -276,7 +277,7 @@ def source(readings: Sequence[ColumnExpression]) -> Sql:
 
 
 def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
-    """A number of rows as it is; a sum, which is not negative, in two halves."""
+    """Return a count unchanged, and a sum in two halves."""
     number = exp.func("COALESCE", add, exp.convert(0))
     if not name.startswith("sum"):
         return [exp.cast(number, "BIGINT").as_(name)]
@@ -288,13 +289,13 @@ def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
 
 @dataclass(frozen=True)
 class Tallies:
-    """The tables over sets of attributes, one after the other; attribute i has `sizes[i]` cells, in column `a<i>`."""
+    """Tables over sets of attributes, concatenated; `sizes` are their cells."""
 
     sizes: tuple[int, ...]
     tables: tuple[tuple[int, ...], ...]
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the numbers of the batch's rows in the cells of all tables, the last attribute fastest, int64."""
+        """Count a batch in the cells of all tables, int64."""
         if not self._is_narrow:
             return np.concatenate([self._counted(table, batch) for table in self.tables])
         crossed, ends = self._crossed(batch), np.cumsum([0, *self.sizes]).tolist()
@@ -307,17 +308,17 @@ class Tallies:
         )
 
     def cut(self, counts: np.ndarray) -> list[np.ndarray]:
-        """Return the table of each set from the sum over all batches, which is empty, or 0, where there were none."""
+        """Split the sum over all batches into the tables."""
         ends = np.cumsum([self._n_cells(table) for table in self.tables])
         return np.split(counts if len(counts) == ends[-1] else np.zeros(ends[-1], dtype=np.int64), ends[:-1])
 
     @property
     def _is_narrow(self) -> bool:
-        """Return whether one product of matrices takes less time than counting each table of two attributes."""
+        """True if one matrix product is faster than separate counts."""
         return sum(self.sizes) ** 2 <= PRODUCT_CELLS * sum(len(table) == 2 for table in self.tables)
 
     def _crossed(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return in how many rows each two cells of the attributes meet, shape (sum of sizes, sum of sizes)."""
+        """Return co-occurrence counts of cells, (sum of sizes, sum of sizes)."""
         width, n_rows = sum(self.sizes), len(batch["a0"])
         total, size = np.zeros((width, width), dtype=np.int64), -(-PRODUCT_ENTRIES // width)
         for rows in (slice(start, start + size) for start in range(0, n_rows, size)):

@@ -1,4 +1,4 @@
-"""Table: rows somewhere, with the public facts about them."""
+"""Table: rows on an engine, with public facts about them."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Aggregate", "Table"]
 
-_NOT_THERE = "Where the table has no such column, take it out of the domain."
-RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` gives them, to int64 numbers
+_NOT_THERE = "If the table has no such column, remove it from the domain."
+RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` returns them
 
 _OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}
 
 
 @dataclass(frozen=True)
 class Table(Rows):
-    """Rows in a file, a frame or a relation, that have a domain and a privacy unit.
+    """Rows with a domain and a privacy unit.
 
-    `totals`, `moments`, `vector_sum` and `rows` are the only ways to the rows. Whether they succeed does not depend on
-    what is in them.
+    They are in a file, a frame or a relation. `totals`, `moments`, `vector_sum` and `rows` are the only methods that
+    read the rows. Whether they succeed does not depend on their content.
     """
 
     name: str
@@ -50,17 +50,33 @@ class Table(Rows):
     def scan(
         cls, source: object, *, domain: Domain, unit: PrivacyUnit | None = None, name: str | None = None
     ) -> "Table":
-        """Return the table over `source`, having looked at the names and types of its columns only.
+        """Return the table over `source`, without reading rows.
 
-        Where the domain has [person], the rows are made one row a person (`gaugedp.by_person`).
+        Only the names and types of its columns are read. If the domain has [person], the rows are aggregated to one row
+        per person (`gaugedp.by_person`).
 
-        `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
-        LazyFrame, a pyarrow Table, a DuckDB relation or a Spark frame, whose rows stay where they are. Each attribute,
-        bounded column and person column must be in it. `unit` is that of the domain file where it is left out, and a
-        row where the domain has none.
+        source : path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
+            LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame or the address of a PostgreSQL table, whose
+            rows stay where they are
+        domain : describes attributes and bounded columns, all of which must be in the source, as the person column
+        unit : by default that of the domain file, else a row
 
-        Raises InvalidRequest where the domain file protects others than `unit`, UnreadableTable where the source or the
-        type of a column does not fit, UnknownName for a missing column.
+        Raises
+        ------
+        InvalidRequest
+            The domain file protects others than `unit`.
+        UnreadableTable
+            The source or the type of a column does not fit.
+        UnknownName
+            A missing column.
+
+        Examples
+        --------
+        >>> import gaugedp as gd
+        >>> import pandas as pd
+        >>> domain = gd.Domain.of(sex=["1", "2"])
+        >>> gd.Table.scan(pd.DataFrame({"sex": ["1", "2"]}), domain=domain, name="people")
+        <Table 'people': a pandas DataFrame, 1 attributes, protecting one row, added or removed>
         """
         from gaugedp.tables.sources import open_source
 
@@ -90,7 +106,7 @@ class Table(Rows):
         return table if domain.rows is None else table.of_people(domain)
 
     def of_people(self, domain: Domain) -> "Table":
-        """Return the table with one row a person, as `domain`, made of this table's own, says; see `by_person`."""
+        """Return the table with one row per person; see `by_person`."""
         from gaugedp.tables.people import PeopleEngine
 
         unit = domain.protected(self.unit)
@@ -103,33 +119,35 @@ class Table(Rows):
         memory_bytes: int | None = None,
         folder: str | PathLike[str] | None = None,
     ) -> "Table":
-        """Return this table, looked at in `count` parts, a part of the people at a time: the same numbers, less memory.
+        """Return this table, read in `count` parts of its people.
 
-        DuckDB then takes at most about `memory_bytes` for files and frames (half of the machine's where it is not
-        given); `count` follows from it and the size of the file. `scan` does so by itself for a file that is large.
+        The numbers are the same, with less memory. DuckDB uses at most about `memory_bytes` for files and frames
+        (default: half of the machine's); `count` defaults by this limit and the size of the file. `scan` does so by
+        itself for a large file.
 
-        In `folder` the exact sums over finished parts are kept while `totals` looks: as private as the table. After a
-        kill, the same look goes on from there, with the row key that it began with. A release that was killed as it
-        looked is finished by the same request with the same `key`, and is not paid again.
+        In `folder`, the exact sums over finished parts are stored while `totals` reads the table: they are as private
+        as the table. After a kill, the same evaluation resumes from there, with the row key that it began with. A
+        release that was killed during its evaluation is finished by the same request with the same `key`, and is not
+        charged again.
         """
         buckets = self._buckets.sized(count, memory_bytes, folder)
         return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
-        """Look at the rows, once, and return each total as a flat array.
+        """Read the rows once and return each total, flat.
 
-        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none).
-        With `each`, the values low … high of the column, in steps, are one more axis, the fastest.
-        Counts are int64. Sums of a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where
-        k is the clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
+        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none). With
+        `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts are int64. Sums of
+        a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the clipped value in
+        steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
 
-        All totals of one call speak of the same rows. A row is left out when an attribute used by any of them has
-        outside = "drop" and no cell for it, or when the unit has a person column and the row has no person. Of the
-        rest, at most `max_rows` rows of a person stay; `row_key` chooses which, evenly, whatever the order of rows.
-        A row without a value in a bounded column with missing = "drop" is left out of the totals of that column alone.
+        All totals of one call describe the same rows. A row is left out if an attribute used by any of them has outside
+        = "drop" and no cell for it, or if the unit has a person column and the row has no person. Of the rest, at most
+        `max_rows` rows of a person remain; `row_key` chooses them uniformly, whatever the order of rows. A row without
+        a value in a bounded column with missing = "drop" is left out only of the totals of that column.
 
         Raises UnknownName or InvalidRequest for a wrong total, or for more than 10^7 cells times values with `each`,
-        before anything is read, and UnreadableTable where the engine fails.
+        before anything is read, and UnreadableTable if the engine fails.
         """
         from gaugedp.tables.statement import Aggregation
 
@@ -145,21 +163,21 @@ class Table(Rows):
         return [added_up(total, cells[source], source, self.domain) for total, source in pairs]
 
     def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
-        """Return the totals of a part, by the engine; where there are many tables of counts, from its rows."""
+        """Return a part's totals, by statement or from rows."""
         tallies, engine = part.tallies, self._engine.of_bucket(part.bucket, row_key)
         if tallies is None or not engine.in_process:
             return part.arrays(engine.run(part.statement(row_key)))
         return tallies.cut(engine.add_up(part.listed(row_key), tallies))
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Look at the rows, once, and return (cells, steps) of those that are kept, int64, one line a row.
+        """Read the remaining rows once, as (cells, steps), int64.
 
         cells (n, len(attributes)) are the cells of the attributes; steps (n, len(columns)) the clipped values of the
-        columns in whole steps above their lower bounds, rounded half away from 0, −1 where there is none.
+        columns in integer steps above their lower bounds, rounded half away from 0, −1 if missing.
 
-        Which rows are kept, and what is refused, is as in `totals`: a person adds at most `max_rows` lines, which
-        depend on nobody else. Lines are sorted by their contents, so that the order of the source tells nothing. How
-        many there are does: it depends on the data.
+        Which rows remain, and what is refused, is as in `totals`: a person adds at most `max_rows` lines, which depend
+        on nobody else. Lines are sorted by their contents, so that the order of the source has no influence. Their
+        number depends on the data.
         """
         aggregation = self._listing(attributes, columns)
         parts = self._buckets.parts(aggregation)
@@ -167,11 +185,12 @@ class Table(Rows):
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Look at the rows, once, and return Σ of(cells, steps) over batches of those that are kept, int64.
+        """Read the rows once; return Σ of(cells, steps), int64.
 
-        `names` are attributes and columns; the batches are lines as in `rows`, in any order. `of` gives whole numbers,
-        each a sum over the lines, in the same shape for every batch, an empty one included, so that the total depends
-        on the lines alone. On Spark it runs where the rows are: it must be picklable, and gaugedp be installed there.
+        The sum is over batches of the remaining rows. `names` are attributes and columns; the batches are lines as in
+        `rows`, in any order. `of` returns integers, each a sum over the lines, in the same shape for every batch, an
+        empty one included, so that the total depends only on the lines. On Spark it runs where the rows are: it must be
+        picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
@@ -182,11 +201,12 @@ class Table(Rows):
         return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
-        """Look at the rows, once, and return Σ x and, with `products`, Σ x xᵀ of the bounded columns.
+        """Read the rows once; return first and second moments.
 
-        x are the clipped values, bounds brought to ±2^bits, missing ones at 0, rounded to whole numbers: the same ones
-        on every engine (gaugedp.tables.moments). `bits` is at most 22, with products 12. Above as many columns as the
-        engine adds up well, the products come from batches, as in `vector_sum`.
+        They are Σ x and, with `products`, Σ x xᵀ, where x are the clipped values of the bounded columns, scaled to
+        ±2^bits, missing ones 0, rounded to integers: the same on every engine (gaugedp.tables.moments). `bits` is at
+        most 22, with products 12. If there are more columns than the engine adds up fast, the products come from
+        batches, as in `vector_sum`.
         """
         from gaugedp.tables.moments import Scaled
 
@@ -212,7 +232,7 @@ class Table(Rows):
 
     @property
     def can_resume(self) -> bool:
-        """Return whether there is a folder for the sums of an unfinished look."""
+        """True if there is a folder for sums of unfinished evaluations."""
         return self._buckets.folder is not None
 
     def reporting(self, on_progress: Progress) -> "Table":
@@ -225,13 +245,13 @@ class Table(Rows):
 
 
 def is_elsewhere(table: Table) -> bool:
-    """Return whether the rows are on another engine than DuckDB in this process, so that they had better stay."""
+    """Return True if the rows are outside this process."""
     return not table._engine.in_process
 
 
 @dataclass(frozen=True)
 class OnBatch:
-    """A sum over listed rows, from the columns `a<i>` and `s<j>` of a batch."""
+    """Sum over listed rows, from columns `a<i>` and `s<j>`."""
 
     n_attributes: int
     n_columns: int
@@ -239,7 +259,7 @@ class OnBatch:
 
     @property
     def names(self) -> list[str]:
-        """The columns of a batch."""
+        """Columns of a batch."""
         return [f"a{i}" for i in range(self.n_attributes)] + [f"s{j}" for j in range(self.n_columns)]
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -270,7 +290,7 @@ def _check_total(total: Aggregate, domain: Domain) -> None:
 
 
 def _spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict[str, dict[str, str]]:
-    """Return how the categories of each column write true and false, where they do; `MARKS` where two disagree."""
+    """Return how each column's categories write true and false."""
     spelt: dict[str, dict[str, str]] = {}
     for name, fact in facts:
         if words := truths(categories_of(fact)):
@@ -279,9 +299,9 @@ def _spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dic
 
 
 def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
-    """Return the refusal of a missing column, which says where the column is named."""
+    """Return the refusal of a missing column, with its role."""
     if refusal.what == f"There is no column {unit.column!r}.":
-        return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person's.", refusal.do)
+        return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person column.", refusal.do)
     return UnknownName(
         f"{refusal.what[:-1]}, which the domain describes.",
         refusal.do if refusal.do.endswith("?") else f"{refusal.do} {_NOT_THERE}",
@@ -289,13 +309,13 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
 
 
 def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
-    """Refuse a column whose values, by its type, can be in no cell and no number."""
+    """Refuse a column whose type cannot fit its description."""
     if fact.column or isinstance(fact, Categories | UnknownKeys):
         _refuse_unless(column, SPELT | NUMBERS, "compared with categories")
         categories = categories_of(fact)
         if categories and not can_match(column.kind, categories):
             raise UnreadableTable(
-                f"Column {column.name!r} holds {column.type_name}, and none of its categories is such a value.",
+                f"Column {column.name!r} holds {column.type_name}, but none of its categories is such a value.",
                 f"Write categories such as {EXAMPLES[column.kind]}, or convert the column to text.",
             )
     elif isinstance(fact, Dates):
@@ -305,7 +325,7 @@ def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
 
 
 def categories_of(fact: Attribute | BoundedColumn) -> Sequence[str]:
-    """Return the texts that values of the column are compared with; none where it has no categories, or no known."""
+    """Return the texts that values are compared with, if any."""
     if isinstance(fact, BoundedColumn):
         return [text for text, _ in fact.by_key]
     return finest_of(fact)[0] if isinstance(fact, Categories) else ()
@@ -315,5 +335,5 @@ def _refuse_unless(column: Column, accepted: Set[Kind], use: str) -> None:
     if column.kind not in accepted:
         raise UnreadableTable(
             f"Column {column.name!r} holds {column.type_name}, which cannot be {use}.",
-            "Convert the column, or leave it out of the domain.",
+            "Convert the column, or remove it from the domain.",
         )

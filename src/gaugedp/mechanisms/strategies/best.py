@@ -16,12 +16,12 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.strategies.base import UP, PrefixStrategy, Strategy
 from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
+from gaugedp.mechanisms.strategies.certified import proved
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.kronecker import kronecker
 from gaugedp.mechanisms.strategies.nested import nested
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
-from gaugedp.mechanisms.strategies.proved import proved
 from gaugedp.mechanisms.strategies.ranges import RangeStrategy, optimal_ranges
 from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.segment import segment_and_box

@@ -8,8 +8,8 @@ import numpy as np
 
 from gaugedp.mechanisms.factorisation import GAP
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
-from gaugedp.mechanisms.strategies.chains import Chain, Poles, negative_power
 from gaugedp.mechanisms.strategies.ranges import RangeStrategy
+from gaugedp.mechanisms.strategies.tridiagonal import Chain, Poles, negative_power
 
 MOST_CELLS = 2**20  # half a minute
 _MOST_ROUNDS, _LEAST_ROUNDS = 60, 4

@@ -10,7 +10,7 @@ import numpy as np
 from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import UP
-from gaugedp.mechanisms.strategies.contrasts import contrasts, is_small, spread
+from gaugedp.mechanisms.strategies.interactions import contrasts, is_small, spread
 from gaugedp.mechanisms.strategies.marginals import Interactions, MarginalNoise
 from gaugedp.mechanisms.strategies.weights import best_weights
 from gaugedp.samplers.combined import Combined

@@ -1,1 +1,1 @@
-"""Figures computed from a release that exists."""
+"""Statistics computed from an existing release."""

@@ -1,4 +1,4 @@
-"""Figures of a release that exists: computed from its released numbers, at no cost, with intervals for them."""
+"""Statistics computed from a release, at no cost, with intervals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,24 +29,25 @@ from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.deriving.terms import FormTerm, form_term
 from gaugedp.releases.described import spread
 from gaugedp.releases.metadata import about_answers
-from gaugedp.releases.planning import Plan, bonferroni_level
+from gaugedp.releases.plan_widths import bonferroni_level
+from gaugedp.releases.planning import Plan
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import FormPivot
 
-_LEVEL = 0.95  # at which widths tell whether the noise is that of the release
+_LEVEL = 0.95  # level at which widths are compared with those of the release
 _UNDONE = "Nothing was read and nothing was spent."
-_OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself
+_OF_ANSWERS = ("processing", "nested", "derived")  # facts about the answers of the release
 _MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
 _REASON = "computed from the released answers to {!r}"
-_STEP_TOLERANCE = 1e-6  # of a step
-_NO_END = 2**53  # steps, which stand for an interval that has no end
+_STEP_TOLERANCE = 1e-6  # share of a step
+_NO_END = 2**53  # steps that represent an infinite interval end
 
 
 @dataclass(frozen=True)
 class Source:
-    """The linear parts of a released question: each with the place of its first number, and its noise."""
+    """Linear parts of a query: first number, workload and noise."""
 
     domain: Domain
     unit: PrivacyUnit
@@ -54,11 +55,9 @@ class Source:
 
     @classmethod
     def of(cls, release: Release, domain: Domain | None, planned: Plan | None) -> "Source":
-        """Return that of a release: as `planned`, as the `domain` has it, or as the release alone tells."""
+        """Return the parts of a release. They follow from the plan, from the `domain`, or from the release itself."""
         if "derived" in release.facts:
-            raise InvalidRequest(
-                "These figures were computed from a release.", "Give that release: all figures follow from it.", ""
-            )
+            raise InvalidRequest("These statistics were computed from a release.", "Give that release instead.", "")
         unit = PrivacyUnit.of(release.facts["unit"])
         if planned is not None:
             _check_same(release, planned.query)
@@ -72,7 +71,7 @@ class Source:
 
     @classmethod
     def made(cls, question: Query, mechanism: Mechanism, unit: PrivacyUnit) -> "Source":
-        """Return that of a question and the mechanism that answered it."""
+        """Return the parts of a query and its mechanism."""
         return cls(question.domain, unit, tuple(_linear(question, mechanism)))
 
 
@@ -88,14 +87,14 @@ def _linear(question: Query, mechanism: Mechanism) -> Iterator[tuple[int, Worklo
 def _check_same(release: Release, question: Query) -> None:
     if question.digest() != release.facts["digest"]:
         raise InvalidRequest(
-            "The release answers another question than this domain or plan has.",
-            "Give the domain, or the plan, that it was released with.",
+            "The release answers another query than that of this domain or plan.",
+            "Give the domain or the plan of the release.",
             "",
         )
 
 
 def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanism:
-    """Return the mechanism of a plan whose name, law and widths are those of the release."""
+    """Return the candidate with the release's name, noise and widths."""
     facts = release.facts["mechanism"]
     for mechanism in question.mechanisms.candidates(unit, from_dict(release.facts["asked"])):
         if (mechanism.name, mechanism.describe()) == (facts["name"], facts["noise"]) and _has_widths(
@@ -103,8 +102,8 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
         ):
             return mechanism
     raise InvalidRequest(
-        "The noise of this release does not follow from what it tells.",
-        "Give planned=, the plan that it was released with.",
+        "The noise of this release cannot be reconstructed from its facts.",
+        "Give planned=, the plan of the release.",
         "",
     )
 
@@ -117,13 +116,13 @@ def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool
 
 
 def _told(release: Release) -> Domain:
-    """Return a domain in which the release's question counts the same cells, from the release alone."""
+    """Return a domain with the release's cells, from the release."""
     kinds = [KINDS[term.measure] for term in release.terms]
     if not all(kind.has_counts and not kind.moments for kind in kinds) or not all(
         axis.form == CELLS for term in release.terms for axis in term.axes
     ):
         raise InvalidRequest(
-            "The release does not tell all that its figures were made of.",
+            "The release does not contain all facts about its answers.",
             'Give domain=, such as gd.Domain.load("domain.toml").',
             "",
         )
@@ -131,7 +130,7 @@ def _told(release: Release) -> Domain:
 
 
 def _cells(terms: Sequence[Outline]) -> dict[str, list[str]]:
-    """Return the cells of each attribute: what others are compared with is the first."""
+    """Return the cells of each attribute, the reference first."""
     cells: dict[str, list[str]] = {}
     for term in terms:
         for place, axis in enumerate(term.axes):
@@ -143,23 +142,38 @@ def _cells(terms: Sequence[Outline]) -> dict[str, list[str]]:
 def derive(
     release: Release, text: str, *, domain: Domain | None = None, planned: Plan | None = None, level: float = LEVEL
 ) -> Release:
-    """Return the answers to another question, computed from a release alone: nothing is read, nothing is spent.
+    """Compute another query from a release, at no cost.
 
-    What `text` asks must follow from counts, sums or means of the release by adding up cells: `share(SEX) by REGION`,
-    `change(SEX)`, `REGION` or `mean(C)` from `SEX*REGION` or `mean(C) by SEX*REGION`. Rows are counted that have a
-    cell in all attributes of what was released. The guarantee is that of the release. Each interval holds its answer
-    with the probability asked for: it follows from draws of the release's own noise, added up in the same way.
+    Nothing is read and nothing is spent. The answers to `text` must follow from counts, sums or means of the release by
+    adding up cells: `share(SEX) by REGION`, `change(SEX)`, `REGION` or `mean(C)` from `SEX*REGION` or `mean(C) by
+    SEX*REGION`. Only rows with a cell in all released attributes are counted. The guarantee is that of the release.
+    Each interval contains its answer with the requested probability: it is computed from draws of the release's own
+    noise, added up in the same way.
 
-    Or it is a figure that only a release can be asked for, with intervals at `level`, 0.5 … 0.999:
-    `difference(mean(C) by A*B)`, `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do;
-    `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`, the part of the total that the lowest half, and nine tenths, of rows
-    have, are of rows that have the middle of their cell of A. Their intervals hold about so often: what they fall short
-    is of second order in the noise beside the counts (docs/theory/derived.md, theorem 5).
+    Other statistics exist only for releases, with intervals at `level`, 0.5 … 0.999: `difference(mean(C) by A*B)`,
+    `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do; `gini(A) by B` and `lorenz(A,
+    0.5, 0.9) by B`, the part of the total that belongs to the lowest half, and nine tenths, of rows, assign each row
+    the middle of its cell of A. The coverage of their intervals is approximate: the deficit is of second order in the
+    noise relative to the counts (docs/theory/derived.md, theorem 5).
 
-    A release of counts tells what is needed; for sums, means and numeric cells give its `domain`, and where it was
-    `planned` by hand, as a publication is, the plan. Processed answers are not used: figures follow from raw ones.
+    For a release of counts, nothing else is needed; for sums, means and numeric cells give its `domain`, and for a plan
+    assembled by the caller, such as a publication's, that plan as `planned`. Raw answers are used, never processed
+    ones.
 
-    Refused: what does not follow from the release, as quantiles; a domain or plan of another question.
+    Statistics that do not follow from the release, such as quantiles, and a domain or plan of another query are
+    refused.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 50))
+    >>> rows = pd.DataFrame({"sex": ["1", "2"] * 50, "age": [10, 60] * 50})
+    >>> table = gd.Table.scan(rows, domain=domain, name="people")
+    >>> ledger = gd.Ledger.in_memory(gd.PureDP(2))
+    >>> released = gd.release(gd.query(domain, "sex*age"), table, ledger=ledger, epsilon=1.0)
+    >>> gd.derive(released, "sex").facts["query"], ledger.spent
+    ('sex', PureDP(1))
     """
     between(0.5, HIGHEST_LEVEL, level=level)
     source = Source.of(release, domain, planned)
@@ -167,14 +181,12 @@ def derive(
     if figures := [term for term in terms if term]:
         if len(figures) < len(terms):
             raise InvalidRequest(
-                "Figures that only a release can be asked for stand beside other terms.", "Derive them apart.", _UNDONE
+                "Terms that only exist for releases are mixed with other terms.", "Derive them separately.", _UNDONE
             )
         return _with_ends(release, source, figures, level)
     question = as_workload(query(source.domain, text))
     if question is None:
-        raise InvalidRequest(
-            "Quantiles do not follow from what was released.", "Ask for counts, sums or means.", _UNDONE
-        )
+        raise InvalidRequest("Quantiles do not follow from the release.", "Request counts, sums or means.", _UNDONE)
     start, noise = _noise(source, question)
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
     planned = Plan(
@@ -186,7 +198,10 @@ def derive(
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
-    """Return the release of statistics with intervals at a level: all at once by an equal share of the misses each."""
+    """Return the release of statistics with intervals at a level.
+
+    Simultaneous intervals divide the failure probability equally.
+    """
     n_answers = sum(len(term.quotients) for term in terms)
     misses = ((1 - bonferroni_level(level)) / n_answers, 1 - level)
     numbers = [_with_released_ends(release, source, term, misses) for term in terms]
@@ -206,11 +221,11 @@ def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], leve
 
 
 def _with_released_ends(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
-    """Return the answers in steps, then the lower and the upper ends of intervals for each number of misses."""
+    """Return answers in steps, then interval ends for each miss."""
     start, noise = _noise(source, term.question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
-            "The noise was drawn by a walk, of which draws hang together.", "Release it anew.", _UNDONE
+            "The noise was drawn by a walk, whose draws are dependent.", "Release the query again.", _UNDONE
         )
     units = term.question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
@@ -229,7 +244,7 @@ def _with_released_ends(release: Release, source: Source, term: FormTerm, misses
 
 
 def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPivot]:
-    """Yield the pivot of each answer: the same one for quotients of one kind and one law."""
+    """Yield the pivot of each answer, shared by equal distributions."""
     pivots: dict[tuple[object, ...], FormPivot] = {}
     for quotient, place in zip(term.quotients, term.places, strict=True):
         law = noise.variances[place] if noise.form else place
@@ -239,7 +254,7 @@ def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPi
 
 
 def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
-    """Return where the numbers start that the question follows from, and its noise: the least there is."""
+    """Return the first number and least noise of a query."""
     body = question.sensitivity(source.unit)
     offers = []
     for start, part, noise in source.parts:
@@ -249,14 +264,14 @@ def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
     if not offers:
         raise InvalidRequest(
             f"{question.text!r} does not follow from {'; '.join(part.text for _, part, _ in source.parts)!r}.",
-            "Ask for cells, shares or comparisons of attributes that were released together.",
+            "Request cells, shares or comparisons of attributes that were released together.",
             _UNDONE,
         )
     return min(offers, key=lambda offer: float(offer[1].variances.sum()))
 
 
 def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
-    """Yield the ways to add up released numbers to a wanted piece."""
+    """Yield the sums of released numbers that give a piece."""
     start = 0
     for piece in released.pieces:
         shape = released.domain.shape(piece.attributes)
@@ -266,18 +281,18 @@ def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
 
 
 def _alike(piece: Piece, wanted: Piece) -> bool:
-    """Return whether both hold a number for each cell of their attributes, and rows add the same to a cell."""
+    """Return True if rows contribute equally to both tables."""
     plain = all(each.cells == Identity(each.cells.n_cells) for each in (piece, wanted))
     return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
 
 
 def _shortest(noise: AdditiveNoise, offers: list[Sums]) -> Sums | None:
-    """Return the sums with the least noise, by the sum of variances."""
+    """Return the sums with the least total variance."""
     return min(offers, key=lambda sums: float(sums.apply(noise.variances).sum()), default=None)
 
 
 def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline]) -> dict[str, Any]:
-    """Return the facts of what is computed: those of the release, but for what is about its answers."""
+    """Return the facts of derived statistics, from the release's."""
     facts = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
     axes = {axis.name: axis for term in release.terms for axis in term.axes}
     said = f"Computed from the released answers to {release.facts['query']}, at no further cost."
@@ -293,7 +308,7 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
 
 
 def _axis(axis: Axis, released: dict[str, Axis]) -> Axis:
-    """Return the axis of the kind that the release has: dates, numbers and the borders of cells."""
+    """Return the axis with the release's dates, numbers and borders."""
     known = released.get(axis.name, axis)
     alike = len(axis.texts) == len(known.texts)
     return replace(axis, values=known.values, borders=known.borders if alike else axis.borders)

@@ -1,4 +1,4 @@
-"""Noise of sums of released numbers: what is computed from a release has the noise of the release, added up."""
+"""Noise of sums of released numbers."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +20,10 @@ _PUBLIC_SEED = 1902
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums of the numbers start … of a release, a table of `shape`, over all axes but `kept`, in that order."""
+    """Marginal sums of a released table of `shape` from `start`.
+
+    The sums are over all axes but `kept`, in that order.
+    """
 
     start: int
     shape: tuple[int, ...]
@@ -38,11 +41,11 @@ class Sums:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summed(AdditiveNoise):
-    """`sums` of what the mechanism `inner` releases: answer + noise, the answer that of the sums.
+    """Sums of what the mechanism `inner` releases.
 
-    It keeps the guarantee of `inner`, as it is computed from its release alone. `body` holds the differences of the
-    sums between neighbours. It is made after a release, to know the noise of what is computed; it releases nothing.
-    Where `inner` adds independent noise, so does this within each of the `sums`: none adds a number twice.
+    They satisfy the guarantee of `inner`, being computed from its release. `body` holds the differences of the sums
+    between neighbours. The object is made after a release, to describe the noise; it releases nothing. If `inner` adds
+    independent noise, so does this within each of the `sums`: none adds a number twice.
     """
 
     inner: AdditiveNoise
@@ -58,12 +61,12 @@ class Summed(AdditiveNoise):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of the release."""
+        """Guarantee of the release."""
         return self.inner.guarantee
 
     @property
     def lattice_step(self) -> Fraction:
-        """Return the lattice step of the release."""
+        """Lattice step of the release."""
         return self.inner.lattice_step
 
     def added(self, numbers: np.ndarray) -> np.ndarray:
@@ -76,20 +79,20 @@ class Summed(AdditiveNoise):
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """Sums of variances where the release's noise is independent, or nothing is added up; else of trials."""
+        """Variances: sums for independent noise or copies, else simulated."""
         if self.form == "independent" or self._is_copy:
             return self.added(self.inner.variances)
         return self._trials.var(axis=0)
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws with a public seed."""
+        """Return the mean norm of draws with a public seed."""
         return float(np.linalg.norm(self._trials / (1.0 if weights is None else weights), norm, axis=1).mean())
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return the half widths of the release where nothing is added up; else quantiles of trial draws.
+        """Return half-widths: the release's for copies, else simulated quantiles.
 
-        Quantiles are raised by three standard errors. Where there are too few draws, and for walks, whose draws hang
-        together, the widths of what is added up are added, so that all of it holds at once.
+        Quantiles are raised by three standard errors. If there are too few draws, and for walks, whose draws are
+        dependent, the simultaneous widths of all summands are added.
         """
         if self._is_copy:
             return self.added(self.inner.half_widths(level, simultaneous))
@@ -105,16 +108,16 @@ class Summed(AdditiveNoise):
         return np.ceil(scales * np.sort(ratios.max(axis=1))[rank])
 
     def is_valid_for(self, body: Body) -> bool:  # noqa: ARG002
-        """No: nothing is released with it."""
+        """Return False: it releases nothing."""
         return False
 
     def describe(self) -> str:
-        """Return the law of the release."""
+        """Describe the distribution."""
         return f"sums of {self.inner.describe()}"
 
     @cached_property
     def _added_to(self) -> np.ndarray:
-        """Return the number of released values in each sum, shape (n_answers,)."""
+        """Number of released values in each sum, shape (n_answers,)."""
         return self.added(np.ones(self.inner.n_answers))
 
     @property

@@ -1,4 +1,4 @@
-"""Statistics as text that a release alone can be asked for: quotients of forms of its numbers, cell by cell."""
+"""Terms that only releases have: quotients of forms of numbers."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,12 +25,12 @@ _OF_MEANS = {kind.of_counts.word: kind for kind in KINDS.values() if issubclass(
 _OF_VALUES = {name: kind for name, kind in KINDS.items() if issubclass(kind, Gini)}
 _COMPARED = re.compile(rf"^({'|'.join(_OF_MEANS)})\s*\(\s*(mean\s*\(.*\)\s+by\s+[^()]+)\)$")
 _OF_CELLS = re.compile(rf"^({'|'.join(_OF_VALUES)})\s*\(([^()]*)\)(?:\s+by\s+(.+))?$")
-_FINE = 10**6  # steps of an answer to a unit
+_FINE = 10**6  # steps of an answer per unit
 
 
 @dataclass(frozen=True)
 class FormTerm:
-    """A term of statistics: the question that they follow from, the outline of the answers, and their quotients.
+    """Term of statistics: its query, its outline and its quotients.
 
     Answer i is scale·quotients[i] + offset of the numbers at places[i]; it is written in steps of `step`.
     """
@@ -46,13 +46,13 @@ class FormTerm:
 
     @property
     def cells(self) -> list[Listed]:
-        """The words of the answers along each axis, with the names."""
+        """Labels of the answers along each axis."""
         words = [[f"{axis.name}={text}" for text in axis.texts] for axis in self.outline.axes] or [["all"]]
         return list(map(Listed, words))
 
 
 def form_term(domain: Domain, text: str) -> FormTerm | None:
-    """Return the statistics that a term names; None where it is an ordinary question."""
+    """Parse a term of statistics; None for an ordinary query."""
     if compared := _COMPARED.match(text):
         return _of_means(domain, text, _OF_MEANS[compared[1]], compared[2])
     if of_cells := _OF_CELLS.match(text):
@@ -61,7 +61,7 @@ def form_term(domain: Domain, text: str) -> FormTerm | None:
 
 
 def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> FormTerm:
-    """Read `ratio(mean(C) by A*B)`: the means along A beside the first, or the one before, in each cell of B."""
+    """Parse `ratio(mean(C) by A*B)`: means along A, compared within B."""
     question = as_workload(query(domain, means))
     assert question is not None
     piece, column = question.pieces[0], domain.column(str(question.pieces[0].column))
@@ -70,7 +70,7 @@ def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> F
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     is_difference = kind is MeanDifference
     if not is_difference and middle < half_range:
-        raise InvalidRequest(f"{piece.column} may be negative: its means have no ratio.", "Ask for difference.")
+        raise InvalidRequest(f"{piece.column} may be negative: its means have no ratio.", "Use difference.")
     own, other = counts.compared(np.arange(counts.n_released))
     places = np.stack([own, own + counts.n_released, other, other + counts.n_released], axis=1)
     first, *rest = _axes(domain, names)
@@ -82,11 +82,11 @@ def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> F
 
 
 def _of_cells(domain: Domain, text: str, kind: type[Gini], inside: list[str], by: str | None) -> FormTerm:
-    """Read `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`: each row has the middle of its cell of A."""
+    """Parse `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`. Each row is assigned the middle of its cell of A."""
     name, shares = plain(inside[0]), [_share(plain(part)) for part in inside[1:]]
     if kind.takes_shares != bool(shares):
         raise InvalidRequest(
-            f"{text!r} is no term.", f"Write lorenz({name}, 0.5) for what the lowest half has, or gini({name})."
+            f"{text!r} is not a term.", f"Write lorenz({name}, 0.5) for the share of the lowest half, or gini({name})."
         )
     quotients, groups = kind.quotients(_middles(domain, name), shares), parts(by or "", "*") if by else []
     question = as_workload(query(domain, "*".join([*filter(None, groups), inside[0]])))
@@ -110,8 +110,8 @@ def _middles(domain: Domain, name: str) -> np.ndarray:
     borders = np.array(domain.attribute(name).borders)
     if len(borders) != domain.attribute(name).n_cells + 1 or borders[0] < 0:
         raise InvalidRequest(
-            f"The cells of {name} are no ranges of numbers from 0 up, each with two ends.",
-            'Take an attribute with low, high and width, or edges, and outside = "drop"; give its domain.',
+            f"The cells of {name} are not bounded ranges of non-negative numbers.",
+            'Use an attribute with low, high and width, or edges, and outside = "drop"; give its domain.',
         )
     return np.asarray((borders[:-1] + borders[1:]) / 2)
 
@@ -122,5 +122,5 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share < 1:
-        raise InvalidRequest(f"{text!r} is no share.", "Write a number between 0 and 1, such as 0.5.")
+        raise InvalidRequest(f"{text!r} is not a share.", "Write a number between 0 and 1, such as 0.5.")
     return share

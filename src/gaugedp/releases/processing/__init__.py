@@ -1,4 +1,4 @@
-"""Post-processing of released values at no cost: they and public facts go in, no data does."""
+"""Post-processing of released values, at no cost. Its inputs are released values and public facts, never data."""
 
 from gaugedp.releases.processing.steps import STEPS, check, how, may_be_joint, process, remark, words
 

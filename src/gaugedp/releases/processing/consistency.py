@@ -1,4 +1,4 @@
-"""Consistency: the nearest answers that some table could have; for marginals in closed form."""
+"""Consistency: the nearest answers that some table could have. Marginals are solved in closed form."""
 
 import math
 from collections.abc import Sequence
@@ -13,38 +13,39 @@ from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 
-MOST_CELLS = 10**6  # of the joint table, where the least squares are solved by iteration
-_TOLERANCE = 1e-12  # of the residual, relative to the operator and the answers
+MOST_CELLS = 10**6  # of the joint table, for iterative least squares
+_TOLERANCE = 1e-12  # relative residual
 Names = tuple[str, ...]
 
 
 def answerable(query: Query, undone: str) -> None:
-    """Refuse a question that cannot be made consistent, before anything is spent."""
+    """Refuse a query that cannot be made consistent."""
     workload = as_workload(query)
     if workload is None:
         raise InvalidRequest(
-            "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
+            "Only linear queries (counts, sums and means) can be consistent.", 'Omit "consistent".', undone
         )
     size = workload.operator.n_generators
     is_closed = _marginals_only(workload) or workload.operator.nesting is not None
     if not is_closed and size > MOST_CELLS:
         raise InvalidRequest(
-            f"Consistency over a joint table of {size:,} cells is not computed.",
-            f'Ask for at most {MOST_CELLS:,}, or for marginals alone, or leave out "consistent".',
+            f"Consistency is not computed for a joint table of {size:,} cells.",
+            f'Use at most {MOST_CELLS:,} cells, or only marginals, or omit "consistent".',
             undone,
         )
 
 
 def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return the point of the range of F nearest to `values`, F the linear map of the question; shape (n_released,).
+    """Return the consistent answers nearest to `values`, shape (n_released,).
 
-    Minimised is Σ ((values − F·x)/deviations)² over real tables x, one number for each joint cell (and choice of the
-    bounded columns' ends). Where the noise is independent with these deviations, no linear unbiased estimate of any
-    answer has less variance (Gauss and Markov). Answers about the same rows then agree up to rounding, because all
-    come from one table.
+    They lie in the range of F, the linear map of the query, and minimise Σ ((values − F·x)/deviations)² over real
+    tables x, one number for each joint cell (and choice of the bounded columns' ends). If the noise is independent with
+    these deviations, no linear unbiased estimate of any answer has a smaller variance (Gauss and Markov). Answers about
+    the same rows then agree up to rounding, because all come from one table.
 
-    Marginals alone are solved in closed form, of any number of attributes; there the deviation of a marginal is the
-    root of its mean square. Else LSQR iterates with F and its transpose, which are never written out.
+    If there are only marginals, they are solved in closed form, for any number of attributes; the deviation of a
+    marginal is then the root of its mean square. Otherwise LSQR iterates with F and its transpose, which are never
+    written out.
     """
     deviations = above_zero(deviations)
     if _marginals_only(query):
@@ -74,32 +75,32 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
 
 
 def above_zero(deviations: np.ndarray) -> np.ndarray:
-    """Return deviations to divide by: an answer without noise weighs much, not infinitely."""
+    """Raise zero deviations to a small positive number. An answer without noise then gets a large but finite weight."""
     largest = float(deviations.max())
     return np.maximum(deviations, 1e-6 * largest) if largest > 0 else np.ones(len(deviations))
 
 
 def _marginals_only(query: Workload) -> bool:
-    """Return whether there are marginals alone, and no attribute tells another."""
+    """Return True if all pieces are marginals of untied attributes."""
     return query.operator.attributes == query.attributes and all(
         isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces
     )
 
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:
-    """Return whether every vector of answers is consistent, such as those of prefix sums alone, without arithmetic."""
+    """Return True if every vector of answers is consistent."""
     is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
     return is_injective and columns.rank == columns.ambient_dim
 
 
 def combined(domain: Domain, marginals: Sequence[Names], values: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Return the consistent marginals nearest to `values` (the tables in a row, flattened), weighed by 1/variance.
+    """Return the consistent marginals nearest to `values`, weighted by 1/variance.
 
-    `variances` holds one number for each marginal. Theorem. A cosine transform of every marginal splits it into one
-    block for each subset S of its attributes (the interactions of S). The block of S in the marginal over A ⊇ S, times
-    √∏_{a ∈ A∖S} n_a, is the same number for all A; its noise has variance variance_A·∏_{a ∈ A∖S} n_a and does not
-    correlate with other blocks where the noise of a marginal is independent with one variance. So the least squares
-    split into weighted means, one for each S.
+    `values` are the flattened tables in a row; `variances` holds one number for each marginal. Theorem. A cosine
+    transform of every marginal splits it into one block for each subset S of its attributes (the interactions of S).
+    The block of S in the marginal over A ⊇ S, times √∏_{a ∈ A∖S} n_a, is the same number for all A; its noise has
+    variance variance_A·∏_{a ∈ A∖S} n_a, and is uncorrelated with other blocks if the noise of a marginal is independent
+    with one variance. The least squares therefore split into weighted means, one for each S.
     """
     blocks = [_transformed(table) for table in _tables(domain, marginals, values)]
     means = _means(domain, marginals, blocks, variances)
@@ -139,7 +140,7 @@ def _tables(domain: Domain, marginals: Sequence[Names], values: np.ndarray) -> l
 
 
 def _subsets(domain: Domain, names: Names) -> list[Names]:
-    """Return every subset of the attributes, each in the domain's order."""
+    """Return every subset of the attributes, in domain order."""
     ordered = [name for name in domain.attributes if name in names]
     return [some for size in range(len(ordered) + 1) for some in combinations(ordered, size)]
 
@@ -149,16 +150,16 @@ def _root(domain: Domain, names: Names, some: Names) -> float:
 
 
 def _place(names: Names, some: Names) -> tuple[slice | int, ...]:
-    """Return where the block of `some` is in the transform of the marginal over `names`."""
+    """Return the index of a block in a marginal's transform."""
     return tuple(slice(1, None) if name in some else 0 for name in names)
 
 
 def _ordered(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
-    """Bring a block's axes from the marginal's order into the domain's."""
+    """Reorder a block's axes from the marginal's to domain order."""
     shared = [name for name in names if name in some]
     return np.transpose(block, [shared.index(name) for name in some])
 
 
 def _restored(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
-    """Bring a block's axes from the domain's order into the marginal's."""
+    """Reorder a block's axes from domain order to the marginal's."""
     return np.transpose(block, [some.index(name) for name in names if name in some])

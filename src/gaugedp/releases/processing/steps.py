@@ -1,4 +1,4 @@
-"""The steps of processing by name, the order in which they are done, and counts of nested areas that add up."""
+"""Processing steps by name, and consistent counts of nested areas."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,25 +16,25 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.releases.processing.consistency import above_zero, answerable, consistent
 
-MOST_CELLS = 10**5  # of the joint table: some tens of seconds
-_FLOORS = (0.3, 0.03, 0.003)  # of deviations, relative to the largest: what is held is held ever more firmly
+MOST_CELLS = 10**5  # of the joint table: tens of seconds
+_FLOORS = (0.3, 0.03, 0.003)  # relative deviations of held answers, decreasing
 _MOST_STEPS = 3000
-_SWEEPS, _DIGITS = 10, 10  # of polishing; after the point, so that whole numbers look whole
-_NO_MOVE = 1e-3  # of a deviation: answers that would be moved by no more are left as they are
+_SWEEPS, _DIGITS = 10, 10  # polishing sweeps; decimal digits, so that integers look like integers
+_NO_MOVE = 1e-3  # share of a deviation: answers that move by less are not changed
 WORDS = {
     "consistent": "made consistent by least squares, so that answers about the same rows add up",
     "non_negative": "counts below 0 set to 0",
-    "rounded": "counts rounded to whole numbers",
+    "rounded": "counts rounded to integers",
 }
 STEPS = tuple(WORDS)
-_JOINTLY = "moved to near ones of one table without negative cells, so that they add up and no count is below 0"
-_TOGETHER = "rounded to whole numbers that add up"
+_JOINTLY = "fitted by one table without negative cells, so that answers add up and no count is below 0"
+_TOGETHER = "rounded to integers that add up"
 _ALONE = {"non_negative": "set to 0", "rounded": "rounded"}
-_UNDONE = "Totals and their parts add up before counts are {done}, each alone, and not quite after it."
+_UNDONE = "Totals and their parts add up before each count is {done}, and not exactly afterwards."
 
 
 def solvable(query: Query | None) -> bool:
-    """Return whether `without_negatives` is for this question: tables of counts, sums and means, not too large."""
+    """Return True for moderately large tables of counts, sums and means."""
     workload = as_workload(query)
     if workload is None or not all(isinstance(piece.cells, Identity) for piece in workload.pieces):
         return False
@@ -42,11 +42,12 @@ def solvable(query: Query | None) -> bool:
 
 
 def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return answers F·x of a table x ≥ 0 near to `values`, F the linear map of the question; shape (n_released,).
+    """Return answers F·x near to `values`, with x ≥ 0.
 
-    Level by level: of the consistent answers, first the total (asked for or not), then the tables of one attribute, of
-    two, and so on, are moved to the nearest ones, by squares over variances, that a table x ≥ 0 with the tables of
-    the levels before has. So noise in many empty cells, which has nowhere to go but up, does not become people.
+    F is the linear map of the query; the shape is (n_released,). Starting from the consistent answers, level by level,
+    first the total (requested or not), then the tables of one attribute, of two, and so on, are moved to the nearest
+    ones, by squares over variances, that are attained by a table x ≥ 0 with the tables of the previous levels. So noise
+    in many empty cells, which can only push them upward, does not become people.
 
     Each level is a convex problem, solved by L-BFGS-B with a penalty. Wherever that stops, the answers come from one
     table x ≥ 0 (one number for each joint cell and choice of the bounded columns' ends): they add up to rounding,
@@ -70,7 +71,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
 
 @dataclass(frozen=True)
 class _Table:
-    """Wanted answers of a piece in its steps, and about their deviation, in what a row can add."""
+    """Target answers of a piece, in steps; deviation per row's contribution."""
 
     piece: Piece
     values: np.ndarray
@@ -82,7 +83,7 @@ class _Table:
 
 
 def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
-    """Yield the tables of the question, and for each kind of them the total, whose noise is the least known."""
+    """Yield the tables, and each kind's total of least noise."""
     totals = dict[tuple[str | None, bool], _Table]()
     start = 0
     for piece in query.pieces:
@@ -100,7 +101,7 @@ def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Ite
 
 
 def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
-    """Return the roots of what squares weigh: tables of the level by their noise, those before it are held."""
+    """Return root weights: the level by noise, earlier ones held."""
     firm = floor * (max(part.deviation for part in tables if part.level == level) or 1.0)
 
     def weight(part: _Table) -> float:
@@ -121,7 +122,7 @@ def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray,
 
 
 def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray) -> np.ndarray:
-    """Return the table with the very counts that were not moved, by iterative proportional fitting: descent is near."""
+    """Restore the counts that were not moved, by proportional fitting."""
     aims = np.concatenate([part.values for part in tables])
     far, ends = np.abs(operator.apply(table) - aims), np.cumsum([len(part.values) for part in tables])
     places = [slice(end - len(part.values), end) for end, part in zip(ends, tables, strict=True)]
@@ -142,23 +143,23 @@ def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray
 def _half_squares(
     table: np.ndarray, operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return half the weighted squares of what is left of the wanted answers, and their gradient."""
+    """Return half the weighted squared residuals and their gradient."""
     residual = weights * (operator.apply(table) - aims)
     return 0.5 * float(residual @ residual), operator.adjoint(weights * residual)
 
 
 def may_be_joint(steps: Sequence[str]) -> bool:
-    """Return whether both steps are there that can be done as one."""
+    """Return True if both joinable steps are present."""
     return {"consistent", "non_negative"} <= set(steps)
 
 
 def jointly(steps: Sequence[str], query: Query | None) -> bool:
-    """Return whether "consistent" and "non_negative" are one step, so that the answers are both."""
+    """Return True if both steps are solved together. "consistent" and "non_negative" then both hold for the answers."""
     return may_be_joint(steps) and (solvable(query) or _nesting(query) is not None)
 
 
 def how(steps: Sequence[str], query: Query | None) -> dict[str, Any]:
-    """Return which steps are done as one, as a release's facts say it: of `nested` areas all are."""
+    """Return facts about which steps are solved together."""
     is_nested = "consistent" in steps and _nesting(query) is not None
     return {"jointly": jointly(steps, query), **({"nested": True} if is_nested else {})}
 
@@ -169,14 +170,14 @@ def _nesting(query: Query | None) -> Nesting | None:
 
 
 def words(processing: Mapping[str, Any]) -> str:
-    """Return what was done to a release, from its facts."""
+    """Describe the processing of a release, from its facts."""
     together = {"rounded": _TOGETHER} if processing.get("nested") else {}
     sentences = [(WORDS | together)[step] for step in processing["steps"]]
     return "; then ".join([_JOINTLY, *sentences[2:]] if processing.get("jointly") else sentences)
 
 
 def remark(processing: Mapping[str, Any]) -> str:
-    """Return what the steps undo of one another, as a sentence from a release's facts; empty where they do not."""
+    """Describe which steps undo one another, or return ""."""
     steps = set() if processing.get("nested") else set(processing.get("steps", ()))
     if processing.get("jointly"):
         steps.discard("non_negative")
@@ -185,9 +186,9 @@ def remark(processing: Mapping[str, Any]) -> str:
 
 
 def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCHED) -> tuple[str, ...]:
-    """Return the steps in the order in which they are done: that of STEPS, each once.
+    """Return the steps without repetition, in the order of STEPS.
 
-    Refused: a name that is none of STEPS; "consistent" for a question (where one is given) that it is not for.
+    An unknown name, and "consistent" for a query (if given) to which it does not apply, are refused.
     """
     requested = (steps,) if isinstance(steps, str) else tuple(steps)
     for name in requested:
@@ -201,10 +202,10 @@ def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCH
 def process(
     steps: tuple[str, ...], values: np.ndarray, are_counts: np.ndarray, query: Query | None, deviations: np.ndarray
 ) -> np.ndarray:
-    """Return the released values (n_released,), processed by steps that `check` returned; the units stay.
+    """Return the released values (n_released,) after the checked steps.
 
-    Theorem. Every step is a function of the released values and of public facts, so the guarantee stays what it was
-    (post-processing). Only "consistent" needs the question, and the deviations of the noise.
+    Theorem. Every step is a function of the released values and of public facts, so the guarantee does not change
+    (post-processing). Only "consistent" needs the query, and the deviations of the noise.
     """
     workload = as_workload(query)
     if workload is not None and "consistent" in steps:
@@ -219,11 +220,11 @@ def process(
 
 
 def added_up(nesting: Nesting, steps: Sequence[str], values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return counts near to `values` that add up after all `steps`, shape (n_released,).
+    """Return counts near to `values` that add up after `steps`.
 
-    "consistent": the least squares of noise with these `deviations`. "non_negative": of these, from the coarsest
-    level down, the nearest counts of at least 0 that add up to those above. "rounded": whole numbers, each less than 1
-    from what it was before. All levels are sums over the finest.
+    "consistent" gives the least squares for noise with these `deviations`; "non_negative", from the coarsest level
+    down, the nearest counts of at least 0 that add up to those above; "rounded", integers, each less than 1 away. All
+    levels are sums over the finest; the shape is (n_released,).
     """
     recursion = Recursion.of(nesting, nesting.split(deviations**2))
     counts = nesting.split(values)
@@ -233,7 +234,7 @@ def added_up(nesting: Nesting, steps: Sequence[str], values: np.ndarray, deviati
 
 
 def _without_negatives(recursion: Recursion, counts: list[np.ndarray]) -> np.ndarray:
-    """Return the finest counts x ≥ 0: a level's are the nearest to what is known of it, with the level above held."""
+    """Return the finest counts x ≥ 0, given upper levels."""
     estimates, _ = recursion.known(counts)
     fixed = np.maximum(estimates[0], 0.0)
     for level, parts in enumerate(estimates[1:]):
@@ -244,10 +245,11 @@ def _without_negatives(recursion: Recursion, counts: list[np.ndarray]) -> np.nda
 def _shared_out(
     nesting: Nesting, level: int, totals: np.ndarray, target: np.ndarray, spreads: np.ndarray
 ) -> np.ndarray:
-    """Return x ≥ 0 of the parts of a level's areas that sum to `totals` ≥ 0, Σ (x − target)²/spread least.
+    """Return parts x ≥ 0 that sum to `totals` ≥ 0.
 
-    Theorem. x = max(0, target − spread·t), t one number for an area (docs/theory/nesting.md). Parts that fall below 0
-    are set to 0 and the others share out anew, until none falls: t only grows, so that those at 0 stay there.
+    They minimise Σ (x − target)²/spread. Theorem. x = max(0, target − spread·t), with one number t per area
+    (docs/theory/nesting.md). Parts that fall below 0 are set to 0 and the others are divided again, until none falls: t
+    only grows, so that those at 0 stay there.
     """
     is_free = np.ones(target.shape, dtype=bool)
     while True:
@@ -262,10 +264,10 @@ def _shared_out(
 
 
 def _whole(nesting: Nesting, tables: list[np.ndarray]) -> list[np.ndarray]:
-    """Return whole counts that add up: the coarsest are rounded, and parts up or down to sum to their area's.
+    """Round counts so that the parts sum to their area.
 
-    Of an area's parts so many are rounded up as it takes, those of the largest fractions. It takes none less than 0
-    and none that is whole already: floats of one sum keep the order of what they are sums of.
+    The parts of an area with the largest fractions are rounded up, as many as needed. That number is never negative,
+    and no integer part is rounded up: floats of one sum preserve the order of the numbers that they are sums of.
     """
     whole = np.rint(tables[0])
     for level, parts in enumerate(tables[1:]):
@@ -276,7 +278,7 @@ def _whole(nesting: Nesting, tables: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _ranks(nesting: Nesting, level: int, fractions: np.ndarray) -> np.ndarray:
-    """Return the place of each part among those of its area, the largest fraction first: 0, 1, …"""
+    """Return each part's rank within its area, largest fraction first."""
     starts = np.array(nesting.starts[level])
     area = nesting.handed(np.arange(len(starts))[:, None], level)
     order = np.argsort(2.0 * area + 1 - fractions, axis=0, kind="stable")

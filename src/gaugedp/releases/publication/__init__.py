@@ -1,1 +1,1 @@
-"""Publications: tables that are described in one file, answered together, and written to one folder."""
+"""Publications: tables described in one file and answered together."""

@@ -1,4 +1,4 @@
-"""The folder of a publication: a page, one for the press, a file a table, the release, and a manifest with digests."""
+"""Folder of a publication: pages, tables, release and manifest."""
 
 import hashlib
 import json
@@ -26,12 +26,12 @@ from gaugedp.releases.tidy.spreadsheet import write_sheet
 from gaugedp.releases.tidy.tabular import NUMBERS
 
 MANIFEST = "manifest.json"
-_PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
+_PAID = "The answers are charged and stored in the ledger; with the same key they cost nothing."
 Listed = Mapping[str, Sequence[Any]]
 
 
 def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
-    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte."""
+    """Write the folder atomically; return True if it existed identically."""
     target = Path(folder).absolute()
     part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
     try:
@@ -39,7 +39,7 @@ def write_folder(publication: Publication, release: Release, folder: str | Path)
         part.chmod(0o755)
         if target.exists():
             if not target.is_dir() or _contents(target) != _contents(part):
-                raise GaugedpError(f"{str(folder)!r} holds something else.", "Name another folder.", _PAID)
+                raise GaugedpError(f"{str(folder)!r} has other content.", "Give another folder.", _PAID)
             return True
         part.rename(target)
         return False
@@ -48,17 +48,17 @@ def write_folder(publication: Publication, release: Release, folder: str | Path)
 
 
 def check_place(publication: Publication, digest: str, folder: str | Path) -> None:
-    """Refuse, before anything is paid, a place that cannot hold the publication, and parts that are not installed."""
+    """Refuse an unusable folder, or missing libraries, before the charge."""
     drawing("check_installed")()
     if "xlsx" in publication.formats:
         check_sheets()
     target = Path(folder).absolute()
     if not target.parent.is_dir():
-        raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Make it first.")
+        raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Create it first.")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Name a folder in one that is yours.")
+        raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Give a folder that you may write to.")
     if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
-        raise InvalidRequest(f"{str(folder)!r} holds something else.", "Name a folder that is not there.")
+        raise InvalidRequest(f"{str(folder)!r} has other content.", "Give a folder that does not exist.")
 
 
 def _is_of(digest: str, key: str | None, manifest: Path) -> bool:
@@ -70,17 +70,17 @@ def _is_of(digest: str, key: str | None, manifest: Path) -> bool:
 
 
 def check_folder(folder: str | Path) -> list[str]:
-    """Return a sentence for each file that is not as the manifest of the folder says; none where all are."""
+    """Return a sentence per file that differs from the manifest."""
     path = Path(folder) / MANIFEST
     try:
         files = json.loads(path.read_text("utf-8"))["files"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidRequest(f"{str(path)!r} is no manifest.", "Name the folder of a publication.") from None
+        raise InvalidRequest(f"{str(path)!r} is not a manifest.", "Give the folder of a publication.") from None
     contents = _contents(Path(folder))
     wrong = [f"{name} is missing." for name, _ in files if name not in contents]
     wrong += [f"{name} was changed." for name, digest in files if name in contents and contents[name] != digest]
     named = {MANIFEST, *(name for name, _ in files)}
-    return wrong + [f"{name} is not of this publication." for name in sorted(set(contents) - named)]
+    return wrong + [f"{name} does not belong to this publication." for name in sorted(set(contents) - named)]
 
 
 def _fill(publication: Publication, release: Release, folder: Path) -> None:
@@ -96,7 +96,7 @@ def _fill(publication: Publication, release: Release, folder: Path) -> None:
 
 
 def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
-    """Return the columns of some terms, without those that are empty there."""
+    """Return the non-empty columns of some terms."""
     columns = release.columns()
     lines = [place for place, text in enumerate(columns["query"]) if text in terms]
     rows = {name: [column[place] for place in lines] for name, column in columns.items()}
@@ -121,7 +121,7 @@ def _manifest(publication: Publication, release: Release, folder: Path) -> Mappi
 
 
 def _contents(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file, by its path in the folder."""
+    """Return the SHA-256 digest of each file, by path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -132,7 +132,7 @@ def _slug(title: str) -> str:
 
 
 def titled(publication: Publication) -> Publication:
-    """Return the publication with the titles of its tables among the words that people read."""
+    """Return the publication with table titles as captions."""
     pairs = zip(publication.tables, publication.queries, strict=True)
     captions = publication.domain.captions
     titles = {
@@ -145,7 +145,7 @@ def titled(publication: Publication) -> Publication:
 
 
 def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
-    """Return the title of a term: that of its table for the first, and by what each is told for others."""
+    """Return a term's title; after the first, attributes are added."""
     by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
     return title if place == 0 else f"{title}: {by}"
 

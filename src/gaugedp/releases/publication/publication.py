@@ -1,4 +1,4 @@
-"""A publication: its tables, what each may cost, and the one question that all of them are."""
+"""Publication: its tables, their budget shares, and one joint query."""
 
 from bisect import bisect
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,12 @@ from gaugedp.releases.planning import Plan, plan
 _KEYS = (*TEXTS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables")
 _OF_A_TABLE = ("title", "query", "weight", "within", "footnote")
 FORMATS = ("csv", "parquet", "xlsx")
-_FINEST = 2**14  # parts of the budget, in which the least share for a wanted accuracy is found
+_FINEST = 2**14  # resolution of the least share for a target accuracy
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table: its title, its question, and its weight or the widest interval that it may have."""
+    """Table with title, query, and weight or maximal interval width."""
 
     title: str
     text: str
@@ -42,10 +42,10 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Publication:
-    """Tables that are answered together, for one guarantee and one entry of the ledger.
+    """Tables answered together, for one guarantee and one charge.
 
-    Each table has a share of the guarantee: in proportion to its `weight` (1 where it is left out), or as much as the
-    95 % intervals of its answers need to be at most ± `within`. Tables with weights share what those leave over.
+    Each table has a share of the guarantee: in proportion to its `weight` (default 1), or the least share for which the
+    95 % intervals of its answers are at most ± `within`. Tables with weights divide the rest.
     """
 
     title: str
@@ -58,7 +58,10 @@ class Publication:
 
     @classmethod
     def load(cls, path: str | Path) -> "Publication":
-        """Return the publication that a TOML file describes (docs/how-to/publish.md); paths in it begin beside it."""
+        """Return the publication described by a TOML file.
+
+        See docs/how-to/publish.md. Paths are relative to the file.
+        """
         facts, folder = read_toml(path), Path(path).parent
         only_keys("the publication", facts, _KEYS)
         domain = Domain.load(folder / _text("domain", facts.get("domain", "domain.toml")))
@@ -79,13 +82,13 @@ class Publication:
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
-        """The question of each table."""
+        """Query of each table."""
         return tuple(query(self.domain, table.text) for table in self.tables)
 
     def shares(self, unit: PrivacyUnit | None = None) -> tuple[Fraction, ...]:
-        """Return the share of the guarantee that each table has; they add up to 1, or less without weights.
+        """Return the share of the guarantee of each table.
 
-        Refused: accuracies that the guarantee is too small for.
+        The shares add up to 1, or to less without weights. Accuracies that need more than the guarantee are refused.
         """
         protected = self.domain.protected(unit)
         least_shares = [
@@ -96,7 +99,7 @@ class Publication:
         weights = [table.weight or Fraction(1) for table in self.tables if table.within is None]
         if needed > 1 or (needed == 1 and weights):
             raise InvalidRequest(
-                f"The accuracies wanted take {readable(float(needed))} times the guarantee.",
+                f"The requested accuracies need {readable(float(needed))} times the guarantee.",
                 "Give a larger epsilon, or widen within.",
             )
         if not weights:
@@ -108,20 +111,20 @@ class Publication:
         )
 
     def plan(self, unit: PrivacyUnit | None = None) -> Plan:
-        """Return the plan of all tables together; it reads no data."""
+        """Return the plan of all tables, without reading data."""
         protected = self.domain.protected(unit)
         return plan(shared(self.queries, self.shares(protected)), protected, **_parameters(self.guarantee))
 
     def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:
-        """Return the least share for which the intervals are at most ± within; widths fall as the share grows."""
+        """Return the least share with intervals within ± within."""
         half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
-                f"within is for counts and sums, and {table.title!r} has others.", "Give it a weight instead."
+                f"within applies to counts and sums, but {table.title!r} has others.", "Give it a weight instead."
             )
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
-                f"With all of the guarantee {table.title!r} is within ± {readable(reached)}; {half_width:g} is wanted.",
+                f"With the whole guarantee {table.title!r} is within ± {readable(reached)}, not {half_width:g}.",
                 "Give a larger epsilon, or widen within.",
             )
 
@@ -144,9 +147,9 @@ def _table(number: int, facts: Any) -> PublishedTable:
     place = f"table {number}"
     only_keys(place, facts, _OF_A_TABLE)
     if "query" not in facts:
-        raise InvalidRequest(f"In {place}: there is no query.", 'Write query = "SEX*AGE".')
+        raise InvalidRequest(f"In {place}: the query is missing.", 'Write query = "SEX*AGE".')
     if "weight" in facts and "within" in facts:
-        raise InvalidRequest(f"In {place}: there is a weight, and a wanted accuracy.", "Give one of them.")
+        raise InvalidRequest(f"In {place}: weight and within are both given.", "Give only one of them.")
     numbers = {name: _number(f"{name} of {place}", facts.get(name)) for name in ("weight", "within")}
     for name, value in numbers.items():
         if value is not None and not value > 0:

@@ -1,4 +1,4 @@
-"""Releases that grow: one price for all periods of a fixed horizon."""
+"""Streams: all periods of a fixed horizon for one charge."""
 
 from gaugedp.releases.streams.answer import StreamAnswer
 from gaugedp.releases.streams.stream import Stream

@@ -1,4 +1,4 @@
-"""The release of a stream for one period."""
+"""Release of a stream for one period."""
 
 import json
 import math
@@ -27,10 +27,10 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class StreamAnswer:
-    """Answers for one period of a stream, and for all periods until then: whole numbers of steps.
+    """Answers for one period of a stream, and running totals.
 
-    `numbers` are those of the period, `totals` the running ones; the totals are the sums of the numbers of all periods
-    until now, exactly. `facts` is public. `guarantee` is that of the whole stream, not of this answer alone.
+    `numbers` are those of the period, `totals` the running ones, in integer steps; the totals are exactly the sums of
+    the numbers of all periods so far. `facts` is public. `guarantee` is that of the whole stream, not of this answer.
     """
 
     numbers: np.ndarray
@@ -43,7 +43,7 @@ class StreamAnswer:
 
     @property
     def period(self) -> int:
-        """The number of the period, from 1."""
+        """Number of the period, from 1."""
         return int(self.facts["period"])
 
     @property
@@ -53,29 +53,33 @@ class StreamAnswer:
 
     @property
     def values(self) -> np.ndarray:
-        """The answers for this period, shape (n_answers,), in the order of `labels`."""
+        """Answers for this period, shape (n_answers,), ordered as `labels`."""
         return self._in_units(self.numbers)
 
     @property
     def running(self) -> np.ndarray:
-        """The answers for all periods until this one, shape (n_answers,)."""
+        """Answers for all periods so far, shape (n_answers,)."""
         return self._in_units(self.totals)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> Ends:
-        """Return (lower, upper) for `values`: each holds its true answer with probability at least `level`.
+        """Return confidence intervals (lower, upper) for `values`.
 
-        With `simultaneous`, all answers of this period at once, by Šidák's inequality. The probability is over the
-        noise. Two roundings add at most 1 step to the noise, and the widths cover that.
+        Each contains its true answer with probability at least `level` over the noise; if `simultaneous`, all answers
+        of this period together, by Šidák's inequality. Two roundings add at most 1 step to the noise, and the widths
+        cover that.
         """
         return self._around(self.values, np.ceil(self._reach(level, simultaneous) * self._deviations("values")))
 
     def running_interval(self, level: float = 0.95, simultaneous: bool = False) -> Ends:
-        """Return (lower, upper) for `running`, as `interval` does for `values`."""
+        """Return confidence intervals for `running`, as `interval` does."""
         level = self._each(level, simultaneous)
         return self._around(self.running, rounded_quantiles(self._deviations("running"), level))
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the answers as columns: period, query, cell, estimate, lower, upper, running and its two ends."""
+        """Return the answers as columns.
+
+        They are period, query, cell, estimate, lower, upper, running, running_lower and running_upper.
+        """
         numbers = (self.values, *self.interval(level), self.running, *self.running_interval(level))
         names = ("estimate", "lower", "upper", "running", "running_lower", "running_upper")
         return {
@@ -86,17 +90,17 @@ class StreamAnswer:
         }
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """Return a pandas (or else polars) frame with the columns of `columns`."""
+        """Return `columns` as a pandas (or else polars) frame."""
         from gaugedp.tables.frames import make_frame
 
         return make_frame(self.columns(level))
 
     def save_csv(self, path: str | Path) -> None:
-        """Write the answers with 95 % intervals: see `columns`."""
+        """Write the answers with 95 % intervals; see `columns`."""
         write_csv(path, [self.columns()])
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `StreamAnswer.from_json` reads it back."""
+        """Return the answer as JSON; `StreamAnswer.from_json` reads it."""
         return json.dumps(
             {
                 **self.facts,
@@ -119,7 +123,7 @@ class StreamAnswer:
             answer = cls(numbers, totals, labels, from_dict(facts.pop("guarantee")), facts)
             answer.columns()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is no answer of a stream.", "Use what `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a stream answer.", "Give the text that `to_json` wrote.") from None
         return answer
 
     def _deviations(self, name: str) -> np.ndarray:
@@ -137,7 +141,7 @@ class StreamAnswer:
         return level ** (1 / len(self.labels)) if simultaneous else level
 
     def _reach(self, level: float, simultaneous: bool) -> float:
-        """Return q with P(|g| ≤ q) = level for a standard normal g: |error| > w needs |noise| ≥ w, w whole."""
+        """Return q with P(|g| ≤ q) = level for standard normal g. |error| > w requires |noise| ≥ w for an integer w."""
         each = self._each(level, simultaneous)
         return math.sqrt(2) * float(scipy.special.erfinv(each)) * (1 + 1e-12)
 
@@ -151,7 +155,7 @@ class StreamAnswer:
 
 
 def answer_facts(deviations: Mapping[str, np.ndarray], steps: Iterable[Fraction], **facts: Any) -> dict[str, Any]:
-    """Return the public facts of an answer as JSON can hold them."""
+    """Return the public facts of an answer as JSON-compatible data."""
     return {
         "format": FORMAT,
         "steps": fold([str(step) for step in steps]),

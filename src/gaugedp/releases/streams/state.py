@@ -1,7 +1,7 @@
-"""The state of a stream on disk: the noise that is drawn, and never a true value.
+"""State of a stream on disk: drawn noise, never a true value.
 
-The file is secret: whoever has it and the answers can take the noise off. Its owner alone may read it (mode 0600). It
-is replaced in one step, and is on the disk before the next act begins.
+The file is secret: with it and the answers, the noise can be removed. Only its owner may read it (mode 0600). It is
+replaced atomically, and is on disk before the next step begins.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from gaugedp.ledger.chain import canonical
 
 try:
     import fcntl
-except ImportError:  # a system without it has the ledger alone, which lets a period be answered once
+except ImportError:  # without it, the ledger still allows one answer per period
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "gaugedp-stream-1"
@@ -31,10 +31,11 @@ _OTHERS_MAY_READ = 0o077
 
 @dataclass(frozen=True)
 class Draw:
-    """The secret noise of one period: `question` q_t (d,), and `noise` (d,), what is added to its exact answers.
+    """Secret noise of one period.
 
-    `variances` (d,) are those of q_t, in runs. `name` is random and public: the answer carries it, and so the ledger
-    tells which draw a period was answered with. `seed` is that of research.
+    `question` is q_t (d,), and `noise` (d,) is added to the exact answers. `variances` (d,) are those of q_t, in runs.
+    `name` is random and public: the answer carries it, so that the ledger identifies the draw of a period. `seed` is
+    that of research.
     """
 
     name: str
@@ -46,9 +47,9 @@ class Draw:
 
 @dataclass(frozen=True)
 class State:
-    """The state of a stream. `facts` and `factor` are public.
+    """State of a stream; `facts` and `factor` are public.
 
-    `factor` are the rows of B up to the diagonal, `totals` the last released running totals, in steps.
+    `factor` holds the rows of B up to the diagonal, `totals` the last released running totals, in steps.
     """
 
     key: str
@@ -61,30 +62,30 @@ class State:
 
     @property
     def matrix(self) -> np.ndarray:
-        """B, shape (T, T)."""
+        """Matrix B, shape (T, T)."""
         return np.array([[*row, *[0.0] * (len(self.factor) - len(row))] for row in self.factor])
 
     @property
     def answered_draws(self) -> tuple[Draw, ...]:
-        """Return the draws of the answered periods: a later draw was for an attempt that published nothing."""
+        """Draws of the answered periods. A later draw belongs to an attempt that published nothing."""
         return self.draws[: self.answered]
 
     @property
     def added(self) -> np.ndarray | int:
-        """The noise in the last running total, shape (d,); 0 where there is none."""
+        """Noise in the last running total, shape (d,), or 0."""
         return np.array([draw.noise for draw in self.answered_draws], dtype=np.int64).sum(axis=0)
 
     @property
     def variances(self) -> np.ndarray:
-        """Return the variances of the draws, shape (t, d)."""
+        """Variances of the draws, shape (t, d)."""
         return np.array([unfold(draw.variances) for draw in self.draws])
 
     def seed(self, period: int) -> int | None:
-        """Return the seed of the first draw until `period` that was made for research, None where none was."""
+        """Return the first research seed until `period`, or None."""
         return next((draw.seed for draw in self.draws[:period] if draw.seed is not None), None)
 
     def begun(self, draw: Draw) -> "State":
-        """Return the state with the noise of the next period, in place of that of an earlier attempt."""
+        """Return the state with the next period's noise. It replaces the noise of an earlier attempt."""
         return replace(self, draws=(*self.answered_draws, draw))
 
     def after(self, totals: np.ndarray) -> "State":
@@ -92,7 +93,7 @@ class State:
         return replace(self, answered=self.answered + 1, totals=tuple(int(total) for total in totals))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as JSON can hold it."""
+        """Return the state as JSON-compatible data."""
         return {**vars(self), "draws": [vars(draw) for draw in self.draws]}
 
     @classmethod
@@ -111,29 +112,32 @@ class State:
 
 @dataclass(frozen=True)
 class StateFile:
-    """The file at `path` that holds one State."""
+    """File at `path` that holds one State."""
 
     path: Path
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> "StateFile":
-        """Return the file at `path`, whatever the folder of the process will be; a link and its file are one."""
+        """Return the file at the absolute, resolved `path`."""
         if not isinstance(path, str | os.PathLike):
             raise InvalidRequest(f"The stream's path is of type {type(path).__name__}.", "Give the path of a file.")
         return cls(Path(os.path.realpath(path)))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the stream for this thread and process alone; refuse where another holds it."""
+        """Lock the stream for this thread, or refuse."""
         descriptor = self._opened(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT)
         try:
             self._lock(descriptor)
             yield
         finally:
-            os.close(descriptor)  # of no child: Python's descriptors are closed where another program begins
+            os.close(descriptor)  # no child holds it: Python closes descriptors in other programs
 
     def load(self) -> State | None:
-        """Return the state, None where there is no file; refuse one that is damaged or that others may read."""
+        """Return the state, or None if there is no file.
+
+        A file that is damaged, or that others may read, is refused.
+        """
         try:
             text = self.path.read_bytes()
             is_shared = os.name == "posix" and self.path.stat().st_mode & _OTHERS_MAY_READ
@@ -148,18 +152,18 @@ class StateFile:
         return self._parsed(text)
 
     def existing(self) -> State:
-        """Return the state; refuse where there is no file."""
+        """Return the state; refuse a missing file."""
         state = self.load()
         if state is None:
             raise InvalidRequest(f"There is no stream {str(self.path)!r}.", "Check the path, or open it first.")
         return state
 
     def save(self, state: State) -> None:
-        """Write the state, durably and in one step."""
+        """Write the state durably and atomically."""
         facts = state.to_dict()
         text = json.dumps({"format": FORMAT, "digest": _digest(facts), "state": facts})
         draft = self.path.with_name(f"{self.path.name}.new")
-        with suppress(FileNotFoundError):  # of a process that was killed as it wrote
+        with suppress(FileNotFoundError):  # left by a process that was killed while writing
             draft.unlink()
         try:
             with open(self._opened(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
@@ -170,11 +174,11 @@ class StateFile:
             sync_folder(self.path.parent)
         except OSError:
             raise InvalidRequest(
-                f"The stream {str(self.path)!r} cannot be written.", "Make room, and do the same again.", _AGAIN
+                f"The stream {str(self.path)!r} cannot be written.", "Free disk space and try again.", _AGAIN
             ) from None
 
     def remove(self) -> None:
-        """Remove the file of a stream that was not paid for."""
+        """Remove the file of a stream that was not charged."""
         self.path.unlink(missing_ok=True)
 
     def _lock(self, descriptor: int) -> None:
@@ -183,7 +187,7 @@ class StateFile:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InvalidRequest(
-                f"Another process is at work on the stream {str(self.path)!r}.", "Wait until it is done."
+                f"Another process uses the stream {str(self.path)!r}.", "Wait until it is done."
             ) from None
 
     def _parsed(self, text: bytes) -> State:
@@ -194,7 +198,7 @@ class StateFile:
             return State.of(facts["state"])
         except (ValueError, TypeError, LookupError, RecursionError):
             raise InvalidRequest(
-                f"{str(self.path)!r} is no stream of this version, or it is damaged.", "Check the path."
+                f"{str(self.path)!r} is not a stream of this version, or is damaged.", "Check the path."
             ) from None
 
     def _opened(self, place: Path, flags: int) -> int:
@@ -202,7 +206,7 @@ class StateFile:
             return os.open(place, flags, 0o600)
         except OSError:
             raise InvalidRequest(
-                f"The stream {str(self.path)!r} cannot be written.", "Give a path in a folder that is yours."
+                f"The stream {str(self.path)!r} cannot be written.", "Give a path in a folder that you may write to."
             ) from None
 
 

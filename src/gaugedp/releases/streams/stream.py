@@ -1,4 +1,4 @@
-"""A stream: one question answered for each period of a fixed horizon, paid once."""
+"""Stream: one query answered for each period, charged once."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -27,24 +27,25 @@ from gaugedp.releases.streams.state import Draw, State, StateFile
 from gaugedp.releases.streams.time_factor import TimeFactor, time_factor
 from gaugedp.tables.aggregate import Rows
 
-_FREE = PureDP(0.0)  # a period costs nothing: the stream was paid when it was opened
+_FREE = PureDP(0.0)  # a period costs nothing: opening the stream was charged
 
 
 class Stream:
-    """One question for each period of a fixed horizon, at one price, with noise that is correlated over the periods.
+    """One query answered for each period of a fixed horizon.
 
-    Guarantee. All answers together keep `guarantee` for two series of tables that differ in one unit, in at most
-    `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot see whether a person is in
-    more of them: that is a fact about the tables which the caller vouches for, as for the rows that make a unit.
+    The noise is correlated over the periods, and there is one charge. Guarantee: all answers together satisfy
+    `guarantee` for two series of tables that differ in one unit, in at most `periods_per_person` periods
+    (docs/theory/streams.md, theorem 1). The library cannot check whether a person is in more of them: the caller
+    vouches for this, as for the rows that make a unit.
 
-    Order of acts for a period: the ledger notes that the period is begun; the noise is drawn and stored in the state;
-    the table is read; the answer is stored in the ledger; the state moves on; the answer is returned. Whenever a
-    process is killed, a period gets one answer. The state file holds the noise: it is as secret as the tables.
+    The steps of a period are: the ledger notes that it has begun; the noise is drawn and saved in the state; the table
+    is read; the answer is stored in the ledger; the state advances; the answer is returned. Whenever a process is
+    killed, a period gets one answer. The state file holds the noise: it is as secret as the tables.
     """
 
     def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
         self._file, self._query, self._unit, self._ledger, self._noise = file, query, unit, ledger, noise
-        self._key = ""  # that of the state which was paid
+        self._key = ""  # key of the charged state
 
     @classmethod
     def open(
@@ -62,13 +63,13 @@ class Stream:
         periods_per_person: int = 1,
         places: Mapping[str, str] | None = None,
     ) -> "Stream":
-        """Return the stream in the file `path`; where there is none, make it and pay for all its periods at once.
+        """Open the stream in `path`, or create and charge it.
 
-        An existing stream is returned as it stands, at no cost. `places` are public notes that the state keeps, such
-        as where the domain file is.
+        The charge covers all periods. An existing stream is returned unchanged, at no cost. `places` are public notes
+        that the state stores, such as the path of the domain file.
 
-        Refused, with nothing spent: a guarantee without δ, ρ or μ; means and quantiles; what the ledger does not
-        allow; a stream that was opened with another question, unit, guarantee or horizon, or for another ledger.
+        A guarantee without δ, ρ or μ, means and quantiles, a charge that the ledger does not allow, and a stream that
+        was opened with another query, unit, guarantee, horizon or ledger are refused; then nothing is spent.
         """
         _check_kinds(query, unit, ledger)
         requested = guarantee_asked(epsilon, delta, rho, mu)
@@ -81,9 +82,9 @@ class Stream:
 
     @classmethod
     def load(cls, path: str | PathLike[str], query: Query, unit: PrivacyUnit, *, ledger: Ledger) -> "Stream":
-        """Return the stream that was opened in the file `path`, with the guarantee and horizon it was opened with.
+        """Return the stream that was opened in the file `path`.
 
-        Refused: what `open` refuses, and a file that is not there.
+        Its guarantee and horizon are those of the file. Refusals are those of `open`, and a missing file.
         """
         _check_kinds(query, unit, ledger)
         file = StateFile.at(path)
@@ -97,31 +98,31 @@ class Stream:
 
     @property
     def periods(self) -> int:
-        """The horizon: how many periods are answered at most."""
+        """Horizon: the number of periods."""
         return self._noise.factor.periods
 
     @property
     def periods_per_person(self) -> int:
-        """Return the largest number of periods that a person is in."""
+        """Largest number of periods that a person is in."""
         return self._noise.factor.periods_per_person
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of all answers of the stream together."""
+        """Guarantee of all answers of the stream together."""
         return self._noise.guarantee
 
     @property
     def exactness(self) -> str:
-        """ "idealized": products are taken in floating point, hidden below the lattice."""
+        """ "idealized": floating-point products, hidden below the lattice."""
         return self._noise.exactness
 
     @property
     def answered(self) -> int:
-        """Return the number of answered periods."""
+        """Number of answered periods."""
         return self._state().answered
 
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the deviations of the noise on `values` and on `running`, before rounding, in the answers' units."""
+        """Return noise deviations of `values` and `running`, before rounding."""
         self._check_period(period)
         single, running = self._noise.deviations(self._rows(period)) * self._query.steps.sizes
         return single, running
@@ -134,14 +135,14 @@ class Stream:
         rng: Entropy | None = None,
         on_progress: Callable[[float], object] = silent,
     ) -> StreamAnswer:
-        """Return the answer for the next period, whose rows `table` holds.
+        """Return the answer for the next period, from its `table`.
 
-        `period` says which one that is: give it, and a repeated call returns the stored answer and reads nothing. A
-        period whose earlier call was killed before its answer was stored is answered now, with noise that is drawn
-        anew; nobody has seen an answer with that of before. `rng` is for research only.
+        If `period` is given, a repeated call returns the stored answer and reads nothing. A period whose earlier call
+        was killed before its answer was stored is answered now, with new noise; nobody has seen an answer with the
+        earlier noise. `rng` is for research only.
 
-        Refused, with nothing read: a table of another domain or unit, a period after the next, a stream whose periods
-        are used up, a state file that is older than the ledger.
+        A table of another domain or unit, a period after the next one, a stream whose periods are used up, and a state
+        file that is older than the ledger are refused; then nothing is read.
         """
         self._check_table(table)
         with self._file.locked():
@@ -154,19 +155,19 @@ class Stream:
             return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
 
     def answer(self, period: int) -> StreamAnswer:
-        """Return the stored answer of an earlier period, at no cost."""
+        """Return the stored answer of an earlier period, for free."""
         self._check_period(period)
         state = self._state()
         if period > state.answered:
-            raise InvalidRequest(f"Period {period} is not answered yet.", "Give next() its table.")
+            raise InvalidRequest(f"Period {period} is not answered yet.", "Pass its table to next().")
         return self._stored(state, period)
 
     def _state(self) -> State:
-        """Return the state; refuse another stream's that lies at the path by now: its price and noise are others."""
+        """Return the state; refuse a different stream at the path."""
         state = self._file.existing()
         if (state.key, state.factor) != (self._key, self._noise.factor.rows):
             raise InvalidRequest(
-                f"Another stream than the one that was opened is now in {str(self._file.path)!r}.", "Open it again."
+                f"{str(self._file.path)!r} now holds another stream than the opened one.", "Open it again."
             )
         return state
 
@@ -184,7 +185,7 @@ class Stream:
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
     def _charge(self, request: Mapping[str, Any], *guarantees: Guarantee) -> Charge:
-        """Return a charge that is found again under its key, whoever asks."""
+        """Return a charge that any caller finds again by key."""
         return Charge(guarantees, self._table_name, self._unit, request, resume=True)
 
     def _stored(self, state: State, number: int) -> StreamAnswer:
@@ -205,12 +206,12 @@ class Stream:
         return StreamAnswer(numbers, totals, self._query.labels, self.guarantee, public)
 
     def _rows(self, period: int) -> np.ndarray:
-        """Return what a period and its running total have of the noise of the periods until it, shape (2, period)."""
+        """Return weights on past noise: period, total; shape (2, period)."""
         factor = self._noise.factor
         return np.array([factor.differences[period - 1, :period], factor.matrix[period - 1, :period]])
 
     def _pay(self, requested: Guarantee, places: Mapping[str, str]) -> None:
-        """Pay for all periods, once: a killed payment is found again under the key that the state was given first."""
+        """Charge all periods once. A killed charge is found again by the key that the state was given first."""
         facts = self._facts(requested, places)
         stored = self._file.load()
         state = State(system_rng().bytes(16).hex(), facts, self._noise.factor.rows) if stored is None else stored
@@ -247,13 +248,13 @@ class Stream:
         }
 
     def _check_same(self, state: State, facts: Mapping[str, Any]) -> None:
-        """Refuse a stream that was opened with something else."""
-        names = {"digest": "question", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
-        for name, word in {**names, "periods_per_person": "number of periods a person"}.items():
+        """Refuse a stream that was opened with other parameters."""
+        names = {"digest": "query", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
+        for name, word in {**names, "periods_per_person": "number of periods per person"}.items():
             if state.facts.get(name) != facts[name]:
                 raise InvalidRequest(
                     f"The stream {str(self._file.path)!r} was opened with another {word}.",
-                    "Open it as it was opened, or give another path for a new stream, at a new price.",
+                    "Open it with the same parameters, or give another path for a new stream, with a new charge.",
                 )
 
     def _check_ledger(self, state: State) -> None:
@@ -263,7 +264,7 @@ class Stream:
         )
         if all(canonical(dict(stored or {})) != request for stored in requests):
             raise LedgerRefused(
-                f"The stream {str(self._file.path)!r} was not paid from this ledger.", "Use the ledger that paid it."
+                f"The stream {str(self._file.path)!r} was not charged to this ledger.", "Use the ledger of the stream."
             )
 
     @property
@@ -275,14 +276,14 @@ class Stream:
         if table.domain != self._query.domain or table.unit != self._unit:
             raise InvalidRequest(
                 "The table has another domain or unit than the stream.",
-                "Scan each period's table with the domain of the question and the unit of the stream.",
+                "Scan each period's table with the domain of the query and the unit of the stream.",
             )
 
     def _check_next(self, state: State, period: int) -> None:
         if state.answered == self.periods:
             raise InvalidRequest(
                 f"All {self.periods} periods of this stream are answered.",
-                "Open a new stream at another path: a second horizon is a second price.",
+                "Open a new stream at another path: a second horizon is charged again.",
             )
         self._check_period(period)
         if period != state.answered + 1:
@@ -303,7 +304,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class StreamPeriod:
-    """The answer of one period, which costs nothing: the ledger notes that it is begun, and settles it once."""
+    """Measurement of one period, which costs nothing. The ledger notes that it has begun, and settles it once."""
 
     stream: Stream
     state: State
@@ -311,12 +312,12 @@ class StreamPeriod:
 
     @property
     def key(self) -> str:
-        """The key of the period in the ledger."""
+        """Key of the period in the ledger."""
         return f"{self.state.key}/{self.number}"
 
     @property
     def charge(self) -> Charge:
-        """The note in the ledger."""
+        """Note in the ledger, at no cost."""
         stream = self.stream
         text = f"{stream._query.text}, period {self.number} of {stream.periods}"
         return stream._charge({"query": text, "stream": self.state.key, "period": self.number}, _FREE)
@@ -324,7 +325,10 @@ class StreamPeriod:
     encode = staticmethod(StreamAnswer.to_json)
 
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], StreamAnswer]]:
-        """Return the charge; the noise is drawn after it, and stored before the rows are read. See `Measurement`."""
+        """Return the charge and the evaluation; see `Measurement`.
+
+        The noise is drawn after the charge, and saved before the rows are read.
+        """
         del table
         stream = self.stream
 
@@ -337,7 +341,10 @@ class StreamPeriod:
         return self.charge, evaluate
 
     def decode(self, text: str) -> StreamAnswer:
-        """Return a stored answer; refuse a state that lacks its draw, whose later noise would not belong to it."""
+        """Return a stored answer; refuse a state without its draw.
+
+        The later noise of such a state would not match the answer.
+        """
         answer = StreamAnswer.from_json(text)
         if answer.facts["draw"] not in [draw.name for draw in self.state.draws[self.number - 1 : self.number]]:
             path = str(self.stream._file.path)
@@ -349,12 +356,12 @@ class StreamPeriod:
 
 
 def _request(state: State) -> dict[str, Any]:
-    """Return what the ledger keeps of the stream: where its tables lie may change."""
+    """Return a stream's facts for the ledger, without paths."""
     return {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
 
 
 def factor_for(state: State | None, periods: int, periods_per_person: int) -> TimeFactor:
-    """Return the factor that the stream was opened with; the best one for a new stream, and for another horizon."""
+    """Return the opened stream's factor, or the best new one."""
     whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
     if state is not None and len(state.factor) == periods:
         return TimeFactor(state.matrix, periods_per_person)
@@ -364,6 +371,6 @@ def factor_for(state: State | None, periods: int, periods_per_person: int) -> Ti
 def _check_kinds(query: object, unit: object, ledger: object) -> None:
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit) or not isinstance(ledger, Ledger):
         raise InvalidRequest(
-            "The question, the unit or the ledger is of another type.",
+            "The query, the unit or the ledger has a wrong type.",
             "Give gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
         )

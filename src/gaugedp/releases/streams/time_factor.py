@@ -1,4 +1,4 @@
-"""Noise that is correlated over time: a factorisation of running totals and single periods."""
+"""Factorisation of running totals, for noise correlated over time."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -11,18 +11,19 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.factorisation import factorise
 
-MOST_PERIODS = 500  # half a minute of processor time, once
-_WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # of single periods beside running totals
-_UP = 1 + 2.0**-20  # also covers another rounding of the same factor on another machine
+MOST_PERIODS = 500  # half a minute of CPU time, once
+_WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # weights of single periods relative to running totals
+_UP = 1 + 2.0**-20  # also covers different rounding on another machine
 
 
 @dataclass(frozen=True, eq=False)
 class TimeFactor:
-    """A lower triangular B (T, T), invertible, and a radius: running totals get the noise B·z, z independent over time.
+    """Invertible lower triangular B (T, T), and its radius.
 
-    Theorem (docs/theory/streams.md, theorem 1). Let C = B⁻¹·P, P the prefix sums, so that e_t moves the running totals
-    by B·C·e_t. For sets S of at most `periods_per_person` periods and vectors with ‖u_jt‖₂ ≤ 1,
-    Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖₂² ≤ radius². For one period that is the largest column norm of C, attained.
+    Running totals get the noise B·z, with z independent over time. Theorem (docs/theory/streams.md, theorem 1). Let C =
+    B⁻¹·P, with P the prefix sums, so that e_t moves the running totals by B·C·e_t. For sets S of at most
+    `periods_per_person` periods and vectors with ‖u_jt‖₂ ≤ 1, Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖₂² ≤ radius². For one period
+    that is the largest column norm of C, attained.
     """
 
     matrix: np.ndarray
@@ -30,19 +31,20 @@ class TimeFactor:
 
     @property
     def rows(self) -> tuple[tuple[float, ...], ...]:
-        """The rows of B up to the diagonal."""
+        """Rows of B up to the diagonal."""
         return tuple(tuple(row[: i + 1]) for i, row in enumerate(self.matrix.tolist()))
 
     @property
     def periods(self) -> int:
-        """The number T of periods."""
+        """Number T of periods."""
         return len(self.matrix)
 
     @cached_property
     def radius(self) -> float:
-        """The root of the sum of the k largest row sums, each over the k largest Y_st = Σ_j |C_js|·|C_jt| of the row.
+        """Bound on the sensitivity of k = `periods_per_person` periods.
 
-        Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖² ≤ Σ_{s,t ∈ S} Y_st is at most that for every S of k periods.
+        It is the root of the sum of the k largest row sums, each over the k largest Y_st = Σ_j |C_js|·|C_jt| of the
+        row: Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖² ≤ Σ_{s,t ∈ S} Y_st is at most that for every S of k periods.
         """
         k = self.periods_per_person
         rows = np.sort(_overlaps(self.matrix), axis=1)[:, -k:].sum(axis=1)
@@ -50,33 +52,33 @@ class TimeFactor:
 
     @cached_property
     def differences(self) -> np.ndarray:
-        """The rows by which single periods get their noise: row t of B less row t − 1."""
+        """Rows for single periods: differences of the rows of B."""
         return np.diff(self.matrix, axis=0, prepend=0.0)
 
     @property
     def running_deviations(self) -> np.ndarray:
-        """The deviations of the running totals for a sensitivity and a rate of 1, shape (T,)."""
+        """Deviations of running totals for unit sensitivity and rate, (T,)."""
         return self.radius * np.linalg.norm(self.matrix, axis=1)
 
     @property
     def period_deviations(self) -> np.ndarray:
-        """The deviations of the single periods for a sensitivity and a rate of 1, shape (T,)."""
+        """Deviations of single periods for unit sensitivity and rate, (T,)."""
         return self.radius * np.linalg.norm(self.differences, axis=1)
 
     @property
     def cost(self) -> float:
-        """The sum of the variances of all running totals and all single periods."""
+        """Sum of the variances of all totals and periods."""
         return float((self.running_deviations**2).sum() + (self.period_deviations**2).sum())
 
 
 def time_factor(periods: int, periods_per_person: int = 1) -> TimeFactor:
-    """Return the factor of least `cost` for people who are in at most `periods_per_person` of the periods."""
+    """Return the factor of least `cost` for a horizon. A person is in at most `periods_per_person` of the periods."""
     whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
     if periods > MOST_PERIODS:
-        raise InvalidRequest(f"The stream has {periods:,} periods.", f"Ask for at most {MOST_PERIODS}.")
+        raise InvalidRequest(f"The stream has {periods:,} periods.", f"Use at most {MOST_PERIODS}.")
     if periods_per_person > periods:
         raise InvalidRequest(
-            f"A person is in {periods_per_person} of {periods} periods.", f"Give periods_per_person up to {periods}."
+            f"A person is in {periods_per_person} of {periods} periods.", f"Use periods_per_person up to {periods}."
         )
     return _best(periods, periods_per_person)
 
@@ -91,7 +93,10 @@ def _best(periods: int, periods_per_person: int) -> TimeFactor:
 
 
 def _best_for_one(periods: int, weight: float) -> np.ndarray:
-    """Return B for min Σ (variances of running totals) + weight²·Σ (variances of periods), a person in one period."""
+    """Return the optimal B for people in one period.
+
+    It minimises Σ (variances of running totals) + weight²·Σ (variances of periods).
+    """
     prefix = _prefix_sums(periods)
     root = np.linalg.cholesky(prefix.T @ prefix + weight**2 * np.eye(periods)).T
     coordinates = factorise(Polytope.symmetric_hull(root)).inverse @ root
@@ -105,7 +110,7 @@ def _prefix_sums(periods: int) -> np.ndarray:
 
 
 def _overlaps(matrix: np.ndarray) -> np.ndarray:
-    """Return at least Σ_j |C_js|·|C_jt| for C = B⁻¹·P; the error of each column is bounded as in `radius_of`."""
+    """Return upper bounds on Σ_j |C_js|·|C_jt| for C = B⁻¹·P. The error of each column is bounded as in `radius_of`."""
     prefix, n = _prefix_sums(len(matrix)), len(matrix)
     inverse = np.tril(np.linalg.inv(matrix))
     columns = inverse @ prefix
@@ -115,11 +120,11 @@ def _overlaps(matrix: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(columns, axis=0)
     errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * UNIT * lengths
     if not errors.max() <= 1e-3 * lengths.max():
-        raise InvalidRequest("The factor is nearly singular.", "Ask for fewer periods.")
+        raise InvalidRequest("The factor is nearly singular.", "Use fewer periods.")
     return sizes.T @ sizes + _products(lengths, errors)
 
 
 def _products(lengths: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Return what errors of the columns add to their products, the rounding of the products included."""
+    """Bound the effect of column errors on their products. The rounding of the products is included."""
     cross = np.multiply.outer(lengths, errors)
     return cross + cross.T + np.multiply.outer(errors, errors)

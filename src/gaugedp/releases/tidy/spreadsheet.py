@@ -1,4 +1,4 @@
-"""Answers in a sheet of Excel, with a sheet that says what they are."""
+"""Answers in an Excel sheet, with a sheet of notes."""
 
 import math
 import re
@@ -13,17 +13,17 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from gaugedp.errors import InvalidRequest, MissingExtra
 
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
-_NOTES = {"query": "Question", "table": "Table", "protects": "Protected", "digest": "Digest of the question"}
+_NOTES = {"query": "Query", "table": "Table", "protects": "Protected", "digest": "Digest of the query"}
 
 
 def write_sheet(path: str | Path, columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Any]) -> None:
-    """Write columns of texts and numbers. Refused: more lines than a sheet has."""
+    """Write columns of texts and numbers, if they fit."""
     check_installed()
     import openpyxl
 
     rows = zip(*columns.values(), strict=True)
     if len(next(iter(columns.values()))) > 2**20 - 1:  # rows of a sheet, below its heads
-        raise InvalidRequest("A sheet of Excel has too few rows for these answers.", "Write a .parquet file.")
+        raise InvalidRequest("An Excel sheet has too few rows for these answers.", "Write a .parquet file.")
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("answers")
     for row in chain([list(columns)], map(list, rows)):
@@ -39,7 +39,7 @@ def write_sheet(path: str | Path, columns: Mapping[str, Sequence[Any]], facts: M
 
 
 def _write_undated(written: BytesIO, path: str | Path) -> None:
-    """Write a book without the times at which it was made: the same answers make the same file."""
+    """Write a workbook without timestamps, for reproducible files."""
     with ZipFile(written) as parts, ZipFile(path, "w", ZIP_DEFLATED) as book:
         for name in parts.namelist():
             text = parts.read(name)
@@ -47,13 +47,13 @@ def _write_undated(written: BytesIO, path: str | Path) -> None:
 
 
 def check_installed() -> None:
-    """Refuse, before anything is read or spent, where no sheet can be written."""
+    """Refuse if no sheet can be written."""
     if find_spec("openpyxl") is None:
         raise MissingExtra.needed_for("An Excel file", "excel")
 
 
 def _plain_text(sheet: Any, value: Any) -> Any:
-    """Return a cell whose text is no formula, whatever it begins with; an end that is not there is a text."""
+    """Return a cell that is never a formula."""
     value = "∞" if value == math.inf else value
     if not isinstance(value, str):
         return value

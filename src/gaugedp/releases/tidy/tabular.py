@@ -1,4 +1,4 @@
-"""Answers that are shown as columns and wide tables, and written to files."""
+"""Answers as columns and wide tables, and as files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from gaugedp.tables.frames import make_frame
 TOTAL = "total"
 NUMBERS = ("estimate", "lower", "upper", "lower_all", "upper_all", "raw")
 _OWN = {"query", "cell", *NUMBERS}
-_LINES = 2**16  # at a time
+_LINES = 2**16  # per block
 Columns = dict[str, np.ndarray]
 
 
 class Tabular(ABC):
-    """Answers with labels, intervals and outlines of their terms; `facts` says what is public beside them."""
+    """Answers with labels, intervals, outlines and other public facts."""
 
     labels: Labels
     facts: Mapping[str, Any]
@@ -34,30 +34,30 @@ class Tabular(ABC):
     @property
     @abstractmethod
     def terms(self) -> tuple[Outline, ...]:
-        """Return the kind of answers of each term, and their axes."""
+        """Outline of each term: its measure and its axes."""
 
     @property
     @abstractmethod
     def captions(self) -> Captions:
-        """Return the captions shown in place of names and codes."""
+        """Captions shown instead of names and codes."""
 
     @abstractmethod
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
+        """Return the numeric columns of `columns`, shape (n_answers,) each."""
 
     def to_frame(self, level: float = 0.95, labels: bool = False) -> Any:
-        """Return the columns of `columns` in a frame of the kind that the rows came in, else of pandas or polars.
+        """Return `columns` in a frame of the rows' type.
 
-        With `labels`, cells are called what the domain's captions call them.
+        The type is pandas or polars if the rows had none. With `labels`, cells have the domain's captions.
         """
         return make_frame(self._joined(level, self.captions if labels else None), self.facts.get("frame"))
 
     def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
-        """Return the answers for the cells of "A*B" as a frame: a line a cell of A, a column a cell of B, and margins.
+        """Return a cross table of "A*B", with margins.
 
-        Margins are released answers where `A`, `B` or `count` was asked too, and sums of the cells shown where they
-        were not; ends of intervals and means have none that were not asked. `value` is a column of `columns`.
-        Refused: attributes that were not asked for together.
+        The cells of A are rows, those of B columns. Margins are released answers if `A`, `B` or `count` was requested
+        too, and otherwise sums of the cells shown; ends of intervals and means have only requested margins. `value` is
+        a column of `columns`. Attributes that were not requested together are refused.
         """
         numbers = self.number_columns()
         if value not in numbers:
@@ -67,10 +67,11 @@ class Tabular(ABC):
         return make_frame(tables.table(names, value), self.facts.get("frame"))
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the answers as columns: one for each attribute, then query, estimate, lower, upper and so on.
+        """Return the answers as columns, one for each attribute.
 
-        `lower` and `upper` hold each alone; `lower_all` and `upper_all` all at once. Where the estimates are processed,
-        a column `raw` follows: the intervals are those of the raw answers. `cell` is last: all attributes in one text.
+        Then follow query, estimate, lower, upper (individual intervals), lower_all and upper_all (simultaneous
+        intervals), and, for processed estimates, `raw`, to which the intervals refer. `cell` is last: all attributes in
+        one text.
         """
         return _shown(self._joined(level, None))
 
@@ -84,21 +85,21 @@ class Tabular(ABC):
         write_csv(path, map(_shown, self._blocks()))
 
     def save_parquet(self, path: str | Path) -> None:
-        """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
+        """Write the columns to a Parquet file, numbers as 64-bit floats."""
         from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, self._blocks())
 
     def save_excel(self, path: str | Path) -> None:
-        """Write what `save_csv` writes to a sheet of Excel, with a sheet of notes. Needs openpyxl."""
+        """Write the columns to an Excel file, with notes. It needs openpyxl."""
         from gaugedp.releases.tidy.spreadsheet import write_sheet
 
         check_ending(path, ".xlsx")
         write_sheet(path, self.columns(), self.facts)
 
     def _blocks(self, level: float = 0.95, captions: Captions | None = None) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the columns, some lines at a time."""
+        """Yield the columns, some rows at a time."""
         cells = [texts for _, texts in self.labels.terms]
         return blocks(self.terms, cells, self.number_columns(level), captions)
 
@@ -108,7 +109,7 @@ def _shown(columns: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
 
 
 def _plain(values: np.ndarray) -> list[float | int]:
-    """Return numbers as JSON and CSV show them: whole ones as integers."""
+    """Convert integral numbers to integers, for JSON and CSV."""
     numbers = whole_where_all_are(values)
     if numbers is not values:
         return list(numbers.tolist())
@@ -117,9 +118,9 @@ def _plain(values: np.ndarray) -> list[float | int]:
 
 @dataclass(frozen=True, eq=False)
 class Crosstabs:
-    """The tables of a release: its `terms`, one number an answer, and what people read in place of names.
+    """Cross tables of a release: terms, numbers and captions.
 
-    `may_add` says whether margins that were not asked for may be added up: of estimates, not of ends of intervals.
+    `may_add` allows margins that were not requested: for estimates, not for ends of intervals.
     """
 
     terms: Sequence[Outline]
@@ -128,7 +129,7 @@ class Crosstabs:
     may_add: bool
 
     def table(self, names: str, value: str) -> Columns:
-        """Return the columns of a table: a line a cell of all but the last attribute, a column a cell of the last."""
+        """Return a table whose last attribute runs across."""
         term, names_in_order = self._term(names)
         along, across = names_in_order[:-1], names_in_order[-1]
         words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}
@@ -155,7 +156,7 @@ class Crosstabs:
         }
 
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
-        """Return the answers for the cells of fewer attributes, released or added up; None where they are not known."""
+        """Return a margin, released or added up, or None."""
         for other in self.terms:
             same = (other.measure, other.column) == (term.measure, term.column)
             if same and set(other.names) == set(names) and _is_of_cells(other):
@@ -166,13 +167,13 @@ class Crosstabs:
         return np.asarray(table.sum(axis=tuple(range(len(names), table.ndim))))
 
     def _ordered(self, term: Outline, names: Sequence[str]) -> np.ndarray:
-        """Return the numbers of a term as an array with an axis for each name."""
+        """Return a term's numbers, with one axis per name."""
         start = sum(other.size for other in self.terms[: self.terms.index(term)])
         table = self.numbers[start : start + term.size].reshape(term.shape)
         return table.transpose([term.names.index(name) for name in names])
 
     def _term(self, names: str) -> tuple[Outline, tuple[str, ...]]:
-        """Return the term that is asked for, by its text or its attributes, and these in the order asked for."""
+        """Find a term by text or attributes, with their order."""
         tables = [term for term in self.terms if term.axes and _is_of_cells(term)]
         names_in_order = tuple(plain(part) for part in parts(names, "*")) if isinstance(names, str) else ()
         for term in tables:
@@ -197,7 +198,7 @@ def _column(line: Sequence[str] | np.ndarray) -> np.ndarray:
 
 
 def attribute_columns(outlines: Sequence[Outline]) -> dict[str, str]:
-    """Return the names of axes in the order in which they occur, with the names of their columns."""
+    """Return axis names with their column names, in order."""
     names = dict.fromkeys(name for outline in outlines for name in outline.names)
     return {name: f"{name} (attribute)" if name in _OWN else name for name in names}
 
@@ -208,7 +209,7 @@ def blocks(
     numbers: Mapping[str, np.ndarray],
     captions: Captions | None,
 ) -> Iterator[Columns]:
-    """Yield the columns of some answers at a time, all of one term; with captions, cells have their labels."""
+    """Yield blocks of columns, each of a single term. With captions, cells have their labels."""
     places, start = attribute_columns(outlines), 0
     for outline, texts in zip(outlines, cells, strict=True):
         size = len(texts)
@@ -227,7 +228,7 @@ def blocks(
 
 
 def _axes(outline: Outline, first: int, last: int, captions: Captions | None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield for each axis its name and the cell of each answer first … last − 1, in product order."""
+    """Yield each axis with the cells of answers first … last−1."""
     places = np.unravel_index(np.arange(first, last), outline.shape) if outline.axes else ()
     for axis, place in zip(outline.axes, places, strict=True):
         used, among = np.unique(place, return_inverse=True)

@@ -1,6 +1,6 @@
-"""Double entry: noise is checked against the guarantee from the definitions, before the ledger is charged.
+"""Verification of the noise against the guarantee, before the charge.
 
-`check.verify` asks a query what single rows add to it (`single_row`), a mechanism how its noise is distributed
-(`noise_laws`), and compares what the differences between neighbours cost under that law with the guarantee that is
-about to be charged. Nothing here is shared with the calibration of the noise.
+`check.verify` computes from the query what single rows add to it (`single_row`) and from the mechanism the distribution
+of its noise (`noise_laws`), and compares the cost of the differences between neighbours with the guarantee that will be
+charged. It shares nothing with the calibration of the noise.
 """

@@ -1,4 +1,4 @@
-"""The check before every charge: does this noise keep the guarantee for what rows add to this query?"""
+"""Check before every charge that the noise satisfies the guarantee."""
 
 import hashlib
 import math
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
 EXACT, SAMPLED, NONE = "exact", "sampled", "none"
-_OF_ROWS, _OF_PAIRS = 2 * 10**5, 10**6  # numbers of all rows, or differences, together: some milliseconds
+_OF_ROWS, _OF_PAIRS = 2 * 10**5, 10**6  # numbers in all rows, or differences: a few milliseconds
 
 
 class Verdict(NamedTuple):
-    """The extent of a check, "exact", "sampled" or "none", and the reason where it is not "exact"."""
+    """Extent of a check, "exact", "sampled" or "none", and reason."""
 
     verified: str
     reason: str = ""
 
     def facts(self) -> dict[str, str]:
-        """Return what the metadata of a release says."""
+        """Return the facts for the metadata of a release."""
         return {"verified": self.verified} | ({"verified_reason": self.reason} if self.reason else {})
 
 
 def verify(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict:
-    """Return how far the noise of `mechanism` is shown to keep its guarantee for neighbours of `unit`.
+    """Verify that the noise satisfies its guarantee for neighbours.
 
     "exact": every difference between neighbours was tried, or lies in the hull of those that were, in rational
-    arithmetic. "sampled": some were, or products were taken in floating point. "none": the law is not known here.
-    Refused, before anything is charged: noise that does not keep the guarantee.
+    arithmetic. "sampled": only some were tried, or products were taken in floating point. "none": the distribution of
+    the noise is not known here. Noise that violates the guarantee is refused before anything is charged.
     """
     pairs = list(zip(query.parts, mechanism.parts, strict=True))
     verdicts = [_verify_part(part, noise, unit) for part, noise in pairs]
@@ -48,15 +48,15 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
     law, accounting = mechanism.noise_law(), mechanism.guarantee.accounting
     stated = None if accounting is None else mechanism.guarantee.cost(accounting)
     if law.unknown or stated is None or law.accounting != accounting:
-        return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee is of another kind than its noise")
+        return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee and its noise use different accountings")
     rows, is_everything = _contributions(query, unit, law.width(len(query.steps)))
     coordinates = law.coordinates(rows)
     costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     if costs is None:
-        return Verdict(NONE, f"{mechanism.name}: the cost of a row cannot be computed in a short time")
+        return Verdict(NONE, f"{mechanism.name}: the cost of a row takes too long to compute")
     if max(costs) > stated[0] * (1 + Fraction(law.rounding)):
         raise InvalidRequest(
-            f"{mechanism.name} noise does not keep {mechanism.guarantee!r}: neighbours cost {float(max(costs)):.6g}.",
+            f"{mechanism.name} noise violates {mechanism.guarantee!r}: neighbours cost {float(max(costs)):.6g}.",
             "This is a fault of the library or of the mechanism: please report it.",
         )
     if not is_everything:
@@ -65,7 +65,10 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
 
 
 def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
-    """Return m·z of theorem 1: m times what single rows add, and where they are replaced, m times their differences."""
+    """Return m·z of theorem 1: m times each row's contribution.
+
+    If rows are replaced, m times their differences follow.
+    """
     is_whole = np.issubdtype(rows.dtype, np.integer)
     if is_whole and 2 * unit.max_rows * int(np.abs(rows).max(initial=0)) >= 2**63:
         rows = rows.astype(object)
@@ -77,9 +80,10 @@ def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
 
 
 def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.ndarray, bool]:
-    """Return what single rows add to the answers, (n, d) integers, and whether these are all that matter.
+    """Return the contributions (n, d) of single rows, as integers.
 
-    Their number is bounded by that of all numbers of all differences, `width` each.
+    The flag tells whether these are all that matter. At most about `_OF_ROWS` numbers, or `_OF_PAIRS` in all
+    differences, are computed, `width` each.
     """
     seed = int.from_bytes(hashlib.sha256(query.text.encode()).digest()[:8])
     empty = SingleRow(query.domain, unit, None)
@@ -93,7 +97,7 @@ def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.nd
 
 
 def _check_composition(mechanism: "Mechanism") -> None:
-    """Refuse a guarantee of several parts that is smaller than their sum, in any accounting that all have."""
+    """Refuse a guarantee smaller than the sum of its parts."""
     for accounting in ("pure", "approx", "zcdp", "gaussian"):
         costs = [part.guarantee.cost(accounting) for part in mechanism.parts]
         stated = mechanism.guarantee.cost(accounting)
@@ -103,6 +107,6 @@ def _check_composition(mechanism: "Mechanism") -> None:
         sums = [sum(numbers, Fraction(0)) for numbers in zip(*known, strict=True)]
         if any(own < total for own, total in zip(stated, sums, strict=True)):
             raise InvalidRequest(
-                f"{mechanism.name} states {mechanism.guarantee!r}, which is less than its parts have together.",
+                f"{mechanism.name} states {mechanism.guarantee!r}, which is less than the total of its parts.",
                 "This is a fault of the library or of the mechanism: please report it.",
             )

@@ -1,4 +1,4 @@
-"""Tables of one row, by which a query itself says what a row adds to its answers."""
+"""Tables of one row, which show what a row contributes."""
 
 import math
 from bisect import bisect_right
@@ -15,27 +15,28 @@ from gaugedp.tables.aggregate import Aggregate, Coarse, Rows
 if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
-_FEW = 16  # values of a column that are all tried
+_FEW = 16  # a column with so few values is tried completely
 
 
 class PossibleRow(NamedTuple):
-    """A cell of each finest attribute, and of each column the steps above its lower bound, or None for no value."""
+    """Cells of the finest attributes, and steps above lower bounds. A step is None for a missing value."""
 
     cells: Mapping[str, int]
     values: Mapping[str, int | None]
 
 
 class TriedRows(NamedTuple):
-    """Rows that are tried, and whether what any other row adds lies in the hull of what these add."""
+    """Rows that are tried. `are_enough` means that the contribution of every other row lies in the hull of theirs."""
 
     rows: list[PossibleRow]
     are_enough: bool
 
 
 class SingleRow(Rows):
-    """A table of one `row`, or of none.
+    """Table of one `row`, or of none.
 
-    `is_curved` once a total was asked for that is not linear in a column; `n_totals` were asked for last.
+    `is_curved` is set once a total that is not linear in a column was requested; `n_totals` counts those of the last
+    call.
     """
 
     name = "a single row"
@@ -44,7 +45,7 @@ class SingleRow(Rows):
         self.domain, self.unit, self.row, self.is_curved, self.n_totals = domain, unit, row, False, 0
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:  # noqa: ARG002
-        """Return each total of this row alone, from its definition."""
+        """Return each total of this row, from its definition."""
         self.is_curved = self.is_curved or any(total.squared or total.each for total in totals)
         self.n_totals = len(totals)
         return [self._total(total) for total in totals]
@@ -88,9 +89,10 @@ def _span(domain: Domain, column: str) -> int:
 
 
 def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows:
-    """Return rows whose differences are tried: all cells with all ends of bounds, or a sample of at most `most`.
+    """Return the rows whose differences are tried.
 
-    Where a query is `curved`, not linear in a column, values between the bounds are tried too.
+    They are all cells with all ends of bounds, or a sample of at most `most`. If the query is `curved`, that is not
+    linear in a column, values between the bounds are tried too.
     """
     domain = query.domain
     names = domain.finest([name for name in domain.attributes if name in query.attributes])
@@ -111,7 +113,7 @@ def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows
 
 
 def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
-    """Return steps above the lower bound, the ends first and last, and None where a row may have no value."""
+    """Return steps above the lower bound, ends included. None is added if a row may have no value."""
     span = _span(domain, column)
     between = range(span + 1) if span < _FEW else sorted({span // 4, span // 2, span - span // 2, span - span // 4})
     inner = [value for value in between if 0 < value < span] if curved else []
@@ -119,7 +121,7 @@ def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
 
 
 def _sample(sizes: Sequence[int], most: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield the first and the last combination, and others at random."""
+    """Yield the first, the last and random combinations."""
     rng = trial_stream(seed)
     yield (0,) * len(sizes)
     yield tuple(size - 1 for size in sizes)

@@ -1,1 +1,1 @@
-"""DuckDB: files, frames and its own relations."""
+"""DuckDB: files, frames and DuckDB relations."""

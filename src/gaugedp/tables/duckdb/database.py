@@ -1,4 +1,4 @@
-"""Databases of the library's own: one for each statement, and one for the types of columns."""
+"""DuckDB databases: one per statement, and one for column types."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from gaugedp.tables.engine import Sql
 if TYPE_CHECKING:
     import duckdb
 
-LONG_LIST = 4096  # characters of a list of categories from which a type of its own is read faster than it
+LONG_LIST = 4096  # characters of a list of categories that is faster as a named type
 _SETTINGS = {
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "pandas_analyze_sample": "0",
 }  # fmt: skip
@@ -21,23 +21,23 @@ _SETTINGS = {
 
 @contextmanager
 def own_database() -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A connection with an empty database of its own, which spills to a folder that is gone afterwards."""
+    """Yield a connection to a temporary, empty database. It spills to a folder that is removed afterwards."""
     import duckdb
 
     with (
         tempfile.TemporaryDirectory(prefix="gaugedp-") as folder,
         duckdb.connect(config={**_SETTINGS, "temp_directory": folder}) as connection,
     ):
-        # it is on in notebooks with ipywidgets; in one without them, even turning it off fails
+        # on in notebooks with ipywidgets; without them, even turning it off fails
         if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
             connection.execute("SET enable_progress_bar = false")
         yield connection
 
 
 def with_types(statement: Sql, connection: "duckdb.DuckDBPyConnection") -> str:
-    """Return the text of a statement in which long lists of categories are types of the connection, by name.
+    """Return a statement in which long lists are named types.
 
-    DuckDB reads a list of 5,000 within a cast in 50 ms, and in the definition of a type in 5.
+    DuckDB reads a list of 5,000 within a cast in 50 ms, and in the definition of a type in 5 ms.
     """
     from sqlglot import exp
 
@@ -54,9 +54,10 @@ def with_types(statement: Sql, connection: "duckdb.DuckDBPyConnection") -> str:
 
 @contextmanager
 def types_database() -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A connection to the process's database for types of columns, in which no row is read.
+    """Yield a connection to the process's database for column types.
 
-    Making a database takes longer than reading them. A failure may leave one unusable: the next connection has another.
+    No row is read in it. Creating a database takes longer than reading types. A failure may leave one unusable: the
+    next connection has another.
     """
     import duckdb
 
@@ -75,5 +76,5 @@ def _database() -> "duckdb.DuckDBPyConnection":
     return duckdb.connect(config={**_SETTINGS, "threads": 1})
 
 
-if hasattr(os, "register_at_fork"):  # a forked process could neither use nor close a database of its parent
+if hasattr(os, "register_at_fork"):  # a forked process could neither use nor close its parent's database
     os.register_at_fork(before=_database.cache_clear)

@@ -1,10 +1,12 @@
-"""DuckDB reads files, frames and its own relations. No message of the engine, which may quote rows, is ever passed on.
+"""DuckDB engine for files, frames and DuckDB relations.
 
-Text files are read by a fixed rule, nothing being guessed from the rows. Fields are separated by a comma (.csv) or a
-tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out, whatever is
-asked, when it has too few fields, bytes that are no UTF-8 in any field of the header, or more than the engine's largest
-line; fields beyond the header are ignored. A quote that is not closed takes what follows, to the next quote, into its
-field, so that a table should be written by a program that writes CSV.
+No message of the engine, which may quote rows, is passed on.
+
+Text files are read by a fixed rule, and nothing is guessed from the rows. Fields are separated by a comma (.csv) or a
+tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out, for every
+query, if it has too few fields, bytes that are not UTF-8 in any field of the header, or more than the engine's largest
+line; fields beyond the header are ignored. A quote that is not closed takes everything to the next quote into its
+field, so a table should be written by a program that writes CSV.
 """
 
 import re
@@ -59,12 +61,12 @@ WORDS = {
 TYPES = Types(KINDS, WORDS, has_enums=True)
 _TEXT = (
     "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', hive_partitioning = false, "
-    "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
+    "parallel = false"  # a scanner that starts inside a quoted field would read its text as rows
 )
-TEXT_RULE = f"{_TEXT}, strict_mode = false, ignore_errors = true"  # rows that cannot make the reader fail
+TEXT_RULE = f"{_TEXT}, strict_mode = false, ignore_errors = true"  # no row can make the reader fail
 _FAILING_RULE, _STRICT_RULE = (f"{_TEXT}, strict_mode = {mode}, ignore_errors = false" for mode in ("false", "true"))
 BROKEN_LINES = (
-    "Malformed lines are left out of every question: those with fewer fields than the header, with bytes that are not "
+    "Malformed lines are left out of every query: those with fewer fields than the header, with bytes that are not "
     "UTF-8, or of some megabytes. Extra fields are ignored. Quote numbers that contain commas, such as 1,250."
 )
 SQL_PRODUCTS = (
@@ -78,7 +80,7 @@ Block = Mapping[str, np.ndarray]
 
 
 class _InProcess(Engine, ABC):
-    """The base of engines over files, frames and relations."""
+    """Base of engines over files, frames and relations."""
 
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
@@ -90,7 +92,7 @@ class _InProcess(Engine, ABC):
 
 @dataclass(frozen=True)
 class DuckDBEngine(_InProcess):
-    """A source on a connection of its own, made for each statement; `attach` gives it the table `SOURCE`."""
+    """Source with its own connection for each statement. `attach` gives the connection the table `SOURCE`."""
 
     description: str
     columns: Mapping[str, Column]
@@ -109,7 +111,7 @@ class DuckDBEngine(_InProcess):
         return replace(self, _attach=attach)
 
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of the result in the order of the source, some thousands at a time."""
+        """Yield the result's rows in source order, in batches."""
         refusal = stopped()
         with own_database() as connection:
             _or_refuse(lambda: self._attach(connection), refusal)
@@ -130,7 +132,7 @@ class DuckDBEngine(_InProcess):
 
 @dataclass(frozen=True)
 class RelationEngine(_InProcess):
-    """A relation, queried on the connection it belongs to, whose settings are left alone."""
+    """Relation, queried on its connection, whose settings do not change."""
 
     columns: Mapping[str, Column]
     _relation: "duckdb.DuckDBPyRelation" = field(repr=False)
@@ -149,7 +151,7 @@ class RelationEngine(_InProcess):
 def open_source(
     source: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]
 ) -> DuckDBEngine | RelationEngine:
-    """Return the engine over `source` that shows the `needed` columns; see `tables.sources`."""
+    """Return the engine that shows the `needed` columns. See `tables.sources`."""
     import duckdb
 
     if isinstance(source, str | Path):
@@ -165,7 +167,7 @@ def open_source(
 
 
 def file_types(file: File) -> list[tuple[str, Any]]:
-    """Return the columns of a Parquet file, in order, with their types: DuckDB would rename those of one name."""
+    """Return a Parquet file's columns and types, with duplicate names."""
 
     def read() -> list[tuple[str, Any]]:
         with types_database() as connection:
@@ -175,7 +177,7 @@ def file_types(file: File) -> list[tuple[str, Any]]:
 
 
 def _parquet_names(connection: "duckdb.DuckDBPyConnection", file: File) -> list[str]:
-    """Return the names of the columns as the file has them; parts of a column follow it in the schema."""
+    """Return the names of the columns, without nested parts."""
     listed = connection.execute(f"SELECT name, num_children FROM parquet_schema({_path(file)})").fetchall()
     names, inner = list[str](), 0
     for name, n_children in listed[1:]:
@@ -205,21 +207,22 @@ def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
 
 
 def _by_place(columns: Sequence[tuple[str, Any]], needed: Sequence[str]) -> str:
-    """Return the needed columns for SELECT, by their places: DuckDB takes names that differ in case for the same."""
+    """Return the needed columns for SELECT by position, case-sensitively."""
     names = [name for name, _ in columns]
     return ", ".join(f"{_place(names.index(name), columns)} AS {quoted(name)}" for name in needed)
 
 
 def _place(at: int, columns: Sequence[tuple[str, Any]]) -> str:
-    """Return the column at a place; floats in TRY, outside of which DuckDB knows nothing of their range.
+    """Return the column at a position; floats within TRY.
 
-    The least and largest values in Parquet leave NaN out: DuckDB would take it to be between them.
+    The minimum and maximum of Parquet exclude NaN, which DuckDB would assume to be between them; outside of TRY it uses
+    this range.
     """
     return f"TRY(#{at + 1})" if columns[at][1].id in ("double", "float") else f"#{at + 1}"
 
 
 def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
-    """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line."""
+    """Return the file twice, as f0, f1, …, with types. Reading fails at a broken line."""
     file = File.find(path)
     if file.format == "Parquet":
         columns = file_types(file)
@@ -260,7 +263,7 @@ def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -
 
 
 def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
-    """Return whether a macro has the name of a function or operator of DuckDB, in whose place it would be called."""
+    """Return True if a macro shadows a DuckDB function."""
     listed: Any = relation.query(SOURCE, "SELECT function_name, internal FROM system.main.duckdb_functions()")
     names = listed.fetchall()
     builtin, macros = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
@@ -299,10 +302,11 @@ def _parquet(file: File, columns: str = "*") -> str:
 
 
 def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, rule: str = TEXT_RULE) -> str:
-    """The needed columns of a text file, or all as f0, f1, … The engine knows columns by number, so no name matters.
+    """Return the needed columns of a text file, or all.
 
-    The condition, which always holds, names every column: the engine checks the bytes of those alone that it reads, and
-    a broken line is to be left out whatever is asked.
+    Without `needed` they are f0, f1, … The engine knows columns by number, so names do not matter. The condition, which
+    always holds, names every column: the engine checks only the bytes of columns that it reads, and a broken line must
+    be left out for every query.
     """
     fields = [f"f{i}" for i in range(len(header))]
     places = fields if needed is None else [f"f{header.index(name)} AS {quoted(name)}" for name in needed]
@@ -316,7 +320,7 @@ def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, 
 
 
 def _path(file: File) -> str:
-    """The path as an SQL text, in which no character is a pattern."""
+    """Return the path as an SQL text without patterns."""
     from sqlglot import exp
 
     return exp.Literal.string(re.sub(r"[\[*?]", r"[\g<0>]", str(file.path))).sql("duckdb")
@@ -329,7 +333,7 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures 
 
 
 def write_parquet(path: str | Path, blocks: Iterable[Block]) -> None:
-    """Write blocks of lines, in order; texts are arrays of objects. Raises OSError where the file cannot be written."""
+    """Write blocks of lines in order, or raise OSError."""
     import duckdb
 
     with own_database() as database:
@@ -342,9 +346,9 @@ def write_parquet(path: str | Path, blocks: Iterable[Block]) -> None:
         except duckdb.IOException:
             raise OSError(None, "the file cannot be written") from None
         except duckdb.Error:
-            raise GaugedpError("The file could not be made.", "Write a .csv file.", "The answer stays.") from None
+            raise GaugedpError("The file could not be created.", "Write a .csv file.", "The answer remains.") from None
 
 
 def _typed(name: str, column: np.ndarray) -> str:
-    """Return a column for SQL; one of texts, of which a block may have none."""
+    """Return a column for SQL, as text for object arrays."""
     return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if column.dtype == object else quoted(name)

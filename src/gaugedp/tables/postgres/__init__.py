@@ -1,4 +1,4 @@
-"""PostgreSQL: its own tables, where they are."""
+"""PostgreSQL tables, read on the server."""
 
 from gaugedp.tables.postgres.engine import ServerTable
 

@@ -1,7 +1,8 @@
-"""PostgreSQL reads its own tables where they are: only totals come back, or rows that were asked for.
+"""PostgreSQL engine: the server reads its own tables.
 
-No message of the server, which may quote rows, is ever passed on; what it writes into its own log, its settings say.
-A statement sees one moment of the table, in a transaction that writes nothing and ends with it.
+Only totals, or requested rows, are returned. No message of the server, which may quote rows, is passed on; what it
+writes into its own log depends on its settings. A statement sees one snapshot of the table, in a transaction that
+writes nothing and ends with it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,30 +35,30 @@ WORDS = {
     "bytea": "bytes", "json": "records", "jsonb": "records", "interval": "lengths of time",
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS)
-OLDEST = 13  # the first version that has what the statements use
-ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")  # whose bytes are in the order of the letters
+OLDEST = 13  # the first version with all features used
+ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")  # whose byte order is that of the letters
 SETTINGS = """SELECT set_config('client_encoding', 'UTF8', true), set_config('datestyle', 'ISO, YMD', true),
     set_config('extra_float_digits', '1', true), set_config('standard_conforming_strings', 'on', true),
     set_config('jit', 'off', true)"""
-# with the server's own functions and operators alone: who may create in a schema of the path could replace them
+# only the server's own functions and operators: objects in a schema of the path could shadow them
 OWN_WORDS = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)"
 FIND = """SELECT nspname, relname FROM pg_catalog.pg_class AS it JOIN pg_catalog.pg_namespace AS home
     ON home.oid OPERATOR(pg_catalog.=) it.relnamespace
     WHERE it.oid OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass(%s) AS pg_catalog.oid)"""
 FACTS = "SELECT current_setting('server_encoding'), current_setting('server_version_num')"
 BATCH = 65_536
-TEXT = 25  # the type of a text in a result
-SQL_PRODUCTS = 20  # up to so many columns, the server makes the sums of products: no row has to travel
+TEXT = 25  # type of a text in a result
+SQL_PRODUCTS = 20  # up to so many columns, the server computes the sums of products, and no row is transferred
 PATIENCE = 30.0  # seconds to connect, and for a lock on the table at the scan
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ServerTable:
-    """The table `name`, such as "people" or "survey.people", as psycopg's `connection` sees it.
+    """Table `name` of a psycopg `connection`, such as "survey.people".
 
-    The connection is used and left as it was, its settings and its transaction included. Names are as the server keeps
-    them: lower case, where they were created without quotation marks.
+    The connection is left as it was, including its settings and its transaction. Names are as the server stores them:
+    lower case, if they were created without quotation marks.
     """
 
     connection: Any
@@ -66,7 +67,7 @@ class ServerTable:
 
 @dataclass(frozen=True)
 class PostgresEngine(Engine):
-    """A table on a server; `connected` gives a connection for one statement."""
+    """Table on a server; `connected` gives one connection per statement."""
 
     columns: Mapping[str, Column]
     _table: str = field(repr=False)
@@ -81,7 +82,7 @@ class PostgresEngine(Engine):
             return _columns(cursor, cursor.fetchall())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        """Add up the rows that are listed, which come over the connection in batches of 65,536."""
+        """Add up the listed rows, fetched in batches of 65,536."""
         with self._answer(statement, "gaugedp_rows") as cursor:
             return added_up((_columns(cursor, rows) for rows in iter(lambda: cursor.fetchmany(BATCH), [])), of)
 
@@ -90,7 +91,7 @@ class PostgresEngine(Engine):
 
     @contextmanager
     def _answer(self, statement: Sql, name: str) -> Iterator[Any]:
-        """A cursor over the result; one with a name leaves it on the server until it is fetched."""
+        """Yield a cursor; a named one fetches in parts."""
         text = postgres_text(statement, self.columns, self._table)
         with self._connected() as connection:
             _prepare(connection)
@@ -100,23 +101,21 @@ class PostgresEngine(Engine):
 
 
 def reads(source: object) -> bool:
-    """Return whether `source` is the address of a server, or a table on one."""
+    """Return True for an address, or a table on a server."""
     return is_address(source) or isinstance(source, ServerTable)
 
 
 def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
-    """Return the engine over an address, or a `ServerTable`, that shows the `needed` columns; no row is looked at."""
+    """Return the engine that shows the `needed` columns. `source` is an address or a `ServerTable`. No row is read."""
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
     qualified = _qualified(name)
     unreachable = UnreadableTable(
         "The server does not answer, does not let this user in, or has no such table.",
-        "Check the address, the user, the password, the name of the table and the right to read it.",
+        "Check the address, the user, the password, the name of the table and the permission to read it.",
     )
     table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), unreachable)
     if encoding not in ENCODINGS:
-        raise UnreadableTable(
-            f"The database keeps text as {encoding}.", f"Use one that keeps it as {' or '.join(ENCODINGS)}."
-        )
+        raise UnreadableTable(f"The database encodes text as {encoding}.", f"Use one with {' or '.join(ENCODINGS)}.")
     if int(version) < OLDEST * 10_000:
         raise UnreadableTable(f"The server is older than PostgreSQL {OLDEST}.", "Use a newer server, or a file.")
     check_names(list(types), needed)
@@ -152,7 +151,7 @@ def _of_connection(source: ServerTable) -> Callable[[], Any]:
 
 @dataclass(frozen=True)
 class _Plain:
-    """Somebody's connection, whose rows come as plain tuples whatever it makes of them elsewhere."""
+    """Connection of the caller, with rows as plain tuples."""
 
     connection: Any
 
@@ -171,7 +170,7 @@ def _qualified(name: str) -> str:
 
 
 def _prepare(connection: Any) -> None:
-    """Make the server's words mean one thing, to the end of the transaction."""
+    """Set unambiguous settings until the end of the transaction."""
     connection.execute(OWN_WORDS)
     connection.execute(SETTINGS)
 
@@ -179,7 +178,7 @@ def _prepare(connection: Any) -> None:
 def _types(
     connected: Callable[[], Any], qualified: str
 ) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
-    """The table with its schema; its columns, each with type, kind and words; the encoding of text, and the version."""
+    """Return the qualified table, its column types, encoding and version."""
     with connected() as connection:
         table = ".".join(map(quoted, connection.execute(FIND, [qualified]).fetchone()))
         _prepare(connection)
@@ -196,11 +195,11 @@ def _types(
 
 
 def _column(name: str, type_name: str, family: str, shown: str) -> Column:
-    return TYPES.column(name, "text" if family == "e" else type_name, shown)  # the members of an enum are text
+    return TYPES.column(name, "text" if family == "e" else type_name, shown)  # members of an enum are text
 
 
 def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
-    """The columns of a result: int64, and texts as objects."""
+    """Return a result's columns: int64, and texts as objects."""
     names = [column.name for column in cursor.description]
     has_text = any(column.type_code == TEXT for column in cursor.description)
     cells = np.array(rows, dtype=object if has_text else np.int64).reshape(len(rows), len(names))

@@ -1,13 +1,15 @@
-"""PostgreSQL's text of a statement that was written for DuckDB: the same integers come out, and no row makes it fail.
+"""Translation of statements from DuckDB to PostgreSQL.
 
-PostgreSQL has no TRY_CAST, and its casts and its float arithmetic raise errors that may quote a value. So:
+The same integers result, and no row makes a statement fail. PostgreSQL has no TRY_CAST, and its casts and its float
+arithmetic raise errors that may quote a value. Therefore:
 
-- Each source column is read once, in the common table expression `SOURCE`: whole numbers as bigint, text in the order
-  of its bytes, and beside text the number that it stands for (`_number`), found without a cast that can fail.
-- Floats that are multiplied or divided by a constant are first brought to 10^−150 … 10^150 in size, so that nothing
-  overflows or underflows; what is beyond has no cell, or the same one. A cast to an integer is made in its range only.
-- A literal with an exponent is a float, not a numeric; ROUND halves away from 0; `//` cuts towards 0; sums are numeric.
-- OFFSET 0 keeps a subquery together: else its expressions would be copied to wherever they are used.
+- Each source column is read once, in the common table expression `SOURCE`: integers as bigint, text in byte order,
+  and, next to text, the number that it represents (`_number`), found without a cast that can fail.
+- Floats that are multiplied or divided by a constant are first clipped to 10^−150 … 10^150 in size, so that nothing
+  overflows or underflows; values beyond have no cell, or the same one. A cast to an integer is made only in its range.
+- A literal with an exponent is a float, not a numeric; ROUND halves away from 0; `//` truncates towards 0; sums are
+  numeric.
+- OFFSET 0 preserves a subquery: otherwise its expressions would be copied to wherever they are used.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +24,7 @@ _SPACES = r"[ \t\n\r\f]*"
 _NUMBER = rf"^{_SPACES}({DECIMAL_NUMBER}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){_SPACES}$"
 _TOP = 2**1024 - 2**970  # from here on, the nearest float is infinite
 _BOTTOM = f"{5**1075}e-1075"  # 2^−1075: up to here, the nearest float is 0
-_LONGEST = 10_000  # signs of a text that is compared with the two in all its digits
+_LONGEST = 10_000  # longest text that is compared with these two exactly
 _LARGE, _SMALL = "1e150", "1e-150"
 _RANGES = {"INT": (-(2**31), "<=", 2**31 - 1), "BIGINT": (-(2**63), "<", 2**63)}
 
@@ -30,7 +32,7 @@ Columns = Mapping[str, Column]
 
 
 def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
-    """Return the text of `statement` over the `columns` of `table`, a name as it stands in SQL."""
+    """Translate `statement` over the `columns` of an SQL `table`."""
     rules = _Rules(columns)
     text = bottom_up(statement.copy(), rules).sql(dialect="postgres", comments=False)
     reads = [read for i, column in enumerate(columns.values()) for read in _reads(column, i)]
@@ -38,7 +40,7 @@ def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
 
 
 def _reads(column: Column, i: int) -> list[str]:
-    """The column as `c<i>`, and as `n<i>` the number that a text or a numeric stands for."""
+    """Return the column as `c<i>`, and its number as `n<i>`."""
     name = quoted(column.name)
     match column.kind:
         case Kind.INTEGER:
@@ -53,7 +55,7 @@ def _reads(column: Column, i: int) -> list[str]:
 
 
 def _number(text: str) -> str:
-    """The float nearest to the decimal number that a text is, ±Infinity beyond all floats, NULL where it is none."""
+    """Return SQL for the nearest float of a decimal text."""
     trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{_escaped(_NUMBER)}' OFFSET 0"
     parts = f"""SELECT t, CASE WHEN t LIKE '-%' THEN -1 ELSE 1 END AS sign,
         ltrim(split_part(ltrim(split_part(t, 'e', 1), '+-'), '.', 1), '0') AS whole,
@@ -77,14 +79,14 @@ def _escaped(pattern: str) -> str:
 
 
 class _Rules:
-    """The translations of DuckDB's expressions."""
+    """Translations of DuckDB's expressions."""
 
     def __init__(self, columns: Columns) -> None:
         self._places = {name: i for i, name in enumerate(columns)}
         self._kinds = {f"c{i}": column.kind for i, column in enumerate(columns.values())}
 
     def __call__(self, node: Sql) -> Sql:
-        """Return what stands for a node whose children are replaced."""
+        """Return the translation of a node with translated children."""
         if isinstance(node, exp.Column):
             return exp.column(f"c{self._places[node.name]}") if node.this.args.get("quoted") else node
         if isinstance(node, exp.Cast) and (read := self._read(node)) is not None:
@@ -93,7 +95,7 @@ class _Rules:
         return node if rule is None else rule(node)
 
     def _read(self, cast: Sql) -> Sql | None:
-        """The column itself for a cast of a source column to what it already is; None for another cast."""
+        """Return the column for a redundant cast, else None."""
         source = next((column for column in cast.find_all(exp.Column) if column.name in self._kinds), None)
         if source is None:
             return None
@@ -119,13 +121,13 @@ def _is_constant(node: Sql) -> bool:
 
 
 def _scaled(node: Sql) -> Sql:
-    """A product with a constant, or a quotient by one: of a number whose size cannot make it fail."""
+    """Make a product or quotient with a constant safe."""
     value = node.this.unnest()
     if not _is_constant(node.expression):
         return node
     if isinstance(node, exp.Div):
-        node.set("typed", True)  # both are floats already
-    if not isinstance(value, exp.Cast):  # an integer made a float is of no such size
+        node.set("typed", True)  # both are already floats
+    if not isinstance(value, exp.Cast):  # a converted integer cannot be so large
         tiny = exp.func("ABS", value.copy()) < _double(_SMALL)
         within = exp.func("LEAST", exp.func("GREATEST", value.copy(), _double(f"-{_LARGE}")), _double(_LARGE))
         node.set("this", exp.Case().when(tiny, exp.Sign(this=value.copy()) * _double(_SMALL)).else_(within))
@@ -133,7 +135,7 @@ def _scaled(node: Sql) -> Sql:
 
 
 def _round(node: Sql) -> Sql:
-    """Half away from 0: a float minus its whole part is exact."""
+    """Round half away from 0; the fractional part is exact."""
     value = node.this
     whole = exp.func("TRUNC", value)
     fraction = exp.func("ABS", exp.paren(value.copy()) - whole.copy())
@@ -142,7 +144,7 @@ def _round(node: Sql) -> Sql:
 
 
 def _try_integer(node: Sql) -> Sql:
-    """The integer, NULL beyond the range of the type; NaN is above every number."""
+    """Cast to an integer, or NULL beyond its range."""
     low, sign, high = _RANGES[node.to.sql().upper()]
     value = node.this
     below = exp.LT if sign == "<" else exp.LTE
@@ -151,7 +153,7 @@ def _try_integer(node: Sql) -> Sql:
 
 
 def _hexadecimal(node: Sql) -> Sql:
-    """The number that the text 0x… of 15 digits stands for."""
+    """Convert the text 0x… of 15 digits to a number."""
     if not isinstance(node.this, exp.Concat):
         return node
     text = exp.func("CONCAT", exp.Literal.string("x"), node.this.expressions[1])
@@ -159,7 +161,7 @@ def _hexadecimal(node: Sql) -> Sql:
 
 
 def _quotient(node: Sql) -> Sql:
-    """A whole quotient: of sums, which are numeric, by DIV; of integers as they are."""
+    """Return an integer quotient; DIV for sums, which are numeric."""
     if node.this.find(exp.Sum):
         return node
     return exp.paren(exp.Div(this=exp.paren(node.this), expression=exp.paren(node.expression), typed=True))

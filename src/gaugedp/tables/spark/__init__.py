@@ -1,1 +1,1 @@
-"""Spark: its own frames, where they are."""
+"""Spark frames, read where they are."""

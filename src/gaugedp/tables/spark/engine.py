@@ -1,7 +1,8 @@
-"""Spark reads its own frames, classic or Connect, where they are: only totals come back, or rows that were asked for.
+"""Spark engine for classic and Connect frames.
 
-No message of Spark, which may quote rows, is passed on, and the two loggers by which PySpark prints its errors are
-silent meanwhile. What the JVM itself writes into its logs is up to its settings; docs/sharp-edges/engines.md
+Only totals, or requested rows, are returned; the rows stay where they are. No message of Spark, which may quote rows,
+is passed on, and the two loggers by which PySpark prints its errors are silent meanwhile. What the JVM itself writes
+into its logs depends on its settings; see docs/sharp-edges/engines.md
 """
 
 import sys
@@ -45,10 +46,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SparkEngine(Engine):
-    """A Spark frame, read anew by each statement; the session that it belongs to is left as it was."""
+    """Spark frame, read again by each statement; its session stays unchanged."""
 
     columns: Mapping[str, Column]
-    _frame: Any = field(repr=False)  # the needed columns, column i being `c<i>`
+    _frame: Any = field(repr=False)  # the needed columns; column i is `c<i>`
     description: str = "a Spark DataFrame"
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
@@ -57,7 +58,7 @@ class SparkEngine(Engine):
         return _columns(self._answer(statement).toArrow())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        """Add up where the rows are, once for each batch; a total for each partition comes back."""
+        """Add up where the rows are, by partition."""
         totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
         sums: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
         return sums if totals.num_rows else np.zeros(0, dtype=np.int64)
@@ -72,7 +73,7 @@ class SparkEngine(Engine):
 
 @dataclass(frozen=True)
 class _Partial:
-    """The work on a partition: its batches go in, one row with their total comes out."""
+    """Reduction of a partition's batches to one total."""
 
     of: Of
 
@@ -89,17 +90,17 @@ class _Partial:
 
 
 def reads(source: object) -> bool:
-    """Return whether `source` is a Spark frame; nothing is imported to see it."""
+    """Return True if `source` is a Spark frame, without importing."""
     module = sys.modules.get("pyspark.sql")
     return module is not None and isinstance(source, module.DataFrame)
 
 
 def open_source(frame: Any, needed: Sequence[str]) -> SparkEngine:
-    """Return the engine over `frame` that shows the `needed` columns; only its schema is looked at."""
+    """Return the engine over a frame, reading only its schema."""
     if find_spec("pyarrow") is None:
         raise MissingExtra.needed_for("Reading a Spark frame", "spark")
     if _or_refuse(lambda: frame.isStreaming, unreadable()):
-        raise UnreadableTable("The Spark frame is a stream.", "Give a frame with an end.")
+        raise UnreadableTable("The Spark frame is a stream.", "Give a batch frame.")
     _or_refuse(lambda: check_repeatable(frame), unreadable())
     _or_refuse(lambda: check_words(frame.sparkSession), taken_words("session"))
     fields = _or_refuse(lambda: list(frame.schema.fields), unreadable())
@@ -114,7 +115,7 @@ def open_source(frame: Any, needed: Sequence[str]) -> SparkEngine:
 
 
 def source_files_of(frame: Any) -> SourceFiles | None:
-    """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
+    """Return a frame's local files, if all rows have one."""
     return _or_refuse(lambda: source_files(frame), unreadable())
 
 
@@ -124,7 +125,7 @@ def _column(name: str, type_name: str) -> Column:
 
 
 def _read(column: Column, name: str) -> str:
-    """The column as the statement expects it: integers of 64 bits, text in plain order, no short floats."""
+    """Return a column for the statement: 64-bit, plain text order."""
     match column.kind:
         case Kind.INTEGER:
             return f"CAST({name} AS BIGINT)"
@@ -138,7 +139,7 @@ def _read(column: Column, name: str) -> str:
 
 
 def _shortest(name: str) -> str:
-    """The number that the shortest text of a 32-bit float stands for, as a 64-bit float."""
+    """Return a 32-bit float's shortest text as a 64-bit float."""
     texts = [f"format_string('%.{digits}e', CAST({name} AS DOUBLE))" for digits in range(9)]
     tries = " ".join(f"WHEN TRY_CAST({text} AS FLOAT) = {name} THEN TRY_CAST({text} AS DOUBLE)" for text in texts)
     written = f"TRY_CAST(CAST({name} AS STRING) AS DOUBLE)"
@@ -150,7 +151,7 @@ def _shortest(name: str) -> str:
 
 
 def _columns(batch: Any) -> dict[str, np.ndarray]:
-    """The columns of an arrow table or batch: int64, and bytes as objects."""
+    """Return an arrow table's columns: int64, bytes as objects."""
     arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
     types = (object if kind == "binary" else np.int64 for kind in batch.schema.types)
     columns = zip(batch.schema.names, arrays, types, strict=True)
@@ -167,7 +168,7 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep PySpark from printing what Spark reports, with the values that it quotes, on standard error."""
+    """Silence PySpark's printed errors, which quote values."""
     from pyspark.logger import PySparkLogger  # a plain logger of that name would make PySpark fail later
 
     loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]

@@ -1,7 +1,6 @@
-"""Analysis of the plan of a Spark frame before it runs: whether it gives the same rows each time, and of which
-files.
+"""Analysis of a Spark frame's plan: repeatability and files.
 
-Only the plan is looked at. The plan of a Spark Connect frame is on the server, where it cannot be.
+The plan of a Spark Connect frame is on the server, and cannot be examined.
 """
 
 import re
@@ -16,7 +15,7 @@ from gaugedp.tables.refusals import taken_words
 SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
 EXPRESSION_ID = re.compile(r"#\d+L?")
 NO_LIMIT = 2**31 - 1  # fields of a plan's text
-WORDS = {  # what the functions that statements use give
+WORDS = {  # results of functions that statements use
     "least(7, 3, 5)": 3, "greatest(7, 3, 9)": 9, "floor(-2.5D)": -3, "coalesce(NULL, 4)": 4, "nullif(5, 0)": 5,
     "isnan(double('NaN'))": True, "isnan(1D)": False, "conv('ff', 16, 10)": "255", "concat('a', 'b')": "ab",
     "substring('abcd', 2, 2)": "bc", "trim('x' FROM 'xax')": "a", "md5(X'61')": "0cc175b9c0f1b6a831c399e269772661",
@@ -24,24 +23,24 @@ WORDS = {  # what the functions that statements use give
 
 
 def check_words(session: Any) -> None:
-    """Refuse a session in which functions of its own have taken the place of Spark's: bounds would not hold."""
+    """Refuse a session whose functions replace Spark's own."""
     rows = session.sql("SELECT " + ", ".join(f"{text} AS w{i}" for i, text in enumerate(WORDS))).collect()
     if tuple(rows[0]) != tuple(WORDS.values()):
         raise taken_words("session")
 
 
 def check_repeatable(frame: Any) -> None:
-    """Refuse a frame in which a look at one part of the people may see other rows than a look at the next part."""
+    """Refuse a frame whose rows may differ between reads."""
     plan = _plan(frame)
     if plan is not None and (not plan.deterministic() or SOME_ROWS.search(plan.toString())):
         raise UnreadableTable(
             "The Spark frame may have other rows each time it is read: it has a limit, a sample or a random value.",
-            "Write it once, and scan what was written.",
+            "Write it to a file, and scan that file.",
         )
 
 
 def source_files(frame: Any) -> SourceFiles | None:
-    """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
+    """Return a frame's local files, if all rows have one."""
     plan = _plan(frame)
     if plan is None:
         return None
@@ -63,7 +62,7 @@ def _plan(frame: Any) -> Any:
 
 
 def _files(relation: Any) -> list[Path] | None:
-    """The files of a relation; None where it has none, or where they are elsewhere."""
+    """Return the files of a relation, if all are local."""
     if not relation.getClass().getName().endswith(".HadoopFsRelation"):
         return None
     places = [urlsplit(place) for place in relation.location().inputFiles()]
@@ -73,11 +72,11 @@ def _files(relation: Any) -> list[Path] | None:
 
 
 def _reading(relation: Any) -> str:
-    """Return the reading options of the files of a relation."""
+    """Return the options with which a relation's files are read."""
     return "\n".join([relation.fileFormat().toString(), relation.options().toString(), relation.schema().json()])
 
 
 def _texts(plan: Any) -> list[str]:
-    """The plan with the names of columns, and with their places: neither depends on the session."""
+    """Return the plan by names and by positions, without session ids."""
     written = [tree.treeString(True, False, NO_LIMIT, False, False) for tree in (plan, plan.canonicalized())]
     return [EXPRESSION_ID.sub("#", written[0]), written[1]]

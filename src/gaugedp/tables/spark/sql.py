@@ -1,14 +1,15 @@
-"""Spark's text of a statement that was written for DuckDB: the same integers come out, and no row makes it fail.
+"""Translation of statements from DuckDB to Spark.
 
-Where the two differ, the expression is replaced:
+The same integers result, and no row makes a statement fail. Expressions that differ are replaced:
 
-- `FLOOR` of a float is a float, as beyond 2^63 Spark's own fails; `ROUND` to an integer halves away from 0 exactly.
-- `TRY_CAST` stays one, so that a misfit is NULL whether or not the session is in ANSI mode.
-- A sum of steps is a DECIMAL(38, 0): a BIGINT would wrap or fail. A row number is a BIGINT, as products are made of it.
-- Text becomes bytes as it is: `ENCODE` fails on text that is no UTF-8, or makes two such people one.
-- A text literal of other signs than letters, digits and simple marks is written in bytes: no setting of the session
-  changes what it says, and `${…}` in it is not replaced. A number with an exponent ends in D, as an old setting makes
-  decimals of the others.
+- `FLOOR` of a float is a float, because Spark's own fails beyond 2^63; `ROUND` to an integer halves away from 0
+  exactly.
+- `TRY_CAST` is preserved, so that a misfit is NULL whether or not the session is in ANSI mode.
+- A sum of steps is a DECIMAL(38, 0): a BIGINT would wrap or fail. A row number is a BIGINT, because it is multiplied.
+- Text becomes bytes unchanged: `ENCODE` fails on text that is not UTF-8, or makes two such people equal.
+- A text literal with other characters than letters, digits and simple marks is written in bytes: no setting of the
+  session changes it, and `${…}` in it is not replaced. A number with an exponent ends in D, because an old setting
+  makes decimals of the others.
 """
 
 import re
@@ -19,11 +20,11 @@ from sqlglot import exp
 from gaugedp.tables.engine import SOURCE, Sql, bottom_up
 
 PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()-]*")
-LIMIT = exp.Literal.number("9.223372036854775808e18D")  # 2^63; far below it every float is whole
+LIMIT = exp.Literal.number("9.223372036854775808e18D")  # 2^63; far below it every float is an integer
 
 
 def spark_text(statement: Sql, columns: Mapping[str, str]) -> str:
-    """Return the text of `statement`, in which `{gaugedp_source}` stands for the rows."""
+    """Translate `statement`; `{gaugedp_source}` means the rows."""
 
     def replaced(node: Sql) -> Sql:
         if isinstance(node, exp.Column) and node.this.args.get("quoted"):
@@ -53,22 +54,22 @@ def _floor(node: Sql) -> Sql:
 
 
 def _is_small(value: Sql) -> Sql:
-    """Return whether a float fits 64 bits."""
+    """Return the condition that a float fits 64 bits."""
     return exp.and_(value.copy() >= exp.Neg(this=LIMIT.copy()), value.copy() < LIMIT.copy())
 
 
 def _round(node: Sql) -> Sql:
-    """Half away from 0, for values that fit a BIGINT: a float minus its whole part is exact."""
+    """Round half away from 0 within a BIGINT, exactly."""
     whole = exp.cast(node.this, "BIGINT")
     fraction = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0D")
     return exp.paren(whole + exp.cast(fraction, "BIGINT"))
 
 
 def _try_cast(node: Sql) -> Sql:
-    node.set("safe", True)  # sqlglot writes a plain CAST where this is not said
+    node.set("safe", True)  # otherwise sqlglot writes a plain CAST
     if not node.to.is_type("BIGINT"):
         return node
-    return exp.Case().when(_is_small(node.this), node)  # Spark takes the float 2^63 for 2^63 − 1
+    return exp.Case().when(_is_small(node.this), node)  # Spark converts the float 2^63 to 2^63 − 1
 
 
 def _sum(node: Sql) -> Sql:
@@ -83,7 +84,7 @@ def _full_match(node: Sql) -> Sql:
 
 
 def _hexadecimal(node: Sql) -> Sql:
-    """The number that the text 0x… stands for."""
+    """Convert the text 0x… to a number."""
     if isinstance(node.this, exp.Concat) and node.this.expressions[0].name == "0x":
         digits = node.this.expressions[1]
         return exp.cast(exp.func("CONV", digits, exp.convert(16), exp.convert(10)), "BIGINT")

@@ -23,25 +23,25 @@ _DOWN = 1 - 2.0**-30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeySelection(Calibrated):
+class PartitionSelection(Calibrated):
     """Partition selection: noisy counts of keys above a cut.
 
     A count n ≥ 1 of each key is shown, with noise N, if n + N reaches the cut; otherwise the key is hidden.
 
     Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
     one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,
-    δ)-DP shows a key with a larger probability, whatever its count. docs/theory/unknown_keys.md
+    δ)-DP shows a key with a larger probability, whatever its count. docs/theory/partition_selection.md
     """
 
     guarantee: ApproxDP
     n_changed: int
     noise: KeyNoise
 
-    name: ClassVar[str] = "KeySelection"
+    name: ClassVar[str] = "PartitionSelection"
     exactness: ClassVar[str] = "exact"
 
     @classmethod
-    def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "KeySelection":
+    def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "PartitionSelection":
         """Return the selection, split or Gaussian, that reaches probability 1/2 at the smaller count."""
         whole(minimum=1, n_changed=n_changed)
         target = _approximate(guarantee)
@@ -51,9 +51,9 @@ class KeySelection(Calibrated):
         selections = [cls(target, n_changed, noise) for noise in options]
         return min(selections, key=lambda selection: selection.least_count(0.5))
 
-    def recalibrated(self, guarantee: Guarantee) -> "KeySelection":
+    def recalibrated(self, guarantee: Guarantee) -> "PartitionSelection":
         """Return the selection for the same number of changed keys."""
-        return KeySelection.calibrate(self.n_changed, guarantee)
+        return PartitionSelection.calibrate(self.n_changed, guarantee)
 
     def chances(self, counts: np.ndarray) -> np.ndarray:
         """Return the probabilities that keys of these counts are shown."""

@@ -20,11 +20,11 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload, as_workload
-from gaugedp.releases.releasing import Guess, Held
+from gaugedp.releases.releasing import ExactAnswers, PredictedCounts
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope
-from gaugedp.synthesis.most_entropy import refitted, total
-from gaugedp.synthesis.released import ModelVariables, counts_cells
+from gaugedp.synthesis.maximum_entropy import refitted, total
+from gaugedp.synthesis.measurements import ModelVariables, counts_cells
 
 _SIXTEENTHS = 16
 _LARGEST_COUNT = 2.0**40  # of a predicted count: noise may be larger
@@ -58,10 +58,10 @@ class CandidateMarginal:
         """Return the approximate ℓ₁ norm of normal noise for ρ-zCDP."""
         return self.size * self.radius / math.sqrt(math.pi * rho)
 
-    def guess(self, counts: np.ndarray, rho: float) -> Guess:
+    def guess(self, counts: np.ndarray, rho: float) -> PredictedCounts:
         """Return the predicted counts, and the expected noise at ρ."""
         sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_LARGEST_COUNT, _LARGEST_COUNT)).astype(np.int64)
-        return Guess(
+        return PredictedCounts(
             self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _LARGEST_COUNT)), self.weight
         )
 
@@ -102,7 +102,7 @@ def _wanted(query: Query) -> list[tuple[str, ...]]:
 
 
 def most_moved(candidates: Sequence[CandidateMarginal]) -> float:
-    """Return the sensitivity of the scores of `Held.worst`."""
+    """Return the sensitivity of the scores of `ExactAnswers.worst`."""
     return max(_SIXTEENTHS * candidate.weight * candidate.reach for candidate in candidates)
 
 
@@ -147,7 +147,7 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class NoisyMarginal:
     """A noisy table of counts, and its share of the cost."""
 
     candidate: CandidateMarginal
@@ -162,7 +162,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class AdaptiveMeasurement:
     """The rounds for a unit and a total of ρ-zCDP."""
 
     candidates: Sequence[CandidateMarginal]
@@ -183,7 +183,9 @@ class Rounds:
             return 1 / (len(self.singles) * (1 - _CHOICE))
         return Fraction(1, _ROUNDS * len(self.singles))
 
-    def run(self, held: Held, variables: ModelVariables, done: Callable[[float], object]) -> list[Measured]:
+    def run(
+        self, held: ExactAnswers, variables: ModelVariables, done: Callable[[float], object]
+    ) -> list[NoisyMarginal]:
         """Return the measured tables; `done` receives the spent share."""
         measured = [self._measured(held, single, self.first_share, is_chosen=False) for single in self.singles]
         model = Model.of(variables, [table.over(variables) for table in measured])
@@ -200,14 +202,14 @@ class Rounds:
             share *= 4 if self._is_little(newest, before, model) else 1
         return measured
 
-    def _unmeasured(self, model: Model, measured: Sequence[Measured], used: Fraction) -> list[CandidateMarginal]:
+    def _unmeasured(self, model: Model, measured: Sequence[NoisyMarginal], used: Fraction) -> list[CandidateMarginal]:
         """Return unmeasured candidates of small models, by released results only."""
         names, limit = {table.candidate.names for table in measured}, MOST_CELLS * used
         new = (candidate for candidate in self.candidates if candidate.names not in names)
         return [candidate for candidate in new if model.n_cells_with(candidate.names) <= limit]
 
     def _chosen(
-        self, held: Held, model: Model, candidates: Sequence[CandidateMarginal], share: Fraction
+        self, held: ExactAnswers, model: Model, candidates: Sequence[CandidateMarginal], share: Fraction
     ) -> CandidateMarginal:
         body = LpBall(len(candidates), math.inf, most_moved(candidates))
         choice = Exponential.calibrate(body, share_of(self.rho, share * _CHOICE)).prepare(self.rng)
@@ -215,12 +217,14 @@ class Rounds:
         guesses = [candidate.guess(model.counts(candidate.names), rho) for candidate in candidates]
         return candidates[held.worst(guesses, choice)]
 
-    def _measured(self, held: Held, candidate: CandidateMarginal, share: Fraction, is_chosen: bool = True) -> Measured:
+    def _measured(
+        self, held: ExactAnswers, candidate: CandidateMarginal, share: Fraction, is_chosen: bool = True
+    ) -> NoisyMarginal:
         """Measure a table; unless chosen, only its noise is charged."""
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
         mechanism = Gaussian.calibrate(body, self._noise(share))
         counts = held.noisy(candidate.place, mechanism.prepare(self.rng))
-        return Measured(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
+        return NoisyMarginal(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
 
     def _noise(self, share: Fraction) -> ZCDP:
         """Return the guarantee of the noise of a round."""
@@ -229,7 +233,7 @@ class Rounds:
         return rho
 
     @staticmethod
-    def _is_little(table: Measured, before: Model, after: Model) -> bool:
+    def _is_little(table: NoisyMarginal, before: Model, after: Model) -> bool:
         """Return whether the model moved by no more than the noise."""
         names = table.candidate.names
         noise = float(np.sqrt(table.mechanism.variances * 2 / math.pi).sum())

@@ -23,17 +23,17 @@ JOINED = " + "  # between the names of the parts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Together(Mechanism):
+class ProductMechanism(Mechanism):
     """Product mechanism: `mechanisms[i]` releases part i independently.
 
     Theorem. Let answers of neighbours differ by a point of `body`, the product of the parts' bodies. The parts are
-    independent given the answer, so their guarantees compose (docs/theory/together.md).
+    independent given the answer, so their guarantees compose (docs/theory/product_mechanism.md).
     """
 
     mechanisms: tuple[Mechanism, ...]
     shares: tuple[Fraction, ...] = ()  # of the guarantee, one per part; equal if empty
 
-    name: ClassVar[str] = "Together"
+    name: ClassVar[str] = "ProductMechanism"
     exactness: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Together(Mechanism):
         """The product of the parts' bodies."""
         return Product(tuple(part.body for part in self.parts))
 
-    def recalibrated(self, guarantee: Guarantee) -> "Together":
+    def recalibrated(self, guarantee: Guarantee) -> "ProductMechanism":
         """Return the mechanisms, recalibrated for their shares of the guarantee."""
         if guarantee == self.guarantee:
             return self

@@ -1,4 +1,4 @@
-"""Maps over coarser cells, read as maps over the finer cells of the same trees."""
+"""Maps over coarse cells, as maps over finer cells of the same trees."""
 
 import math
 from collections import Counter
@@ -17,15 +17,15 @@ from gaugedp.queries.maps import CellMap, Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.steps import StepRuns
 
-_ALL = ""  # in place of a level's name, where all areas are counted together
+_ALL = ""  # name of the level of all areas together
 
 
 @dataclass(frozen=True)
 class Folded(CellMap):
-    """The map `inner` of the sums over runs of cells along each axis: coarse cell k begins at `starts[axis][k]`.
+    """Map `inner` of sums over runs of cells along each axis.
 
-    `sizes` are the numbers of fine cells along the axes. A row is in one coarse cell of each axis, so that what it adds
-    is what `inner` says of that cell.
+    Coarse cell k begins at `starts[axis][k]`; `sizes` are the numbers of fine cells along the axes. A row is in one
+    coarse cell of each axis, so its contribution is that of `inner` for that cell.
     """
 
     inner: CellMap
@@ -35,22 +35,22 @@ class Folded(CellMap):
 
     @property
     def n_cells(self) -> int:
-        """The number of fine cells."""
+        """Number of fine cells."""
         return math.prod(self.sizes)
 
     @property
     def step_runs(self) -> StepRuns:
-        """Return the step runs of the inner map."""
+        """Step runs of the inner map."""
         return self.inner.step_runs
 
     @property
     def n_released(self) -> int:
-        """Return the number of released values of the inner map."""
+        """Number of released values of the inner map."""
         return self.inner.n_released
 
     @cached_property
     def _coarse(self) -> np.ndarray:
-        """The coarse cell of each fine cell, shape (n_cells,)."""
+        """Coarse cell of each fine cell, shape (n_cells,)."""
         axes = [
             np.repeat(np.arange(len(starts)), np.diff([*starts, size]))
             for starts, size in zip(self.starts, self.sizes, strict=True)
@@ -59,12 +59,12 @@ class Folded(CellMap):
         return np.ravel_multi_index(np.ix_(*axes), shape).ravel()
 
     def apply(self, cells: np.ndarray) -> np.ndarray:
-        """Return the inner map of the sums."""
+        """Apply the inner map to the sums."""
         ahead = cells.shape[:-1]
         return self.inner.apply(summed(cells.reshape(*ahead, *self.sizes), self.starts).reshape(*ahead, -1))
 
     def adjoint(self, rows: np.ndarray) -> np.ndarray:
-        """Return for each fine cell what the inner map's transpose has for its coarse one."""
+        """Return the inner map's transpose at each fine cell."""
         return np.asarray(self.inner.adjoint(rows)[self._coarse])
 
     def powers(self, p: float) -> np.ndarray:
@@ -72,7 +72,7 @@ class Folded(CellMap):
         return self.inner.powers(p)[self._coarse]
 
     def largest_difference_power(self, p: float) -> float:
-        """Return the largest difference power of the inner map: every coarse cell has a fine one."""
+        """Return the inner map's: every coarse cell has a fine one."""
         return self.inner.largest_difference_power(p)
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
@@ -81,7 +81,7 @@ class Folded(CellMap):
 
 
 def folded(piece: Piece, domain: Domain, finest: Sequence[str]) -> Piece:
-    """Return the piece as one over the `finest` levels of its attributes' trees; itself where it is over these."""
+    """Rewrite a piece over the `finest` levels of its trees."""
     if set(piece.attributes) <= set(finest):
         return piece
     by_tree = {domain.tree(name): name for name in finest}
@@ -91,7 +91,7 @@ def folded(piece: Piece, domain: Domain, finest: Sequence[str]) -> Piece:
 
 
 def nested(domain: Domain, pieces: Sequence[Piece]) -> Nesting | None:
-    """Return the levels of a tree that the pieces count, each crossed with the same attributes; None for all others."""
+    """Return the counted levels of one tree, or None. Each level is crossed with the same attributes."""
     if not all(isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces):
         return None
     named = [{domain.tree(name): name for name in piece.attributes} for piece in pieces]
@@ -114,7 +114,7 @@ def nested(domain: Domain, pieces: Sequence[Piece]) -> Nesting | None:
 
 
 def _place(domain: Domain, attributes: Sequence[str], level: str, start: int) -> Place:
-    """Return where a piece's counts stand: areas first, then the other attributes by their names."""
+    """Return the place of a piece's counts, areas first. The other attributes follow by name."""
     names, shape = tuple(attributes), domain.shape(attributes)
     if level == _ALL:
         names, shape = (_ALL, *names), (1, *shape)

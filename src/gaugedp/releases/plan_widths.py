@@ -1,0 +1,35 @@
+"""Widths of intervals that a plan states, and their words."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.numbers import readable
+
+ANSWERS = "Answers: half-widths (±) of 95 % confidence intervals, individual / simultaneous"
+
+
+def bonferroni_level(level: float) -> float:
+    """Return the level of simultaneous widths. They use 0.6 of the failure probability that `level` allows."""
+    return 1 - 0.6 * (1 - level)
+
+
+def finite(widths: list[float] | None) -> list[float | None] | None:
+    """Replace infinite widths by None, for JSON."""
+    return None if widths is None else [width if math.isfinite(width) else None for width in widths]
+
+
+def half_widths(term: dict[str, Any]) -> list[float]:
+    """Return the shown half-widths of a term: individual and simultaneous."""
+    return term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
+
+
+def worth(term: dict[str, Any]) -> list[str]:
+    """Format the half-widths of a term: individual and simultaneous."""
+    return [f"±{readable(width)}" for width in half_widths(term)]
+
+
+def widest(widths: np.ndarray, n_answers: int) -> list[float]:
+    """Return the largest width of each part."""
+    return [float(part.max()) for part in np.split(widths, len(widths) // n_answers)]
