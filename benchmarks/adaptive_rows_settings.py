@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import gaugedp as gd
-from gaugedp.synthesis import rounds
+from gaugedp.synthesis import adaptive_measurement
 
 ACS = Path(__file__).resolve().parents[1] / "examples" / "acs" / "acs_ma2018.csv"
 CATEGORIES = ["SEX", "MSP", "RAC1P", "HOUSING_TYPE", "INDP_CAT", "EDU", "PINCP_DECILE"]
@@ -45,23 +45,25 @@ def errors(cells: pd.DataFrame, sizes: dict[str, int], first: int, steps: int) -
     """Return the errors of rows, for each seed, under settings."""
     domain = gd.Domain.of(**{name: gd.integers(0, size - 1) for name, size in sizes.items()})
     expected, table = gd.marginals(domain, *itertools.combinations(sizes, 3)), gd.Table.scan(cells, domain=domain)
-    before = rounds._ROUNDS, rounds._STEPS
-    rounds._ROUNDS, rounds._STEPS = first, steps
+    before = adaptive_measurement._ROUNDS, adaptive_measurement._STEPS
+    adaptive_measurement._ROUNDS, adaptive_measurement._STEPS = first, steps
     seen = []
     for seed in SEEDS:
         ledger, rng = gd.Ledger.in_memory(gd.ZCDP(1e12)), gd.research_rng(seed)
         released = gd.release_adaptively(expected, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
         made = gd.draw_rows(released, rng=gd.research_rng(seed)).columns
         seen.append(error(pd.DataFrame({name: made[name].astype(int) for name in sizes}), cells, sizes))
-    rounds._ROUNDS, rounds._STEPS = before
+    adaptive_measurement._ROUNDS, adaptive_measurement._STEPS = before
     return seen
 
 
 def main() -> None:
     """Print the errors under settings."""
     cells, sizes = survey()
-    tried = [(first, rounds._STEPS) for first in ROUNDS] + [(rounds._ROUNDS, steps) for steps in STEPS]
-    print(f"built in: 1/{rounds._ROUNDS}, {rounds._STEPS} steps")
+    tried = [(first, adaptive_measurement._STEPS) for first in ROUNDS] + [
+        (adaptive_measurement._ROUNDS, steps) for steps in STEPS
+    ]
+    print(f"built in: 1/{adaptive_measurement._ROUNDS}, {adaptive_measurement._STEPS} steps")
     for first, steps in tried:
         seen = errors(cells, sizes, first, steps)
         print(f"1/{first}, {steps} steps: {np.mean(seen):.3f} ({min(seen):.3f} to {max(seen):.3f})", flush=True)

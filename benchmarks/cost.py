@@ -1,7 +1,7 @@
 """What does a release cost as rows, cells and queries grow?
 
 Times the parts of a release over rows, over cells and over numbers of queries, fits a law to the part that grows, and
-writes docs/how-to/cost.md with docs/images/cost.svg: measured points, and the laws beyond them.
+writes docs/benchmarks/cost.md with docs/images/cost.svg: measured points, and the laws beyond them.
 
     python benchmarks/cost.py [MOST_ROWS]    10^7 rows, in a file of 150 MB
 """
@@ -168,7 +168,7 @@ def row_table(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> list
 
 
 def stage_table(name: str, found: dict[int, dict[str, float]]) -> list[str]:
-    head = f"| {name} | plan and noise | pay | look | store |"
+    head = f"| {name} | plan and noise | charge | evaluation | storage |"
     body = [f"| {size:,} | {' | '.join(words(value) for value in parts.values())} |" for size, parts in found.items()]
     return [head, "|---:|---:|---:|---:|---:|", *body]
 
@@ -192,38 +192,38 @@ def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
     figure.savefig(DOCS / "images" / "cost.svg", metadata={"Date": None})
 
 
-TEXT = """# What a release costs
+TEXT = """# The time of a release
 
-A release has four parts. Only the look reads rows.
+How long a release takes as rows, cells and queries grow. A release has four parts, of which only evaluation reads
+rows:
 
-- **Plan and noise**: choosing the mechanism and drawing its noise. Depends on the question and the guarantee.
-- **Pay**: one transaction of the ledger, before the look. Depends on nothing else.
-- **Look**: one statement on the engine, which gives back one whole number for each cell that occurs.
-- **Store**: writing the answer into the ledger. Depends on the number of answers.
+- **Plan and noise**: selecting the mechanism and drawing its noise. Depends on the query and the guarantee.
+- **Charge**: one transaction of the ledger, before evaluation. Depends on nothing else.
+- **Evaluation**: one statement on the engine, which returns one integer for each cell that occurs.
+- **Storage**: writing the answer into the ledger. Depends on the number of answers.
 
-So with many rows the cost is that of the engine, and the look moves with the table: on Spark or PostgreSQL the same
-statement runs where the rows are, and only cells come back. The other parts stay as they are.
+With many rows, the engine determines the time. On Spark or PostgreSQL the same statement runs where the rows are, and
+only cells come back.
 
-Figures: {machine}. They follow the machine and its load; what grows how fast is the point.
+Times: {machine}. They depend on the machine and its load; the growth is what matters.
 
 ## Rows
 
-A histogram of 4,800 cells from a Parquet file on DuckDB. Where people are protected, each has ten rows on average and
-at most {max_rows} of them stay.
+A histogram of 4,800 cells from a Parquet file on DuckDB. If people are protected, each has ten rows on average,
+of which at most {max_rows} are used.
 
 {rows}
 
-![Seconds of a look by rows](../images/cost.svg)
+![Seconds of an evaluation by rows](../images/cost.svg)
 
-Up to {most:,} rows these are measurements. Beyond them stands a + b·rows, fitted to them, for one machine like this one
-with memory and disk as needed. In buckets every bucket reads the file anew, and there is one for each {bucket:,} rows:
-that time grows with the square of the rows. The laws were not checked beyond
-[10^8 rows](../benchmarks/releases.md#more-people-than-memory-holds).
+Up to {most:,} rows these are measurements. Beyond them, a + b·rows is fitted to them, for one machine of this kind with
+enough memory and disk. In buckets, every bucket reads the file again, and there is one for each {bucket:,} rows,
+so that time grows with the square of the rows. The fit was not checked beyond
+[10^8 rows](releases.md#more-people-than-memory-holds).
 
-- **Linear in the rows**: the scan, and the sort of each person's rows (nearly: times the logarithm of a person's rows).
-- **Not linear**: buckets, from about 10^9 rows on. Then use an engine of several machines.
-- **Constant**: everything else. Accuracy does not cost time: the noise is as large for 10^12 rows as for 10^3, so that
-  its share of an answer falls.
+- **Linear in the rows**: the scan, and sorting the rows of each person (nearly: times the logarithm of their number).
+- **Not linear**: buckets, from about 10^9 rows on. Use an engine of several machines then.
+- **Constant**: everything else. Accuracy does not take time: the noise is as large for 10^12 rows as for 10^3.
 
 ## Cells
 
@@ -236,15 +236,15 @@ the cube of the cells.
 
 ## Queries
 
-So many histograms of ten cells each, of 1,000,000 rows, in one release.
+Histograms of ten cells each, of 1,000,000 rows, in one release.
 
 {queries}
 
-The look is one statement whatever the number of queries: it reads each column once and is linear in the groupings.
-Asking at once is cheaper than asking in turn, in time and in budget.
+Evaluation is one statement for all queries: it reads each column once and is linear in the groupings. One release is
+cheaper than several, in time and in budget.
 
-Planning takes longest for questions that are small enough for every candidate mechanism to be tried. A plan can be made
-once, ahead, and given as `planned=`.
+Planning takes longest for queries that are small enough for every candidate mechanism. A plan can be made once, in
+advance, and passed as `planned=`.
 
 Written by `python benchmarks/cost.py`.
 """
@@ -267,7 +267,7 @@ def main(most: int) -> None:
     shown = {"cells": stage_table("cells", by_cells), "queries": stage_table("queries", by_queries)}
     text = page({"rows": row_table(sizes, result, laws), **shown}, sizes[-1])
     print(text)
-    (DOCS / "how-to" / "cost.md").write_text(text, encoding="utf-8")
+    (DOCS / "benchmarks" / "cost.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

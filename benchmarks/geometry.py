@@ -1,7 +1,8 @@
 """How near is noise to the best possible, by the shape of the sensitivity body?
 
 Random signs, and bodies that are thin; fitted exponents; the README's questions with one proved volume, and with all
-that is known. Writes docs/how-to/geometry.md, docs/images/geometry.svg and docs/images/geometry_rates.svg in a minute.
+that is known. Writes docs/how-to/geometry.md, docs/benchmarks/geometry.md, and docs/images/geometry.svg and
+geometry_rates.svg, in a minute.
 
     python benchmarks/geometry.py
 """
@@ -21,7 +22,8 @@ from gaugedp.bounds import bound_from_volume, lower_bound, staircase_lower_bound
 from gaugedp.bounds.projected import nested_bounds
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, IMAGES = ROOT / "docs" / "how-to" / "geometry.md", ROOT / "docs" / "images"
+PAGES = tuple(ROOT / "docs" / folder / "geometry.md" for folder in ("how-to", "benchmarks"))
+IMAGES = ROOT / "docs" / "images"
 ONE = gd.PureDP(1.0)
 RANK, SHARES = 20, (2, 4, 8, 16)
 DIMENSIONS = (4, 8, 12, 16, 20)
@@ -111,7 +113,8 @@ def table(heads: tuple[str, ...], places: Iterable[float], rows: list[list[float
     return "\n".join([f"| {' | '.join(heads)} |", "|" + "---:|" * len(heads), *lines])
 
 
-def page() -> str:
+def page() -> tuple[str, str]:
+    """Return the guide, and the page of figures."""
     random = [random_body(RANK, RANK * share) for share in SHARES]
     wide = [random_body(d, 10 * d) for d in DIMENSIONS]
     thin = [thin_body(condition) for condition in CONDITIONS]
@@ -125,10 +128,14 @@ def page() -> str:
     cube = gd.Cube.calibrate(Polytope.symmetric_hull(signs(RANK, 2 * RANK)), ONE).error()
     random_rows = [[*row, row[0] / row[1]] for row in random]
     thin_rows = [[*row, row[1] / row[2]] for row in thin]
-    return f"""# How to see the shape of a question
+    return (
+        f"""# How to inspect the shape of a query
 
-The [sensitivity body](../theory/bodies.md) of a question holds every change that one unit can make to the answers. Its
-shape decides which noise is best, and how good noise can be. `gaugedp geometry` shows it; no data is read:
+The [sensitivity body](../theory/bodies.md) of a query contains every change that one unit can make to the answers. Its
+shape determines which noise is best. At the end of this page you can compute its volume, its axes and the errors of the
+mechanisms. No data is read.
+
+## Print the shape
 
 ```bash
 gaugedp geometry --domain domain.toml --query "SEX; AGEP" --epsilon 0.5 --svg shape.svg
@@ -150,21 +157,29 @@ shape.save_svg("shape.svg")
 ![Shadows of the body on the planes of its principal axes, with noise](../images/geometry.svg)
 
 - The volume is exact, bounded from below by a proof, or certified with confidence 1 − 10⁻⁹ over a public key.
-- VolLB is r·√r times the r-th root of the volume over ε, r the rank, and GVolLB its largest value over shadows: orders
-  of magnitude of the literature. The *lower bound* is [proved with its constants](../theory/lower-bound.md), for data
-  in real numbers.
-- The deviations are those of a uniform point of the body along its principal axes: unlike ones make a thin body.
+- VolLB is r·√r times the r-th root of the volume over ε for rank r, and GVolLB its largest value over shadows: orders
+  of magnitude from the literature. The *lower bound* is [proved with its constants](../theory/lower-bound.md), for
+  real-valued data.
+- The deviations are those of a uniform point of the body along its principal axes. If they differ much,
+  the body is thin.
 - The picture shows the planes of the principal axes; `--axes 0,2` shows that of two answers, counted from 0.
 
-## Rates
+See [bounds and errors](../benchmarks/geometry.md) for random and for thin bodies, and for the queries of the README.
+
+Written by `python benchmarks/geometry.py`.
+""",
+        f"""# Shapes of queries, errors and bounds
+
+[`gaugedp geometry`](../how-to/geometry.md) shows the shape of a query. This page compares errors with bounds for random
+and for thin bodies. Errors are expected ℓ₂ norms.
 
 ![Errors and bounds of random bodies by n/d, and of thin ones by condition](../images/geometry_rates.svg)
 
 **Random bodies.** Signs ±1, {RANK} answers about n cells, ε = 1. Hardt and Talwar 2010 bound the error by the order of
 d·√log(n/d). The fitted exponent of 1 + log(n/d) is {by_share[0]:.2f} for K-norm noise and {by_share[1]:.2f} for the
 bound, and that of d, at n = 10·d for d from {DIMENSIONS[0]} to {DIMENSIONS[-1]}, {by_d[0]:.2f} and {by_d[1]:.2f}. The
-rate has 0.5 and 1; it is for many dimensions. In few the body soon fills the cube [−1, 1]^d, whose error of order
-d·√d is a ceiling: here {cube:.3g}, whatever n is.
+rate has 0.5 and 1 and is asymptotic. In few dimensions the body soon fills the cube [−1, 1]^d, whose error of order
+d·√d is an upper limit: here {cube:.3g}.
 
 {table(("n/d", "KNorm", "lower bound", "ratio"), SHARES, random_rows)}
 
@@ -175,23 +190,24 @@ noise with {falls[0]}, and [NIM](../theory/nim.md) with {falls[1]}: it is at {mi
 
 {table(("condition", "KNorm", "NIM", "lower bound", "volume alone", "NIM over the bound"), CONDITIONS, thin_rows)}
 
-## The README's questions
+## Compare with the bounds of a plan
 
-At ε = 0.5, the bound from the best single volume that is proved, and the bound that a plan prints, which puts shadows
-together and has volumes from draws:
+For the queries of the README at ε = 0.5: the bound from the best single proved volume, and the bound that a plan
+prints, which combines shadows and uses volumes from draws:
 
-| question | chosen, expected error | one proved volume | ratio | all together | ratio |
+| query | chosen, expected error | one proved volume | ratio | all together | ratio |
 |---|---|---:|---:|---:|---:|
 {chr(10).join(map(question, QUESTIONS))}
 
 Written by `python benchmarks/geometry.py`.
-"""
+""",
+    )
 
 
 def main() -> None:
-    text = page()
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
+    for path, text in zip(PAGES, page(), strict=True):
+        print(text)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "examples" / "publications"
 GALLERY = {
     "survey": "counts crossed two ways, with margins that share their noise",
-    "series": "a monthly series in all and by area, and a tile map of the areas",
-    "incomes": "a histogram with true widths, quartiles and means at one price",
-    "housing": "counts beside the shares that follow from them",
-    "difficulties": "shares within groups of unlike size",
+    "series": "a monthly series, total and by area, and a tile map of the areas",
+    "incomes": "a histogram with bars of true width, quartiles and means in one release",
+    "housing": "counts, and the shares that follow from them",
+    "difficulties": "shares within groups of different sizes",
     "pay": "means by two attributes, and medians with released intervals",
     "families": "a last cell for all other values",
     "reasons": "shares in each month",
-    "race": "many small cells, and what noise leaves of them",
+    "race": "many small cells, some below the noise",
     "changes": "index numbers and changes in percent",
 }
 
@@ -70,18 +70,18 @@ def page() -> str:
     """Return the page of the gallery."""
     head = (
         "# Gallery\n\n"
-        "Ten publications from public data, each as one command wrote it: a page, one for the press, a file a table,\n"
-        "the release and a manifest. The data is public; it is protected all the same, to show what a reader\n"
-        "gets. Each spent ε = 1.\n\n"
+        "Ten publications from public data, each written by one command: a report, a page for the press, one file per\n"
+        "table, the release and a manifest. The data is public; it is protected to show what a reader gets. Each\n"
+        "publication spent ε = 1.\n\n"
         '<div class="gallery" markdown="0">\n'
     )
     cards = "\n".join(card(name) for name in GALLERY)
     foot = (
-        "\n</div>\n\nEach is made by\n\n"
+        "\n</div>\n\nWrite one of them with\n\n"
         "    gaugedp publish examples/publications/survey.toml --ledger new.ledger --budget 1 --out survey\n\n"
-        "with its own name, and all of them by `python -m examples.gallery`. [A whole\n"
-        "publication](../how-to/publish.md) tells how to write such a file.\n"
-        "Where the data comes from stands beside the files in `examples`.\n"
+        "and all of them with `python -m examples.gallery`. [How to publish several tables\n"
+        "together](../how-to/publish.md) explains the file. The sources of the data are described next to the files\n"
+        "in `examples`.\n"
     )
     return head + cards + foot
 

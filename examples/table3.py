@@ -101,54 +101,56 @@ def walked(retry: bool, d: int = 5, n: int = 50, size: int = 4000, n_steps: int 
 
 # -- the page --------------------------------------------------------------------------------------
 
-PAGE = """# A published comparison, made again
+PAGE = """# A published comparison, repeated and corrected
 
-Is noise with the shape of the question worth its trouble when there are only 200 people? L. Lodrant, *O geometriji
-diferencirane zasebnosti* (University of Ljubljana 2019), chapter 9, asks d = 40 and d = 20 random ±1 combinations of
-the ages of 200 people, and finds in its table 3 that Laplace noise errs less than K-norm noise. With the mistakes
-corrected it is the other way round: **K-norm noise errs {gain_40:.1f} times less at d = 40, and {gain_20:.1f} times
-less at d = 20**.
+L. Lodrant, *O geometriji diferencirane zasebnosti* (University of Ljubljana 2019), chapter 9, computes d = 40
+and d = 20 random ±1 combinations of the ages of 200 people. Table 3 there states that Laplace noise has smaller errors
+than K-norm noise. With its mistakes corrected, the result is the opposite:
+**the error of K-norm noise is {gain_40:.1f} times smaller at d = 40, and {gain_20:.1f} times
+smaller at d = 20**. At the end of this page you can repeat the comparison.
 
-`examples/table3.py` writes this page. Errors are expected ℓ₂ norms over all d answers. One answer is typically
-{size:.0f} in size.
+`examples/table3.py` writes this page. Errors are expected ℓ₂ norms over all d answers. An answer has a typical size of
+{size:.0f}.
 
-## As printed
+## The published numbers
 
-| d | ε asked | Laplace, printed | the same made again | what it really guarantees | K-norm, printed |
+| d | requested ε | Laplace, published | the same, repeated | actual guarantee | K-norm, published |
 |---|---|---|---|---|---|
 {wrong}
 
-The column "made again" is Laplace noise of scale 1/ε. It meets the printed numbers, and it is **not ε-DP**: it is
-40ε-DP for d = 40 and 20ε-DP for d = 20. At "ε = 1" one year of one age may make an output e⁴⁰ times likelier.
+The column "repeated" is Laplace noise of scale 1/ε. It matches the published numbers, and it is **not ε-DP**: it is
+40ε-DP for d = 40 and 20ε-DP for d = 20. With "ε = 1", one year of one age may change the probability of an output by a
+factor of e⁴⁰.
 
-## Corrected
+## The corrected numbers
 
-| d | ε | Laplace, scale d/ε | K-norm | times less |
+| d | ε | Laplace, scale d/ε | K-norm | ratio |
 |---|---|---|---|---|
 {right}
 
-Laplace noise keeps ε exactly, in whole numbers. K-norm noise of this rank comes from a random walk over the facets of
+Laplace noise satisfies ε exactly, in integers. K-norm noise of this rank comes from a random walk over the facets of
 the body, so its guarantee is (ε, 10⁻⁹), and ± is one standard error of the estimated mean.{timing}
 
-## What was wrong
+## The mistakes
 
-- **The scale of Laplace noise.** A year more in one age moves each of d answers by 1, and all of them by d in ℓ₁: ε-DP
-  needs the scale d/ε (definition 5.6 of the source has it). The numbers of its table were made with 1/ε; its text and
-  code say 2/ε, which would be 20ε-DP and 10ε-DP.
+- **The scale of Laplace noise.** One year more in one age changes each of d answers by 1, and all of them by d in ℓ₁,
+  so ε-DP needs the scale d/ε (definition 5.6 there). The published numbers use 1/ε. The text and the code state 2/ε,
+  which would be 20ε-DP and 10ε-DP.
 - **The number of steps.** `range(n^2)` in Python is the exclusive or: 200 ^ 2 is 202 steps, not 40,000.
 - **The walk.** A refused step is drawn again until one is accepted. The walk then avoids the boundary: the mean of
-  ‖z‖_K^d, which is 0.5 for uniform points, is {retry:.2f} (d = 5, n = 50, long walks). Staying put gives {stay:.2f}.
+  ‖z‖_K^d, which is 0.5 for uniform points, is {retry:.2f} (d = 5, n = 50, long walks).
+  Staying in place gives {stay:.2f}.
 - **The body.** The text walks in K + B₂, the comment in K + B₁, and the code in the union of K and B₁, which need not
   be convex.
-- **The K-norm column** is less than half of what the mechanism errs, {knorm_40:.0f} and {knorm_20:.0f} at ε = 1, as if
-  the walk had not yet left the middle of the body. The printed code cannot have made it: it stops with a `NameError`
-  (`end - start`).
-- **The factor 2.** The source proves 2ε, because it lets the normaliser depend on the data. Here it does not: the same
-  noise keeps ε.
-- **Who is protected.** Neighbours differ by 1 in ℓ₁, which is one year of one person's age. Hiding a whole age between
+- **The K-norm column** is less than half of the error of the mechanism, {knorm_40:.0f} and {knorm_20:.0f} at ε = 1,
+  as if the walk had not yet left the middle of the body. The published code cannot have computed it: it stops with a
+  `NameError` (`end - start`).
+- **The factor 2.** The proof there gives 2ε, because it lets the normaliser depend on the data. It does not depend on
+  them, so the same noise satisfies ε.
+- **The unit.** Neighbours differ by 1 in ℓ₁, which is one year of one person's age. Hiding a whole age between
   {youngest} and {oldest} takes {years} times the noise, for both mechanisms.
 
-## Do it yourself
+## Repeat the comparison
 
 ```python
 import numpy as np
@@ -210,7 +212,7 @@ def main() -> None:
     seconds = {d: one_draw(d) for d in (40, 20)}
     timing = (
         f"\nOne draw for a release takes {seconds[40]:.2f} s at d = 40 and {seconds[20]:.2f} s at d = 20; "
-        "the source took 560 s and 229 s\nfor its column at ε = 1."
+        "the published program took 560 s and 229 s\nfor its column at ε = 1."
     )
     print(page(table(), timing), end="")
 

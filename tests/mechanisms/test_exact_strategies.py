@@ -10,7 +10,7 @@ import pytest
 import gaugedp as gd
 from gaugedp._internal.validate import decimal
 from gaugedp.bodies.whole_basis import whole_basis
-from gaugedp.mechanisms.strategies import best_strategy, p_identity, proved
+from gaugedp.mechanisms.strategies import best_strategy, certified, p_identity
 from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.weighted import weighted
 from gaugedp.samplers.combined import Combined
@@ -119,8 +119,8 @@ def test_what_is_not_proved_is_not_called_exact(monkeypatch: pytest.MonkeyPatch)
     body = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, 1500)), "x").sensitivity(gd.PrivacyUnit())
     assert gd.Matrix.calibrate(body, gd.GaussianDP(1.0)).exactness == "idealized"
     strategy = best_strategy(BODIES["random"], 2)
-    monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * strategy.radius)
-    assert not proved.proved(BODIES["random"], strategy.inner, 2).law
+    monkeypatch.setattr(certified, "_longest", lambda *_: 1.001 * strategy.radius)
+    assert not certified.proved(BODIES["random"], strategy.inner, 2).law
     real = gd.Matrix.calibrate(BODIES["random"], gd.GaussianDP(2.0))
     assert replace(real, strategy=replace(strategy, cube=None)).exactness == "idealized"
 
@@ -130,14 +130,14 @@ def test_an_ellipsoid_whose_radius_is_not_proved_is_not_exact(monkeypatch: pytes
     body = BODIES["random"]
     made = gd.EllipsoidNoise.calibrate(body, gd.PureDP(1.0))
     assert made.exactness == "exact"
-    monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * made.scale_factor)
+    monkeypatch.setattr(certified, "_longest", lambda *_: 1.001 * made.scale_factor)
     mechanism = gd.EllipsoidNoise.calibrate(body, gd.PureDP(1.0))
     assert (mechanism.exactness, mechanism.noise.law) == ("idealized", None)
     assert gd.KNorm.calibrate(mechanism.shape, gd.PureDP(1.0)).exactness == "exact"
 
 
 def test_rows_that_depend_on_others_are_whole_multiples_of_them() -> None:
-    """Those of all ranges are: of this matrix, a third of a row is needed, and nothing is called proved."""
+    """Those of all ranges are: of this matrix, a third of a row is needed, and nothing is called certified."""
     thirds = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     assert whole_basis(thirds[[0, 1]]) is not None
     actual = whole_basis(np.array([[3.0, 0.0], [0.0, 2.0], [2.0, 1.0]]))
@@ -203,7 +203,7 @@ def test_laplace_noise_of_marginals_pays_for_what_its_floats_miss(name: str) -> 
     assert total <= Fraction(radius) <= total * (1 + Fraction(1, 2**30))
     off = replace(strategy, noise=strategy.noise * 1.001)
     assert off.proof(body)[0] > 1.0009 * float(total)
-    assert proved.proved(body, off, 1).law is None
+    assert certified.proved(body, off, 1).law is None
     cells = np.zeros((strategy.n_noise, body.generators.n_generators))
     row, z = 0, strategy.interactions
     for axes, weight in zip(z.sets, strategy.weights, strict=True):

@@ -273,7 +273,9 @@ def test_where_there_are_no_factors_none_stand_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "requested", [gd.ApproxDP(1e-3, 1e-9), PURE, gd.ApproxDP(50, 1e-6), gd.ApproxDP(1e15, 1e-6), gd.PureDP(1e15)], ids=str
+    "requested",
+    [gd.ApproxDP(1e-3, 1e-9), PURE, gd.ApproxDP(50, 1e-6), gd.ApproxDP(1e15, 1e-6), gd.PureDP(1e15)],
+    ids=str,
 )
 @UNITS
 def test_any_table_gives_a_model(unit: str, requested) -> None:

@@ -18,7 +18,7 @@ from gaugedp.guarantees import ExponentialLoss
 from gaugedp.mechanisms.exponential import Exponential
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.releases.releasing import ExactAnswers, PredictedCounts
-from gaugedp.synthesis import rounds as rounds_module
+from gaugedp.synthesis import adaptive_measurement as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan
 from gaugedp.synthesis.adaptive_measurement import NoisyMarginal, candidates_of, most_moved
 from tests.estimators.replay import both, leaves, shares_moved, too_far

@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, UnknownName
-from gaugedp.synthesis import released as released_module
+from gaugedp.synthesis import measurements as released_module
 from gaugedp.synthesis.junction_tree import JunctionTree, spread, summed
 from tests.synthesis.kit import DOMAIN, Counted, people
 

@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.synthesis import released as released_module
+from gaugedp.synthesis import measurements as released_module
 
 AREAS = {"REGION": ["N", "N", "N", "S", "S"], "DISTRICT": ["n1", "n1", "n2", "s1", "s2"]}
 DOMAIN = gd.Domain.of(

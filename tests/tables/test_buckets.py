@@ -140,7 +140,8 @@ def test_memory_is_limited(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "requested", [{"count": 0}, {"count": 2.5}, {"count": 10**5}, {"count": 2, "memory_bytes": 10}, {"memory_bytes": "1GB"}]
+    "requested",
+    [{"count": 0}, {"count": 2.5}, {"count": 10**5}, {"count": 2, "memory_bytes": 10}, {"memory_bytes": "1GB"}],
 )
 def test_wrong_requests_are_refused(requested, tmp_path):
     with pytest.raises(InvalidRequest):

@@ -30,7 +30,7 @@ class TableBounds(TableMeasurement):
     steps of 0, and rounded to steps.
 
     Theorem. A unit's rows are at most k steps of adding or removing one row. The search is calibrated for one row, at
-    ε/k and the δ that k steps raise to the requested one: docs/theory/bound_search.md, docs/how-to/fit-a-model.md.
+    ε/k and the δ that k steps raise to the requested one: docs/theory/bound_search.md, docs/theory/table_models.md.
     """
 
     column: str

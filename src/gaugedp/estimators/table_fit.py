@@ -1,4 +1,4 @@
-"""A model of a table: planned, charged, then fitted; docs/how-to/fit-a-model.md has the proof."""
+"""A model of a table: planned, charged, then fitted; docs/theory/table_models.md has the proof."""
 
 import json
 import math
