@@ -132,10 +132,10 @@ def always_clipping(of: Of) -> np.ndarray:
 
 @pytest.mark.statistical
 def test_wider_residuals_have_twice_the_noise() -> None:
-    """Means of five steps with noise 2σ/n each; chi-square of 1600."""
+    """Means of six steps with noise 2σ/n each; chi-square of 1600."""
     rng = gd.research_rng(6)
     ends = np.array([METHOD.solve_sums(always_clipping, rng)[0] for _ in range(800)]).ravel()
-    expected = 2 * deviation_of(METHOD.gradient) / N_ROWS / math.sqrt(5)
+    expected = 2 * deviation_of(METHOD.gradient) / N_ROWS / math.sqrt(6)
     assert ends.std() == pytest.approx(expected, rel=4 / math.sqrt(2 * 1600))
 
 

@@ -148,8 +148,7 @@ class LeastSquares:
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
         points, gradients, clip = self._path(metric, sums, rng)
-        skipped = _SKIPPED + 1 if clip == 1 else _SKIPPED  # a path that was not widened begins at 0
-        weights = self._rounded(np.mean(points[skipped:], axis=0))
+        weights = self._rounded(np.mean(points[_SKIPPED - self.steps :], axis=0))
         mean_square = self._mean_square(sums, weights, clip, rng)
         unclipped = before_clipping(mean_square) if clip == 1 else mean_square
         whole = self.n_rows * unclipped + explained(second, points[:-1], gradients, weights)
