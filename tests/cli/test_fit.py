@@ -156,7 +156,7 @@ def test_how_rows_are_read_is_told_where_details_are_asked_for_alone(desk: Desk)
     assert not any(line.startswith(("To predict for a row", "Malformed lines", "Intervals cover")) for line in lines)
     assert lines[-1].startswith("No score was requested, ")
     assert (
-        fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("ExactAnswers-out mean absolute error: ")
+        fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("Held-out mean absolute error: ")
     )
 
 
@@ -186,7 +186,7 @@ def test_a_score_costs_what_it_has_above_the_fit(desk: Desk, score: str, cost: f
     assert len(desk.ledger().verify().unsettled) == 0
     said = fit(desk, score="0.1", epsilon="0.1").out
     assert re.search(
-        r"ExactAnswers-out mean absolute error: \S+ with noise; the exact value on these rows is between \S+ and", said
+        r"Held-out mean absolute error: \S+ with noise; the exact value on these rows is between \S+ and", said
     )
 
 

@@ -151,7 +151,7 @@ def test_what_has_no_cost_is_refused_in_words(budget: Guarantee, guarantee: Guar
     spending.spend(PureDP(0.01))
     before = spending.spent
     assert not spending.admits(guarantee)
-    with pytest.raises(LedgerRefused, match=r"cannot be charged for .*\. Ask with .*\."):
+    with pytest.raises(LedgerRefused, match=r"cannot be charged for .*\. Specify .*\."):
         spending.spend(guarantee)
     assert spending.spent == before
     assert spending.total == PureDP(0.01)

@@ -141,7 +141,7 @@ def test_larger_groups_and_other_units() -> None:
 
 def test_groups_that_have_no_mixture_are_refused_by_name() -> None:
     for noise, size in ((2.0, 17), (0.01, 2)):
-        with pytest.raises(InvalidRequest, match=r"\.group\(size\)"):
+        with pytest.raises(InvalidRequest, match=r"group\(size\)"):
             g.SubsampledGaussian(0.1, noise, size)
 
 

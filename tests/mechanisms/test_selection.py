@@ -417,7 +417,7 @@ def test_a_prepared_choice_is_made_once() -> None:
         prepared(np.zeros(3))
     assert prepared(SCORES) == mechanism.draw(SCORES, 1, gd.research_rng(11))[0]
     assert prepared.is_used
-    with pytest.raises(InvalidRequest, match="has been made"):
+    with pytest.raises(InvalidRequest, match="choice was made"):
         prepared(SCORES)
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="must be made once"):

@@ -17,6 +17,7 @@ from tests.mutants.run import Copy, check, outcome_of
 FAULTS = list(read())
 ROOMS = (
     "audit",
+    "bounds",
     "estimators",
     "guarantees",
     "ledger",

@@ -389,16 +389,15 @@ def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None
     assert actual.ratio >= 1
     if epsilon < 0.2:
         assert actual.lower_bound > 0
-        holds = actual.real_lower_bound if actual.error >= actual.real_lower_bound else actual.lower_bound
-        assert f"{holds:.4g}" in str(actual)
-        assert actual.to_dict()["lower_bound"]["value"] == actual.lower_bound
+    assert actual.certificate["bound"] >= actual.lower_bound, "an expected norm is at most a root mean square"
+    assert f"the lower bound {readable(actual.certificate['bound'])}" in str(actual)
+    assert actual.to_dict()["lower_bound"]["bound"] == actual.certificate["bound"]
 
 
 @pytest.mark.slow
 def test_where_no_bound_is_known_it_says_so() -> None:
-    for actual in (planned("a", REPLACED, epsilon=0.1), planned("median(v)", rho=0.1)):
-        assert actual.lower_bound == 0
-        assert actual.ratio == math.inf
+    for actual in (planned("sd(v)", epsilon=0.1), planned("median(v)", rho=0.1)):
+        assert actual.certified_ratio == math.inf
         assert "No lower bound is known" in str(actual)
         assert actual.to_dict()["lower_bound"] is None
 
@@ -411,28 +410,10 @@ def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: flo
     floor = next(candidate.mechanism for candidate in actual.candidates if candidate.mechanism.name == "Matrix").floor
     own = math.sqrt(float((actual.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
-    assert "The best Gaussian noise with this guarantee has" in actual.bound_in_words()
-    assert actual.ratio == math.inf
-    told = actual.to_dict()["lower_bound"]
-    assert (told["kind"], told["words"]) == ("gaussian", actual.bound_in_words())
-    assert told["ratio"] == pytest.approx(own / floor)
-
-
-def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
-    actual = planned("b", epsilon=6)
-    assert actual.error < actual.real_lower_bound
-    words = actual.bound_in_words()
-    assert words == "The bound for real-valued data does not hold for noise on integers; no useful bound is proved."
-
-
-def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_for_whole_ones() -> None:
-    actual = planned("b", epsilon=0.5)
-    assert 0.98 * actual.real_lower_bound < actual.error < actual.real_lower_bound
-    assert actual.bound_in_words() == (
-        "The bound for real-valued data does not hold for noise on integers. For integer data no 0.5-DP "
-        f"mechanism has an expected error below {readable(actual.lower_bound)} (proved); this one is at "
-        f"{actual.ratio:.3g} times that."
-    )
+    stated = actual.to_dict()["lower_bound"]
+    assert (stated["kind"], stated["words"]) == ("factorisation", actual.bound_in_words())
+    assert ("The best Gaussian noise with this guarantee has" in stated["words"]) == (stated["ratio"] > 1.05)
+    assert stated["ratio"] == pytest.approx(own / floor, rel=1e-3), "normal noise is nearly the best there is"
 
 
 @pytest.mark.slow

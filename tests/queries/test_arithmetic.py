@@ -202,7 +202,7 @@ def test_fractions_are_answered_by_noise_on_the_cells() -> None:
         (np.zeros((2, 3)), "The workload matrix is zero"),
         (np.ones((2, 4)), "one column for each cell"),
         (np.ones(3), "one column for each cell"),
-        (np.ones((0, 3)), "Give a matrix"),
+        (np.ones((0, 3)), "Give generators"),
         ([[1.0, np.nan, 0]], "Give finite numbers"),
         ([[1.0, np.inf, 0]], "Give finite numbers"),
     ],

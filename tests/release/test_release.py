@@ -21,6 +21,7 @@ from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.linear import Workload
+from gaugedp.queries.rules import query_rules
 from gaugedp.releases.releasing import LEVELS, Release
 from gaugedp.tables.duckdb.engine import DuckDBEngine
 from gaugedp.tables.table import Table
@@ -486,6 +487,6 @@ def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
 def test_the_rules_are_those_of_the_unit_the_source_and_the_question(path: Path) -> None:
     table = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("NOTE"))
     rules = released(table).facts["rules"]
-    assert rules == [*table.unit.rules, *table.rules, *QUERY.rules]
+    assert rules == [*table.unit.rules, *table.rules, *query_rules(QUERY)]
     assert any("Rows whose NOTE is missing are left out" in rule for rule in rules)
     assert any("Malformed lines are left out" in rule for rule in rules)

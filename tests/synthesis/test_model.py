@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from gaugedp.synthesis.maximum_entropy import _SLACK, SumTree, fitted, total
 
 import gaugedp as gd
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, spread, summed
+from gaugedp.synthesis.maximum_entropy import _SLACK, SumTree, fitted, total
 from gaugedp.synthesis.rows import drawn, given
 
 SIZES = (3, 2, 4, 2, 3)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaugedp._internal.numbers import digits_down, readable
 from gaugedp._internal.validate import positive
 from gaugedp.bodies import Body, Polytope, image
 from gaugedp.bounds.projected import lower_bound, projected_lower_bound
@@ -35,6 +34,31 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
     return 0.0
 
 
+def counts_error_bound(body: Body, scales: np.ndarray, epsilon: float) -> VolumeBound | float:
+    """Return a number below the root of E‖noise/scales‖₂² of every ε-DP mechanism on counts; 0 where none is known.
+
+    The larger of `counts_lower_bound`, as no expected norm is above its root mean square, and of its form for squares:
+    √L₂(K, e^ε − 1) − ‖F‖_F/√6, L₂ the bound of `staircase_lower_bound` for the power 2.
+    """
+    expected = least_error(body, scales, epsilon, whole=True)
+    if not expected > 0 or not isinstance(body, Polytope):
+        return expected
+    scaled = image(body, np.diag(1 / scales)) if (scales != 1).any() else body
+    if not isinstance(scaled, Polytope) or scaled.differences:
+        return expected
+    unit = replace(scaled, factor=1.0)
+    with contextlib.suppress(InvalidRequest):
+        square = staircase_lower_bound(unit, math.expm1(epsilon) * (1 + 2.0**-50), power=2)
+        value = (math.sqrt(square) - _rounding_of(unit)) * (1 - 2.0**-50)
+        return max(expected, VolumeBound(value, square.volume, square.rank))
+    return expected
+
+
+def _rounding_of(body: Polytope) -> float:
+    """Return ‖F‖_F/√6, rounded up: what randomised rounding of counts adds to an error."""
+    return float(np.linalg.norm(body.prepared.columns)) / math.sqrt(6) * (1 + 2.0**-40)
+
+
 def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
     """Return the bound from the volume, without generators."""
     with contextlib.suppress(InvalidRequest):
@@ -42,34 +66,10 @@ def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
     return 0.0
 
 
-def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
-    """Describe an error relative to the bounds for real and integer data (0 if unproved)."""
-    kind = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
-    none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
-    if error < real * (1 - 1e-9):  # an error may be below a bound that it equals by rounding
-        real_is_none = "The bound for real-valued data does not hold for noise on integers"
-        if not _tells(error, whole):
-            return f"{real_is_none}; no useful bound is proved."
-        near = f"For integer data {none} {readable(whole)} ({kind})"
-        return f"{real_is_none}. {near}; this one is at {error / whole:.3g} times that."
-    confidence = " (certified with confidence 1 − 10⁻⁹)" if kind == "certified" else ""
-    ratio = max(error / real, 1.0)
-    near = f"For real-valued data {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
-    if not whole > 0:
-        return f"{near} For integer data, nothing is proved at so large an epsilon."
-    if not _tells(error, whole):
-        return near
-    return f"{near} For integer data {readable(whole)} is {kind}; this one is at {error / whole:.3g} times that."
-
-
 def floor_in_words(ratio: float) -> str:
     """Describe noise relative to the best of its kind, by the ratio of root mean square errors."""
     near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
     return f"The best Gaussian noise with this guarantee has a root mean square error {near} smaller."
-
-
-def _tells(error: float, whole: float, *, telling: float = 10.0) -> bool:  # larger ratios are uninformative
-    return whole > 0 and error / whole < telling
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
@@ -91,6 +91,5 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     unit = replace(body, factor=1.0)
     slope = math.expm1(min(epsilon, _MOST_EPSILON)) * (1 + 2.0**-50)
     bound = projected_lower_bound(unit, slope) if shadows else staircase_lower_bound(unit, slope)
-    rounding = float(np.linalg.norm(unit.prepared.columns)) / math.sqrt(6) * (1 + 2.0**-40)
-    value = max(0.0, (bound - rounding) * (1 - 2.0**-50)) if epsilon <= _MOST_EPSILON else 0.0
+    value = max(0.0, (bound - _rounding_of(unit)) * (1 - 2.0**-50)) if epsilon <= _MOST_EPSILON else 0.0
     return VolumeBound(value, bound.volume, bound.rank)

@@ -80,8 +80,8 @@ class LogisticRegression(Intervals, LinearClassifier):
     coefficients are those of the rows as read: it needs more rows, and does better if one class is rare.
 
     Missing values are treated as in docs/how-to/prepare-features.md#missing-values. In a pipeline, a step before a
-    private model that learns from the rows, such as scikit-learn's StandardScaler, reads them without privacy, and nothing
-    here prevents that: specify `bounds`, or use gaugedp's StandardScaler, which spends budget.
+    private model that learns from the rows, such as scikit-learn's StandardScaler, reads them without privacy, and
+    nothing here prevents that: specify `bounds`, or use gaugedp's StandardScaler, which spends budget.
 
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
     release_, n_features_in_, and feature_names_in_ if X is a data frame.

@@ -11,11 +11,9 @@ from gaugedp._internal.bisection import bisected
 from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.numbers import digits_down, readable
 from gaugedp._internal.validate import positive
-from gaugedp.bounds import VolumeBound
-from gaugedp.bounds.nearness import bound_in_words, floor_in_words, least_error
+from gaugedp.bounds.nearness import floor_in_words, least_error
 from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
@@ -27,6 +25,7 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.rules import left_out
+from gaugedp.releases.certificate import Certificate, certify
 from gaugedp.releases.plan_widths import ANSWERS, bonferroni_level, finite, widest, worth
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
@@ -97,13 +96,30 @@ class Plan:
         """Error divided by `lower_bound`; infinite without a bound for integers."""
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
+    @cached_property
+    def certificate(self) -> dict[str, Any]:
+        """The lower bound for all mechanisms with this guarantee: `theorem`, `bound`, `error`, `kind`, `confidence`.
+
+        `error` and `bound` are root mean squared errors; without a bound, `bound` is 0 and `kind` is "none".
+        """
+        return self._certificate.to_dict()
+
+    @property
+    def certified_ratio(self) -> float:
+        """The root mean squared error over the best lower bound for this guarantee; infinity without one."""
+        return self._certificate.ratio
+
+    @cached_property
+    def _certificate(self) -> Certificate:
+        return certify(self.query, self.unit, self.mechanism, self.requested)
+
     @property
     def unit_of_error(self) -> str:
         """Unit of `error`, in words."""
         return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
-        pure = isinstance(self.requested, PureDP | ApproxDP)
+        pure = isinstance(self.requested, PureDP)
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # no bound is known for ranks
             return 0.0
         body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
@@ -220,18 +236,10 @@ class Plan:
         return [f"{called}: {worst}"] * bool(plurals) + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
-        """Describe how near the mechanism is to optimal."""
-        if self._has_bound:
-            return bound_in_words(self.error, self.epsilon, self.real_lower_bound, self.lower_bound)
-        ratio = self._gaussian_ratio()
-        return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this query and guarantee."
-
-    @property
-    def _has_bound(self) -> bool:
-        """True if the pure bound says more than the Gaussian floor."""
-        if not self.candidates or not self.real_lower_bound > 0:
-            return False
-        return self.error >= self.real_lower_bound or self._gaussian_ratio() < 1
+        """Return the distance from the best mechanism, and from the best Gaussian noise."""
+        ratio, certificate = self._gaussian_ratio(), self._certificate
+        gaussian = [floor_in_words(ratio)] if ratio >= 1 and certificate.ratio > 1.05 else []
+        return " ".join([certificate.in_words()] * (certificate.bound > 0 or not gaussian) + gaussian)
 
     def _gaussian_ratio(self) -> float:
         """Return the noise's root mean square over the Gaussian optimum. It is 0 if that optimum is not known."""
@@ -245,17 +253,14 @@ class Plan:
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
-        """Return bound, kind and ratio as JSON-compatible data, or None.
+        """Return the certificate as JSON; None without a bound.
 
         Kind "gaussian" has no value: its ratio is to the best Gaussian noise.
         """
-        if not self._has_bound:
-            floor = self._gaussian_ratio()
-            return {"kind": "gaussian", "ratio": floor, "words": floor_in_words(floor)} if floor >= 1 else None
-        values = {"value": float(self.lower_bound), "real_data": float(self.real_lower_bound)}
-        kind = self.real_lower_bound.kind if isinstance(self.real_lower_bound, VolumeBound) else "lower"
-        ratio = self.ratio if math.isfinite(self.ratio) else None
-        return {**values, "kind": kind, "ratio": ratio, "words": self.bound_in_words()}
+        if self._certificate.bound > 0:
+            return {**self.certificate, "ratio": self.certified_ratio, "words": self.bound_in_words()}
+        floor = self._gaussian_ratio()
+        return {"kind": "gaussian", "ratio": floor, "words": floor_in_words(floor)} if floor >= 1 else None
 
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return interval widths, in units of the answers or rows."""
