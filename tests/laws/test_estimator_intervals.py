@@ -130,11 +130,8 @@ def test_intervals_cover_at_least_their_level(cases: range, kind: Callable[..., 
     assert not alarm(hits, level, n_tests), f"cases {cases}: {sum(hits)} of {len(hits)} at level {level}"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="issue on models: residuals are clipped, so that binary targets are fitted wrong"
-)
 def test_coefficients_of_a_binary_target() -> None:
-    """Fixed seeds, epsilon 100: the interval is about the wrong number."""
+    """Fixed seeds, epsilon 100."""
     requested = ({"epsilon": 100.0, "delta": 1e-6, "random_state": seed} for seed in range(20))
     hits = [least_squares(np.random.default_rng([45, i]), 0.95, one, "binary", 2000) for i, one in enumerate(requested)]
     assert not alarm(hits, 0.95, 1)

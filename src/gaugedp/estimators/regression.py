@@ -187,7 +187,8 @@ class LinearRegression(Intervals, LinearRegressor):
     row_norm : rows are clipped to the ℓ₂ ball of this radius.
     bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the
         ball of radius √d.
-    target_bounds : (low, high), public, or "private"; the target is clipped to them, residuals to half their range.
+    target_bounds : (low, high), public, or "private"; the target is clipped to them. Residuals are clipped to half
+        their range, and "preconditioned" widens this to their range where it would bias the coefficients.
     fit_intercept : if True, a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : public bound on the norm of the coefficients for rows of length 1 and a target in [−1, 1]; by default
         √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is too small
@@ -201,7 +202,9 @@ class LinearRegression(Intervals, LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
     or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which determines the steps.
 
-    "preconditioned" provides `coef_interval` and `summary`, and spends a fiftieth of μ² (of ε) on the residuals.
+    "preconditioned" provides `coef_interval` and `summary`, and spends a twentieth of μ² (of ε) on the residuals: their
+    mean square, and the number of those that are clipped. "gradient" always clips residuals to half the range, which
+    biases the coefficients of binary targets.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
 

@@ -17,7 +17,11 @@ from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
+_CLIPPED_SHARE = 0.03  # the same for a count of clipped residuals
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
+_COUNTED_AT = 2  # the preconditioned step before which clipped residuals are counted
+_SIGNIFICANT = 2.5  # standard deviations of the noise of the count
+_VISIBLE = 3.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
 _EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
@@ -31,10 +35,11 @@ class LeastSquares:
     """Least squares for rows in the unit ball.
 
     It makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`. Each step subtracts M⁻¹ times the gradient
-    Σ x·clip(⟨w, x⟩ − t, ±1), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
+    Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
     noise, its eigenvalues raised to the edge of the noise, and the last steps are averaged. "gradient": M is a multiple
     of the identity; n, d, ε and δ alone set the path's length, and a long path uses `momentum`, with about twice the
-    square root of the steps (Nesterov 1983).
+    square root of the steps (Nesterov 1983). The width c is 1. "preconditioned" doubles it, once, and discards earlier
+    gradients if a noisy count of residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
     Theorem. One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are added or removed) and a gradient
     by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
@@ -50,6 +55,7 @@ class LeastSquares:
     pace: float
     momentum: bool = False
     residuals: AdditiveNoise | None = None  # with moments
+    clipped: AdditiveNoise | None = None  # of the number of clipped residuals, with moments
 
     @classmethod
     def calibrate(
@@ -84,20 +90,21 @@ class LeastSquares:
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
         if radius is None:
-            # 8.0: times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
+            # 8.0: a radius that rarely binds, as noisy moments shrink w where rows carry little information
             radius = math.sqrt(d) * (8.0 if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
-            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE) / _STEPS)
+            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE - _CLIPPED_SHARE) / _STEPS)
             residuals = _noise(LpBall(1, 2, 1.0), guarantee, _RESIDUALS_SHARE)
-            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals)
+            clipped = _noise(LpBall(1, 2, 1.0), guarantee, _CLIPPED_SHARE)
+            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals, clipped=clipped)
         steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
         return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all releases together."""
-        once = [noise.guarantee for noise in (self.moments, self.residuals) if noise is not None]
+        once = [noise.guarantee for noise in (self.moments, self.residuals, self.clipped) if noise is not None]
         return compose([(self.gradient.guarantee, self.steps), *((guarantee, 1) for guarantee in once)])
 
     @property
@@ -130,7 +137,7 @@ class LeastSquares:
         metric = Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
         start = weights = np.zeros(self.n_columns)
         for step in range(self.steps):
-            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, rng)))
+            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, 1.0, rng)))
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
         return weights, None
 
@@ -140,29 +147,46 @@ class LeastSquares:
         """Return the mean of the last steps and the distribution of the best w, from moments and gradients."""
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
-        points, gradients = [np.zeros(self.n_columns)], []
-        for _ in range(self.steps):
-            gradients.append(self._gradient(sums, points[-1], rng))
-            points.append(self._rounded(metric.step(points[-1], gradients[-1])))
-        weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
-        mean_square = self._mean_square(sums, weights, rng)
-        requested, slopes = np.array(points[:-1]), np.array(gradients)
-        whole = self.n_rows * before_clipping(mean_square) + explained(second, requested, slopes, weights)
-        releases = NoisyEvidence(second, requested, slopes, deviation_of(moments), deviation_of(self.gradient), whole)
+        points, gradients, clip = self._path(metric, sums, rng)
+        weights = self._rounded(np.mean(points[_SKIPPED - self.steps :], axis=0))
+        mean_square = self._mean_square(sums, weights, clip, rng)
+        unclipped = before_clipping(mean_square) if clip == 1 else mean_square
+        whole = self.n_rows * unclipped + explained(second, points[:-1], gradients, weights)
+        noise = clip * deviation_of(self.gradient)
+        releases = NoisyEvidence(second, points[:-1], gradients, deviation_of(moments), noise, whole)
         if span is None:
             return weights, releases.best(mean_square)
         return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
 
-    def _gradient(self, sums: Sums, point: np.ndarray, rng: Entropy) -> np.ndarray:
-        exact = sums(Gradient(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
-        return released(exact, self.gradient, rng)
+    def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return points (k + 1, d), their gradients (k, d) and the width of residuals, from where it was set."""
+        points, clip = [np.zeros(self.n_columns)], 1.0
+        gradients: list[np.ndarray] = []
+        for step in range(self.steps):
+            if step == _COUNTED_AT and self._is_clipping(sums, points[-1], rng):
+                points, gradients, clip = points[-1:], [], 2.0
+            gradients.append(self._gradient(sums, points[-1], clip, rng))
+            points.append(self._rounded(metric.step(points[-1], gradients[-1])))
+        return np.array(points), np.array(gradients), clip
 
-    def _mean_square(self, sums: Sums, weights: np.ndarray, rng: Entropy) -> float:
+    def _gradient(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> np.ndarray:
+        exact = sums(Gradient(np.rint(point / self._fine), self._fine, clip)) * 4.0**-BITS
+        return clip * released(exact, self.gradient, rng)
+
+    def _is_clipping(self, sums: Sums, point: np.ndarray, rng: Entropy) -> bool:
+        """Return whether clipping changes the gradient more than noise does, by a noisy count."""
+        assert self.clipped is not None
+        exact = sums(Clipped(np.rint(point / self._fine), self._fine)).astype(float)
+        n_clipped = float(released(exact, self.clipped, rng)[0])
+        hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
+        return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), _VISIBLE * hidden)
+
+    def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         """Return the residuals' noisy mean square plus one standard deviation."""
         assert self.residuals is not None
-        exact = sums(Squares(np.rint(weights / self._fine), self._fine)) * 4.0**-BITS
+        exact = sums(Squares(np.rint(weights / self._fine), self._fine, clip)) * 4.0**-BITS
         noisy, std = released(exact, self.residuals, rng)[0], deviation_of(self.residuals)
-        return (max(float(noisy), 0.0) + std) / max(self.n_rows - self.n_columns, 1)
+        return clip**2 * (max(float(noisy), 0.0) + std) / max(self.n_rows - self.n_columns, 1)
 
     @property
     def _fine(self) -> float:
@@ -211,7 +235,7 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Σ x·clip(⟨w, x⟩ − t, ±1) in steps of 4^−BITS.
+    """Σ x·clip((⟨w, x⟩ − t)/c, ±1) in steps of 4^−BITS, c = `clip` a power of two.
 
     w is `weights` integer steps of size `fine`, a power of two. Predictions, residuals and sums are of integer steps:
     exact, and the same in any order and any blocks of the rows.
@@ -219,27 +243,40 @@ class Gradient:
 
     weights: np.ndarray
     fine: float
+    clip: float = 1.0
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows."""
         return summed(lambda part: features[part].T @ self.residuals(features[part], target[part]), features)
 
     def residuals(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return clip(⟨w, x⟩ − t, ±1) in steps of 2^−BITS."""
+        """Return clip((⟨w, x⟩ − t)/c, ±1) in steps of 2^−BITS."""
         unit = 2.0**-BITS
-        predicted = features @ self.weights * self.fine
-        clipped: np.ndarray = np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
+        clipped: np.ndarray = np.rint(np.clip(self._sizes(features, target), -1, 1) / unit)
         return clipped
+
+    def _sizes(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        sizes: np.ndarray = (features @ self.weights * self.fine - target) * (2.0**-BITS / self.clip)
+        return sizes
 
 
 @dataclass(frozen=True, eq=False)
 class Squares(Gradient):
-    """Σ clip(⟨w, x⟩ − t, ±1)² in steps of 4^−BITS."""
+    """Σ clip((⟨w, x⟩ − t)/c, ±1)² in steps of 4^−BITS."""
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows, shape (1,)."""
         residuals = self.residuals(features, target)
         return np.array([residuals @ residuals])
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(Gradient):
+    """Number of rows with |⟨w, x⟩ − t| > c."""
+
+    def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the number in a block of rows, shape (1,)."""
+        return np.array([np.count_nonzero(np.abs(self._sizes(features, target)) > 1)])
 
 
 def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
