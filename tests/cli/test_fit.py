@@ -155,9 +155,7 @@ def test_how_rows_are_read_is_told_where_details_are_asked_for_alone(desk: Desk)
     lines = fit(desk).out.splitlines()
     assert not any(line.startswith(("To predict for a row", "Malformed lines", "Intervals cover")) for line in lines)
     assert lines[-1].startswith("No score was requested, ")
-    assert (
-        fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("Held-out mean absolute error: ")
-    )
+    assert fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("Held-out mean absolute error: ")
 
 
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
