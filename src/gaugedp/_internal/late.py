@@ -7,6 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+RENAMED = {  # public names of earlier versions, which an error points to
+    "KeySelection": "PartitionSelection",
+    "Together": "ProductMechanism",
+    "BestOrder": "RenyiBudget",
+    "Account": "LedgerHeader",
+    **dict.fromkeys(
+        ("LogSobolev", "convex_risk", "nuclear_risk", "conjectured_rate", "oja_privacy"), "examples/papers"
+    ),
+}
+
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__`.
@@ -17,7 +27,8 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
     def get(name: str) -> Any:
         if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = f". Use {RENAMED[name]}: the changelog lists new names." if name in RENAMED else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         module, attribute = places[name]
         found: Any = importlib.import_module(module)
         if attribute:
