@@ -15,5 +15,5 @@ def test_the_error_of_an_old_name_names_the_new_one(old: str, package: object) -
 
 
 def test_names_that_never_were_have_no_hint() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'Nothing'$"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'Nothing'$"):
         _ = gd.Nothing
