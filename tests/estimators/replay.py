@@ -159,7 +159,7 @@ def together(entries: list[Entry]) -> Guarantee:
     Gaussian releases beside a mechanism whose guarantee holds them already (`auxiliary_mu`) must fit in that.
     """
     parts = [entry.mechanism.guarantee for entry in entries]
-    side = max((_mu_side(entry.mechanism) for entry in entries), default=0.0)
+    side = max((_auxiliary_mu(entry.mechanism) for entry in entries), default=0.0)
     if side > 0:
         gaussian = [part.mu for part in parts if isinstance(part, GaussianDP)]
         assert math.hypot(*gaussian) <= side * (1 + 1e-9), "releases beside a fit take more than it was told"
@@ -167,7 +167,7 @@ def together(entries: list[Entry]) -> Guarantee:
     return compose((part, 1) for part in parts)
 
 
-def _mu_side(mechanism: Any) -> float:
+def _auxiliary_mu(mechanism: Any) -> float:
     return float(mechanism.problem.auxiliary_mu) if isinstance(mechanism, ObjectivePerturbation) else 0.0
 
 

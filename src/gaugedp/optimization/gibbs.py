@@ -352,7 +352,7 @@ class GibbsProblem:
         """Return the μ that remains for the sample."""
         if not 0 <= self.auxiliary_mu < mu:
             raise InvalidRequest(
-                f"mu_side is {self.auxiliary_mu!r}, but the guarantee has mu = {mu:.4g}.",
+                f"auxiliary_mu is {self.auxiliary_mu!r}, but the guarantee has mu = {mu:.4g}.",
                 "Choose a number from 0 to below that mu.",
             )
         return math.sqrt(mu * mu - self.auxiliary_mu * self.auxiliary_mu) * (1 - 2.0**-40)
