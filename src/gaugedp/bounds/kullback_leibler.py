@@ -4,8 +4,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import wrightomega
 
 _N_OFFSETS = 33  # of the lattice, in [0, ½]; the bound loses (1/128)² with them
 _STANDARD_DEVIATIONS = 9.0  # beyond which the cost is bounded by 0
@@ -21,6 +19,8 @@ def least_second_moment(divergence: float) -> float:
     Lagrangian duality and a recursion over the lattice (docs/theory/certificates.md, theorem 3). Every multiplier gives
     a bound; the search only improves it.
     """
+    import scipy.optimize  # of which releases of one table load nothing
+
     n_steps = math.ceil(_STANDARD_DEVIATIONS / math.sqrt(2 * divergence)) + 4
     offsets = np.linspace(0, 0.5, _N_OFFSETS)
     natural = 1 / (4 * divergence**2)
@@ -31,7 +31,7 @@ def least_second_moment(divergence: float) -> float:
 
     widest, few = math.log(_LARGEST_FACTOR), offsets[:: _N_OFFSETS // 2]
     search = {"bounds": (-widest, widest), "method": "bounded", "options": {"xatol": 1e-3}}
-    best = 0.0 if divergence < _SMALL else float(minimize_scalar(lambda x: -bound(x, few), **search).x)
+    best = 0.0 if divergence < _SMALL else float(scipy.optimize.minimize_scalar(lambda x: -bound(x, few), **search).x)
     loss = (offsets[1] / 2) ** 2
     return max(0.0, (bound(best, offsets) - loss) * (1 - 1e-9))
 
@@ -54,6 +54,8 @@ def _cost_beyond(states: np.ndarray, multiplier: float) -> np.ndarray:
 
     For a cost R beyond, min_r multiplier·(r − 1)·log r + r·R is at r = 1/s, s + log s = 1 + R/multiplier.
     """
+    from scipy.special import wrightomega
+
     cost = np.zeros(states.shape[1])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for state in states[:0:-1]:

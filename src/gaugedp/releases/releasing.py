@@ -170,7 +170,7 @@ class ExactAnswers:
         raise TypeError("Exact answers are never copied or pickled.")
 
     def __repr__(self) -> str:
-        return f"Held({len(self._exact)} answers)"
+        return f"ExactAnswers({len(self._exact)} answers)"
 
 
 def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
