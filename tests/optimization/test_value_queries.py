@@ -104,7 +104,7 @@ class Noted(SeparableOracle):
     """Keeps what a step asks of its oracle."""
 
     def around(self, places: np.ndarray, step: float):
-        self.__dict__.setdefault("asked", []).append((places[0], step))
+        self.__dict__.setdefault("requested", []).append((places[0], step))
         return super().around(places, step)
 
 
