@@ -143,10 +143,10 @@ def figures() -> list[str]:
 
 def write_readme() -> None:
     """Put the figures into the README's table."""
-    before, rest = README.read_text(encoding="utf-8").split("## In figures\n\n")
+    before, rest = README.read_text(encoding="utf-8").split("## Measurements\n\n")
     old, after = rest.split("\n\n", 1)
     head = old.splitlines()[:2]
-    README.write_text(f"{before}## In figures\n\n{chr(10).join([*head, *figures()])}\n\n{after}", encoding="utf-8")
+    README.write_text(f"{before}## Measurements\n\n{chr(10).join([*head, *figures()])}\n\n{after}", encoding="utf-8")
 
 
 def measure(folder: Path | None) -> None:

@@ -14,7 +14,7 @@ LISTS = {"index"}  # pages without figures
 
 def claims() -> list[str]:
     """The rows of the README's table of figures, without the names of what was measured."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## In figures")[1].split("\nTables with")[0]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Measurements")[1].split("\nTables with")[0]
     return [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| | ")]
 
 

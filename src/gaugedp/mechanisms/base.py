@@ -36,7 +36,7 @@ class Calibrated(ABC):
 
         @property
         def exactness(self) -> str:
-            """How far the distribution of the output is proved."""
+            """Exactness of the noise: "exact", "idealized" or "mixing"."""
 
         @property
         def form(self) -> str:

@@ -109,14 +109,17 @@ class NormNoise(AdditiveNoise, ABC):
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """Variances by the second moment, if known, or from trials."""
+        """Variances by the second moment, if known, or from trials.
+
+        They are upper bounds if few trial draws are non-zero.
+        """
         squares = self.noise.squares
         if squares is not None:
             rank = self.noise.rank
             in_steps = (rank + 1) * (rank + 2) * squares * self._scale**2
             if in_steps.min() > 1 or self.step != 1:
                 return (in_steps + 1 / 12) * float(self.step) ** 2
-        return (self._trials**2).mean(axis=(0, 1)) * float(self.step) ** 2
+        return min(((draws**2).mean(axis=(0, 1)) for draws in self._shown()), key=np.sum) * float(self.step) ** 2
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -176,19 +179,21 @@ class NormNoise(AdditiveNoise, ABC):
         return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
-        """Return norms of trial draws, or bounds on average.
-
-        Bounds if few draws are non-zero: ‖round(s·x)‖ is at most 2·‖s·x‖, and on average at most that of a larger s.
-        """
+        """Return norms of trial draws, or upper bounds if few are non-zero."""
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
-        # 0.01: of the trial draws that are not 0, at least, where they tell an error
+        return min((np.linalg.norm(draws / scales, norm, axis=2) for draws in self._shown()), key=np.mean)
+
+    def _shown(self) -> list[np.ndarray]:
+        """Return the trial draws in steps, or others that are larger on average if few are non-zero.
+
+        |round(s·x)| is at most 2·|s·x|, and at most |round(t·x)| for t ≥ s.
+        """
+        # 0.01: of the draws, at least, that must be non-zero to show an error
         least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - 0.01)
         if self._scale >= least:
-            return np.linalg.norm(self._trials / scales, norm, axis=2)
-        seen = np.linalg.norm(np.rint(self.noise.trials * least) / scales, norm, axis=2)
-        double = 2 * self._scale * np.linalg.norm(self.noise.trials / scales, norm, axis=2)
-        return min(seen, double, key=np.mean)
+            return [self._trials]
+        return [np.rint(self.noise.trials * least), 2 * self._scale * self.noise.trials]
 
 
 def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:

@@ -49,7 +49,7 @@ class CellMap(ABC):
 
     @property
     def injective(self) -> bool:
-        """Whether the map loses nothing."""
+        """True if different tables have different answers."""
         return True
 
     @property

@@ -32,7 +32,7 @@ class Strategy(ABC):
 
         @property
         def is_cube_proved(self) -> bool:
-            """Whether `cube_radius` is proved, too."""
+            """True if `cube_radius` is proved, too."""
     else:
         least, is_cube_proved = 0.0, False
 
