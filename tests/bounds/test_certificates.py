@@ -228,6 +228,24 @@ def test_rows_that_cannot_be_any_have_no_certificate(domain: gd.Domain, text: st
     assert gd.plan(gd.query(domain, text), unit, epsilon=1.0).certificate["kind"] == "none"
 
 
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize(
+    "domain",
+    [gd.Domain.of(pid=["a", "b"]), gd.Domain.of(**gd.look_up({"pid": ["a", "b"], "KIND": ["k", "l"]}, on="pid"))],
+    ids=["the column", "looked up"],
+)
+def test_the_units_own_column_has_no_certificate(domain: gd.Domain, neighbours: str) -> None:
+    """A cell has one unit at most there, so the constant ½ needs no noise and errs by ½."""
+    unit = gd.PrivacyUnit("pid", neighbours=neighbours)
+    plan = gd.plan(gd.query(domain, next(iter(domain.attributes))), unit, epsilon=0.01)
+    assert plan.certificate["kind"] == "none"
+
+
+def test_bins_without_a_float_inside_have_no_certificate() -> None:
+    domain = gd.Domain.of(A=gd.bins(2.0**53, 2.0**53 + 4, 1))
+    assert gd.plan(gd.query(domain, "A"), ONE_ROW, mu=0.5).certificate["kind"] == "none"
+
+
 @pytest.mark.parametrize(("outside", "kind"), [("drop", "factorisation"), ("other", "none")])
 def test_replaced_rows_need_a_row_that_counts_nowhere(outside: str, kind: str) -> None:
     """The number of all rows is public where rows are replaced and each counts: no noise is needed for it."""

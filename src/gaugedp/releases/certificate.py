@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +86,9 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
 def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
     """Return True if each vertex of the sensitivity body is known to be a difference of neighbours.
 
-    Rows of any cells and values must be possible: no structural zeros, no rows made of others, no two attributes or
-    columns of one source. If rows are replaced, a row that counts nowhere must be possible.
+    Any number of units must be possible in each cell: no structural zeros, no rows made of others, no two attributes or
+    columns of one source, none of the unit's own column, and no bins without a float inside. If rows are replaced, a
+    row that counts nowhere must be possible.
     """
     workload, domain = as_workload(query), query.domain
     if workload is None or domain.impossible or domain.made or domain.rows is not None:
@@ -94,7 +96,9 @@ def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
     names = domain.finest(workload.attributes)
     columns = [(name, domain.columns[name]) for name in workload.columns]
     sources = [*map(domain.source, names), *(column.column or name for name, column in columns)]
-    if len(set(sources)) < len(sources) or any(column.by_key for _, column in columns):
+    if len({unit.column, *sources}) <= len(sources) or any(column.by_key for _, column in columns):
+        return False
+    if any(low >= high for name in names for low, high in pairwise(domain.attribute(name).borders)):
         return False
     if any(piece.squared for piece in workload.pieces):
         return False

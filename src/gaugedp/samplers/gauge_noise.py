@@ -39,6 +39,7 @@ GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers stored
 _MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
+_LAZY_STEPS = 20  # at the end of a walk, against eigenvalues near −1
 _SAFETY = 1.5  # factor on a measured autocorrelation time
 _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
@@ -294,7 +295,8 @@ class WalkNoise(GaugeNoise):
         for start in range(0, steps, block):
             chains.walk(min(block, steps - start), rng)
             progress(min(1.0, (start + block) / steps))
-        chains.step_or_stay(rng)
+        for _ in range(_LAZY_STEPS):
+            chains.step_or_stay(rng)
         return self._noise(chains, rng, exponential_weights)
 
     @cached_property
