@@ -60,7 +60,7 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 @importance_option
 @payment_options()
 @click.option("--adaptive", is_flag=True, help="Choose the tables adaptively, for synthetic rows: see gaugedp rows.")
-@click.option("--key", metavar="TEXT", help="Name of this request: repeated, it returns the stored answer, free.")
+@click.option("--key", metavar="TEXT", help="Name of this request. Repeating it returns the stored answer at no cost.")
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
 @click.option("--folder", metavar="DIR", help="Store exact sums of finished batches here; --key resumes a killed run.")
 @processing_options

@@ -88,7 +88,7 @@ def open_stream(
 @stream.command("next")
 @click.argument("state")
 @click.argument("table")
-@click.option("--period", metavar="N", help="Number of the period; repeated, it returns the stored answer.")
+@click.option("--period", metavar="N", help="Number of the period. Repeating it returns the stored answer.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger, if it was moved.")
 @click.option("--domain", "domain_path", metavar="FILE", help="Domain file, if it was moved.")
 @signature_options

@@ -26,9 +26,10 @@ _OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; relati
 class RepeatAndSelect(Guarantee):
     """Guarantee of the best of K runs, K random.
 
-    A run has `guarantee`. The distribution of K is public and K is not; at K = 0 nothing is released. `mean` is E K. K
-    is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson if
-    `shape` is infinite. Only the outputs decide which run is best, with ties by a fixed order or at random.
+    Each run satisfies `guarantee`. The number K of runs is drawn from a public distribution and is not published; if it
+    is 0, nothing is released. Its mean is `mean`. The distribution is truncated negative binomial with the `shape` η >
+    −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson if `shape` is infinite. Which run is best may depend
+    on the outputs only, with ties by a fixed order or at random.
 
     Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) + log(E K)/(a − 1)
     for every b ≥ 1, ζ the curve of a run. For Poisson distributions e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), G =
